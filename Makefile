@@ -1,0 +1,45 @@
+# Every target prepares its own .venv on a fresh machine: Python 3.11 or newer and make are all it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+.PHONY: help demo test bench lint format lock clean
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: .venv/.runtime ## inspect, call and measure a wasm scheduler plugin; no Kubernetes needed
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+
+test: .venv/.dev ## all tests (builds the Go and C test guests)
+	@$(BIN)/python -m pytest -n auto $(ARGS)
+
+bench: .venv/.dev ## the speed and memory bars, as ratios measured side by side
+	@$(BIN)/python -m bench $(ARGS)
+
+lint: .venv/.dev ## ruff, mypy --strict, import-linter
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo
+
+format: .venv/.dev ## rewrite the sources in the project's format
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+lock: .venv/.dev ## pin the newest allowed dependencies
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate pyproject.toml --group build -o requirements.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate pyproject.toml --group dev -o requirements-dev.lock
+
+clean: ## remove everything the other targets made
+	rm -rf .venv .build .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache bench/results
+
+.venv/.runtime: requirements.lock pyproject.toml
+	@echo "preparing .venv (once)"
+	@$(PYTHON) -c 'import sys; sys.exit("kubewasp needs Python 3.11 or newer; set PYTHON=python3.x" if sys.version_info < (3, 11) else 0)'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/.dev: .venv/.runtime requirements-dev.lock
+	@echo "installing what the tests need (once)"
+	@$(PIP) --require-hashes -r requirements-dev.lock
+	@touch $@

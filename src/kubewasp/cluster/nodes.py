@@ -1,0 +1,108 @@
+"""The nodes of a cluster as encoded objects, a row each, with a generation that tells what changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kubewasp.k8s.codec import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+
+class Nodes:
+    """A changing set of nodes.
+
+    A node keeps its row until it is removed; the row may then be given to another node. Every change moves
+    `generation`, and `changed_since` lists the rows that moved, newest first, without looking at the others.
+    """
+
+    def __init__(self, manifests: Iterable[Mapping[str, Any]] = ()) -> None:
+        self.generation = 0
+        self._rows: dict[str, int] = {}
+        self._names: list[str | None] = []
+        self._objects: list[bytes] = []
+        self._free: list[int] = []
+        self._changes: dict[int, int] = {}
+        self._dense = True
+        for manifest in manifests:
+            self.put(manifest)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._rows
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are, those without a node included."""
+        return len(self._names)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the nodes, in the order they were added, are just the rows 0, 1, 2 …"""
+        return self._dense and len(self._rows) == len(self._names)
+
+    def put(self, manifest: Mapping[str, Any]) -> int:
+        """Adds or replaces a node given as a manifest; returns its row."""
+        encoded = encode("Node", manifest)
+        name = (manifest.get("metadata") or {}).get("name")
+        if not name:
+            raise ValueError("metadata.name: a node needs a name")
+        return self.put_encoded(name, encoded)
+
+    def put_encoded(self, name: str, encoded: bytes) -> int:
+        """Adds or replaces a node given as protobuf. The same bytes again are no change."""
+        row = self._rows.get(name)
+        if row is None:
+            row = self._free.pop() if self._free else len(self._names)
+            if row == len(self._names):
+                self._names.append(None)
+                self._objects.append(b"")
+            self._rows[name] = row
+            self._names[row] = name
+        elif self._objects[row] == encoded:
+            return row
+        self._objects[row] = encoded
+        self._changed(row)
+        return row
+
+    def remove(self, name: str) -> None:
+        row = self._rows.pop(name)
+        self._names[row] = None
+        self._objects[row] = b""
+        self._free.append(row)
+        self._dense = False
+        self._changed(row)
+
+    def row(self, name: str) -> int | None:
+        return self._rows.get(name)
+
+    def name(self, row: int) -> str | None:
+        return self._names[row]
+
+    def encoded(self, row: int) -> bytes:
+        return self._objects[row]
+
+    def rows(self) -> NDArray[np.int32]:
+        """The rows that have a node, in the order the nodes were added."""
+        return np.fromiter(self._rows.values(), dtype=np.int32, count=len(self._rows))
+
+    def changed_since(self, generation: int) -> Iterator[int]:
+        for row, changed in reversed(self._changes.items()):
+            if changed <= generation:
+                return
+            yield row
+
+    def _changed(self, row: int) -> None:
+        self.generation += 1
+        self._changes.pop(row, None)
+        self._changes[row] = self.generation

@@ -1,0 +1,55 @@
+"""What a plugin says of a pod, or of a pod on a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Code(IntEnum):
+    """The codes of the Kubernetes scheduling framework, with its numbers."""
+
+    SUCCESS = 0
+    ERROR = 1
+    UNSCHEDULABLE = 2
+    UNSCHEDULABLE_AND_UNRESOLVABLE = 3
+    WAIT = 4
+    SKIP = 5
+
+    @property
+    def label(self) -> str:
+        return _LABELS[self]
+
+
+_LABELS = {
+    Code.SUCCESS: "Success",
+    Code.ERROR: "Error",
+    Code.UNSCHEDULABLE: "Unschedulable",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE: "UnschedulableAndUnresolvable",
+    Code.WAIT: "Wait",
+    Code.SKIP: "Skip",
+}
+
+
+def code_label(code: int) -> str:
+    """The name of a code. A number that is no code is kept as it is and means Error."""
+    return _LABELS.get(code, "Error")  # type: ignore[call-overload, no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A code and, unless it is Success, the reason for it."""
+
+    code: int = Code.SUCCESS
+    reason: str = ""
+
+    @property
+    def label(self) -> str:
+        return code_label(self.code)
+
+    @property
+    def is_success(self) -> bool:
+        return self.code == Code.SUCCESS
+
+
+SUCCESS = Status()

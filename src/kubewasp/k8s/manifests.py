@@ -1,0 +1,147 @@
+"""Reading manifests from files: JSON or YAML, several documents, lists. What the objects mean is not looked at here."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from kubewasp.k8s.errors import ManifestError, described, quoted, shown
+from kubewasp.k8s.kinds import api_versions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_BYTES: Final = 256 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One object as it was written; `source` says where. `kind` and `api_version` are empty if it says neither."""
+
+    source: str
+    api_version: str
+    kind: str
+    body: dict[str, Any]
+
+
+def load(path: str | Path) -> list[Manifest]:
+    """Every object in a file, lists taken apart."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ManifestError("", f"cannot be read: {reason}", source=str(path)) from None
+    return parse(content, str(path))
+
+
+def parse(content: bytes, source: str) -> list[Manifest]:
+    """Every object in the content of a file, lists taken apart; `source` is the name errors give it."""
+    if len(content) > MAX_BYTES:
+        raise ManifestError("", f"larger than {MAX_BYTES // 2**20} MiB", source=source)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ManifestError("", f"not UTF-8 text: byte {error.start + 1} is wrong", source=source) from None
+    manifests: list[Manifest] = []
+    for place, document in _documents(text, source):
+        if document is not None:
+            manifests.extend(_objects(document, place))
+    return manifests
+
+
+def expect_kind(manifest: Manifest, kind: str) -> dict[str, Any]:
+    """The object of a manifest, which must be of the kind and of an apiVersion that has it."""
+    if not manifest.kind:
+        raise ManifestError("", f"kind is missing: add `kind: {kind}`", source=manifest.source)
+    if manifest.kind != kind:
+        raise ManifestError("", f"expected kind {kind}, found {_bare(manifest.kind)}", source=manifest.source)
+    known = api_versions(kind)
+    if manifest.api_version and known and manifest.api_version not in known:
+        problem = f"expected {' or '.join(known)} for kind {kind}, found {_bare(manifest.api_version)}"
+        raise ManifestError("apiVersion", problem, source=manifest.source)
+    return manifest.body
+
+
+def _documents(text: str, source: str) -> Iterator[tuple[str, Any]]:
+    values = _json_values(text) if text.lstrip()[:1] in ("{", "[") else None
+    if values is not None:
+        for number, value in enumerate(values, start=1):
+            yield f"{source}: document {number}", value
+        return
+
+    from kubewasp.k8s import yaml_documents
+
+    number = 1
+    try:
+        for document in yaml_documents.documents(text):
+            yield f"{source}: document {number}", document
+            number += 1
+    except yaml_documents.YamlError as error:
+        raise ManifestError("", str(error), source=f"{source}: document {number}") from None
+
+
+def _json_values(text: str) -> list[Any] | None:
+    """The JSON values that follow each other in the text; None if it is not JSON."""
+    try:
+        return [orjson.loads(text)]
+    except orjson.JSONDecodeError:
+        pass
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    values: list[Any] = []
+    rest = 0
+    try:
+        while rest < len(text):
+            if text[rest].isspace():
+                rest += 1
+                continue
+            value, rest = decoder.raw_decode(text, rest)
+            values.append(value)
+    except (ValueError, RecursionError):
+        return None
+    return values
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _objects(document: Any, source: str) -> Iterator[Manifest]:
+    manifest = _manifest(document, source)
+    if not manifest.kind.endswith("List"):
+        yield manifest
+        return
+    items = manifest.body.get("items")
+    if items is None:
+        return
+    if not isinstance(items, list):
+        raise ManifestError("items", f"expected a list, got {shown(items)}", source=source)
+    item_kind = manifest.kind.removesuffix("List")
+    # The items of a PodList need not say that they are pods; those of a List must.
+    implied = {"apiVersion": manifest.api_version, "kind": item_kind} if item_kind else {}
+    for index, item in enumerate(items):
+        place = f"{source}: items[{index}]"
+        yield _manifest(implied | item if isinstance(item, dict) else item, place)
+
+
+def _manifest(document: Any, source: str) -> Manifest:
+    if not isinstance(document, dict):
+        raise ManifestError("", f"expected an object, found {described(document)}", source=source)
+    return Manifest(source, _word(document, "apiVersion", source), _word(document, "kind", source), document)
+
+
+def _word(document: dict[str, Any], key: str, source: str) -> str:
+    word = document.get(key)
+    if word is None:
+        return ""
+    if not isinstance(word, str):
+        raise ManifestError(key, f"expected a string, got {shown(word)}", source=source)
+    return word
+
+
+def _bare(word: str) -> str:
+    return quoted(word)[1:-1]

@@ -1,0 +1,142 @@
+"""Reads as much of a wasm binary as we need before the runtime sees it, and lifts out its start section.
+
+Everything about imports, exports and types comes from the runtime, once the module is compiled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAGIC = b"\0asm"
+_CORE, _COMPONENT = b"\x01\0\0\0", b"\x0d\0\x01\0"
+_CUSTOM, _EXPORT, _START = 0, 7, 8
+
+# The name under which a start section's function is exported; see `without_start`.
+START_SECTION_EXPORT = "kubewasp:start-section"
+
+
+class BinaryError(ValueError):
+    """Not a wasm binary we can read; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section: its id, where its header begins, its content."""
+
+    number: int
+    offset: int
+    content: bytes
+
+
+def is_component(wasm: bytes) -> bool:
+    return wasm[:4] == MAGIC and wasm[4:8] == _COMPONENT
+
+
+def check_header(wasm: bytes) -> None:
+    if wasm[:4] != MAGIC:
+        raise BinaryError("this is not WebAssembly: the file does not start with \\0asm")
+    if len(wasm) < 8:
+        raise BinaryError("the file is truncated: it ends within its 8-byte header")
+    if wasm[4:8] not in (_CORE, _COMPONENT):
+        raise BinaryError(f"unknown WebAssembly version {wasm[4:8].hex()}")
+
+
+def sections(wasm: bytes) -> Iterator[Section]:
+    at = 8
+    while at < len(wasm):
+        number = wasm[at]
+        size, start = _leb(wasm, at + 1)
+        if start + size > len(wasm):
+            left = len(wasm) - start
+            raise BinaryError(f"the file is truncated: section {number} at byte {at} has {left} of {size} bytes")
+        yield Section(number, at, wasm[start : start + size])
+        at = start + size
+
+
+def producers(wasm: bytes) -> dict[str, list[str]]:
+    """What the toolchain says of itself, e.g. {"language": ["Go"], "processed-by": ["TinyGo 0.39.0"]}."""
+    found: dict[str, list[str]] = {}
+    for section in sections(wasm):
+        if section.number != _CUSTOM:
+            continue
+        name, at = _name(section.content, 0)
+        if name != "producers":
+            continue
+        count, at = _leb(section.content, at)
+        for _ in range(count):
+            field, at = _name(section.content, at)
+            values, at = _leb(section.content, at)
+            for _ in range(values):
+                tool, at = _name(section.content, at)
+                release, at = _name(section.content, at)
+                found.setdefault(field, []).append(f"{tool} {release}".strip())
+    return found
+
+
+def without_start(wasm: bytes) -> bytes:
+    """The module with its start section made into an export, if it has one.
+
+    A start section runs while the module is instantiated, when the adapter does not exist yet; as an export it can be
+    called right afterwards, with all host functions there.
+    """
+    start = next((section for section in sections(wasm) if section.number == _START), None)
+    if start is None:
+        return wasm
+    function, end = _leb(start.content, 0)
+    if end != len(start.content):
+        raise BinaryError("the start section is malformed")
+    entry = _text(START_SECTION_EXPORT) + b"\0" + leb128(function)
+    parts, exported = [wasm[:8]], False
+    for section in sections(wasm):
+        content = section.content
+        if section.number == _START:
+            if not exported:
+                parts.append(_section(_EXPORT, leb128(1) + entry))
+            continue
+        if section.number == _EXPORT:
+            count, at = _leb(content, 0)
+            content, exported = leb128(count + 1) + content[at:] + entry, True
+        parts.append(_section(section.number, content))
+    return b"".join(parts)
+
+
+def _section(number: int, content: bytes) -> bytes:
+    return bytes([number]) + leb128(len(content)) + content
+
+
+def _text(value: str) -> bytes:
+    encoded = value.encode()
+    return leb128(len(encoded)) + encoded
+
+
+def leb128(value: int) -> bytes:
+    """An unsigned integer as wasm, and protobuf, write it."""
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _leb(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= len(data) or shift > 28:
+            raise BinaryError(f"the file is truncated or damaged at byte {at}")
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+def _name(data: bytes, at: int) -> tuple[str, int]:
+    length, at = _leb(data, at)
+    if at + length > len(data):
+        raise BinaryError("a name runs over the end of its section")
+    return data[at : at + length].decode("utf-8", "replace"), at + length

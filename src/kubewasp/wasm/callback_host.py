@@ -1,0 +1,148 @@
+"""The same ABI answered by plain Python callbacks, one host call at a time.
+
+This is what the adapter replaces. It stays as the yardstick of `plugin bench`, and as the oracle that the tests compare
+the adapter with: it is short enough to be read beside docs/abi.md. It knows no limits: it is not for untrusted guests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import orjson
+from wasmtime import ExitTrap, Func, FuncType, Linker, Memory, Store, ValType, WasiConfig
+
+from kubewasp.k8s.codec import decode
+from kubewasp.wasm.abi import CLASSIC_IMPORTS, Import
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from kubewasp.cluster.nodes import Nodes
+    from kubewasp.wasm.program import Program
+
+_FOREVER = 2**40
+
+
+class CallbackHost:
+    """One instance of a guest. Values that getters answer are attributes: set them, then `call` a hook."""
+
+    def __init__(self, program: Program, *, config: str = "", args: Sequence[str] = (), severity: int = 0) -> None:
+        self.pod = b""
+        self.target_pod = b""
+        self.nodes: Nodes | None = None
+        self.node = ""
+        self.values: dict[str, bytes] = {"get_config": config.encode()}
+        self.reason = b""
+        self.received: dict[str, bytes] = {}
+        self.logged: list[tuple[int, bytes]] = []
+        self._severity = severity
+        self._store = Store(program.engine.engine)
+        self._store.set_epoch_deadline(_FOREVER)
+        wasi = WasiConfig()
+        wasi.argv = list(args)
+        self._store.set_wasi(wasi)
+        linker = Linker(program.engine.engine)
+        linker.define_wasi()
+        for item in CLASSIC_IMPORTS:
+            kind = FuncType([ValType.i32()] * len(item.parameters), [ValType.i32()] * item.returns)
+            linker.define_func(item.module, item.name, kind, self._function(item))
+        self.exports = linker.instantiate(self._store, program.module).exports(self._store)
+        self._memory = cast("Memory", self.exports["memory"])
+        for name in program.start:
+            try:
+                cast("Func", self.exports[name])(self._store)
+            except ExitTrap as exit_trap:
+                if exit_trap.code:
+                    raise
+
+    def call(self, hook: str, node: str = "") -> int:
+        """The raw value a hook returns (0 for one that returns nothing)."""
+        self.node = node
+        self.reason = b""
+        self.received = {}
+        return int(cast("Func", self.exports[hook])(self._store) or 0)
+
+    def _function(self, item: Import) -> Callable[..., int | None]:
+        if item.returns and item.parameters[-2:] == ("buf", "limit"):
+            if len(item.parameters) == 4:
+                return lambda name, length, buf, limit: self._answer(
+                    self._of_node(item.name, self._read(name, length).decode()), buf, limit
+                )
+            return lambda buf, limit: self._answer(self._value(item.name), buf, limit)
+        if item.name == "severity":
+            return lambda: self._severity
+        if item.name == "log":
+            return lambda severity, at, length: self._log(severity, self._read(at, length))
+        if item.name == "logs":
+            return lambda severity, at, length, pairs, size: self._log(
+                severity, self._read(at, length) + b"\0" + self._read(pairs, size)
+            )
+        if item.name == "result.status_reason":
+            return self._set_reason
+        if item.name.startswith("handle.") and len(item.parameters) == 4:
+            return lambda _uid, _length, buf, limit: self._no_waiting_pod(buf, limit)
+        return lambda buf, length: self.received.__setitem__(item.name, self._read(buf, length))
+
+    def _value(self, name: str) -> bytes:
+        if name == "currentPod":
+            return self.pod
+        if name == "targetPod":
+            return self.target_pod
+        if name == "currentNodeName":
+            return self.node.encode()
+        if name == "nodeList":
+            return b"\x0a\x06\x0a\x00\x12\x00\x1a\x00" + b"".join(
+                _list_item(self._encoded(n)) for n in self.nodes or ()
+            )
+        return self.values.get(name, b"")
+
+    def _of_node(self, what: str, name: str) -> bytes:
+        known = self.nodes is not None and name in self.nodes
+        if what == "node":
+            return self._encoded(name) if known else b""
+        return orjson.dumps(self._image_states(name) if known else None)
+
+    def _encoded(self, name: str) -> bytes:
+        nodes = cast("Nodes", self.nodes)
+        return nodes.encoded(cast("int", nodes.row(name)))
+
+    def _image_states(self, name: str) -> Mapping[str, Mapping[str, int]]:
+        counts: dict[str, int] = {}
+        images = {node: _images(self._encoded(node)) for node in self.nodes or ()}
+        for sizes in images.values():
+            for image in sizes:
+                counts[image] = counts.get(image, 0) + 1
+        return {image: {"Size": size, "NumNodes": counts[image]} for image, size in sorted(images[name].items())}
+
+    def _answer(self, value: bytes, buf: int, limit: int) -> int:
+        if 0 < len(value) <= limit & 0xFFFFFFFF:
+            self._memory.write(self._store, value, buf & 0xFFFFFFFF)
+        return len(value)
+
+    def _read(self, at: int, length: int) -> bytes:
+        at, length = at & 0xFFFFFFFF, length & 0xFFFFFFFF
+        if at + length > self._memory.data_len(self._store):
+            raise IndexError("outside of the guest's memory")
+        return bytes(self._memory.read(self._store, at, at + length)) if length else b""
+
+    def _set_reason(self, buf: int, length: int) -> None:
+        self.reason = self._read(buf, length)
+
+    def _log(self, severity: int, line: bytes) -> None:
+        if severity >= self._severity:
+            self.logged.append((severity, line))
+
+    def _no_waiting_pod(self, buf: int, limit: int) -> None:
+        if limit >= 8:
+            self._memory.write(self._store, bytes(8), buf & 0xFFFFFFFF)
+
+
+def _images(encoded: bytes) -> dict[str, int]:
+    images = decode("Node", encoded).get("status", {}).get("images", [])
+    return {name: image.get("sizeBytes", 0) for image in images for name in image.get("names", [])}
+
+
+def _list_item(encoded: bytes) -> bytes:
+    from kubewasp.wasm.binary import leb128
+
+    return b"\x12" + leb128(len(encoded)) + encoded

@@ -1,0 +1,71 @@
+"""The few functions that an adapter asks of Python, for what is rare or unbounded.
+
+They are defined once an engine, and find the instance through the thread: a function that held its instance would keep
+the instance's store alive for ever. No exception passes through the runtime (wasmtime-py keeps it in a global that
+threads would share): the instance keeps it, and the call traps.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from wasmtime import FuncType, ValType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from wasmtime import Linker
+
+
+class Servant(Protocol):
+    """What answers the calls: an instance."""
+
+    def fill(self, slot: int) -> None: ...
+    def drain(self) -> None: ...
+    def receive(self, kind: int, buf: int, length: int) -> None: ...
+    def waiting_pod(self, reject: int, uid: int, uid_length: int, buf: int, limit: int) -> None: ...
+    def poll(self, subscriptions: int, events: int, count: int, written: int) -> int | None: ...
+    def failed(self, error: BaseException) -> None: ...
+
+
+class _Current(threading.local):
+    servant: Servant
+
+
+_current = _Current()
+_PARAMETERS = {"fill": 1, "drain": 0, "receive": 3, "waiting_pod": 5, "poll": 4}
+NAMES = tuple(_PARAMETERS)
+
+
+def define(linker: Linker) -> None:
+    for name, parameters in _PARAMETERS.items():
+        kind = FuncType([ValType.i32()] * parameters, [ValType.i32()])
+        linker.define_func("host", name, kind, _callback(name))
+
+
+def _callback(name: str) -> Callable[..., int]:
+    def answer(*arguments: int) -> int:
+        servant = _current.servant
+        try:
+            return getattr(servant, name)(*arguments) or 0
+        except BaseException as error:  # noqa: BLE001 - kept, and raised again where the guest was called
+            servant.failed(error)
+            return -1
+
+    return answer
+
+
+@contextmanager
+def serving(servant: Servant) -> Iterator[None]:
+    """Calls made on this thread are the servant's; a servant may be called from another one's callback."""
+    before = getattr(_current, "servant", None)
+    _current.servant = servant
+    try:
+        yield
+    finally:
+        if before is None:
+            del _current.servant
+        else:
+            _current.servant = before

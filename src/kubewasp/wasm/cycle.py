@@ -1,0 +1,371 @@
+"""One pod on one instance, from PreFilter to PostBind.  HOT PATH.
+
+The hooks are called by the caller, in the order of the scheduling framework; `evaluate` shows that order. A hook that
+fails (trap, timeout, overrun) breaks the instance: the failure policy then answers for this hook and all later ones.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import orjson
+
+from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.k8s.codec import encode
+from kubewasp.wasm import instance as slots
+from kubewasp.wasm import payloads
+from kubewasp.wasm.abi import HOOKS
+from kubewasp.wasm.errors import KubewaspError
+from kubewasp.wasm.failures import HookFailure, failure
+from kubewasp.wasm.results import (
+    HookResult,
+    NodeScores,
+    NodeStatuses,
+    NormalizeResult,
+    PermitResult,
+    PostFilterResult,
+    PreFilterResult,
+    Trace,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+    from kubewasp.cluster.nodes import Nodes
+    from kubewasp.framework.events import ClusterEvent
+    from kubewasp.wasm.guest import Guest
+    from kubewasp.wasm.instance import Calls, GuestInstance
+    from kubewasp.wasm.klog import LogLine
+
+logger = logging.getLogger(__name__)
+MIN_SCORE, MAX_SCORE = 0, 100
+
+# What a failed hook answers under `failurePolicy: Ignore`: as if the plugin were not there.
+_IGNORED = {"prescore": Code.SKIP, "bind": Code.SKIP, "postfilter": Code.UNSCHEDULABLE}
+
+
+class NoSuchHookError(KubewaspError):
+    """The guest does not export the hook that was asked for."""
+
+
+class UnknownNodeError(KubewaspError):
+    """A node that is not among those of the cycle."""
+
+
+class Cycle:
+    """The hooks of a guest for one pod. The instance goes back to the pool when the cycle is closed."""
+
+    def __init__(self, guest: Guest, pod: bytes, nodes: Nodes) -> None:
+        self.guest = guest
+        self.nodes = nodes
+        self._failure: HookFailure | None = None
+        self._mirror = guest.program.engine.mirror(nodes)
+        self._instance: GuestInstance | None = guest.acquire()
+        self._instance.see(self._mirror)
+        self._instance.set_value(slots.POD, pod)
+        self.sync()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._instance is not None:
+            instance, self._instance = self._instance, None
+            self.guest.release(instance)
+
+    def sync(self) -> None:
+        """Shows the guest the nodes as they are now. Only what changed since the last time is written."""
+        self._mirror.sync(images=self.guest.program.uses_images)
+
+    @property
+    def instance(self) -> GuestInstance:
+        if self._instance is None:
+            raise KubewaspError(f'plugin "{self.guest.name}": the cycle is closed')
+        return self._instance
+
+    # ------------------------------------------------------------------ hooks
+
+    def enqueue(self) -> tuple[tuple[ClusterEvent, ...], HookResult]:
+        calls, status = self._call("enqueue")
+        events: tuple[ClusterEvent, ...] = ()
+        if status.is_success:
+            try:
+                events = payloads.cluster_events(calls.received.get(slots.CLUSTER_EVENTS, b""))
+            except payloads.PayloadError as error:
+                status = self._broken("enqueue", str(error))
+        return events, HookResult(status, _trace(calls))
+
+    def prefilter(self) -> PreFilterResult:
+        calls, status = self._call("prefilter")
+        names = payloads.node_names(calls.received.get(slots.NODE_NAMES)) if status.is_success else None
+        return PreFilterResult(status, _trace(calls), node_names=names)
+
+    def add_pod(self, target: Mapping[str, Any] | bytes, node: str) -> HookResult:
+        return self._with_target("addpod", target, node)
+
+    def remove_pod(self, target: Mapping[str, Any] | bytes, node: str) -> HookResult:
+        return self._with_target("removepod", target, node)
+
+    def filter(self, nodes: Sequence[str] | None = None) -> NodeStatuses:
+        """The verdict on those nodes, or on all."""
+        names, calls = self._call_nodes("filter", nodes)
+        return NodeStatuses(names, calls.values, calls.reason_numbers, tuple(calls.reasons), _trace(calls))
+
+    def postfilter(self, statuses: Mapping[str, int]) -> PostFilterResult:
+        """`statuses` tells the code with which each node was rejected."""
+        self.instance.set_filler(slots.NODE_STATUSES, lambda: orjson.dumps(dict(statuses)))
+        calls, status = self._call("postfilter")
+        value = int(calls.values[0]) if len(calls.values) else 0
+        nominated = calls.received.get(slots.NOMINATED_NODE, b"").decode("utf-8", "replace")
+        return PostFilterResult(status, _trace(calls), nominated_node=nominated, nominating_mode=value >> 32)
+
+    def prescore(self, feasible: Sequence[str] | None = None) -> HookResult:
+        names = feasible if feasible is not None else tuple(self.nodes)
+        self.instance.set_filler(slots.FILTERED_NODES, lambda: orjson.dumps(list(names)))
+        calls, status = self._call("prescore")
+        return HookResult(status, _trace(calls))
+
+    def score(self, nodes: Sequence[str] | None = None) -> NodeScores:
+        """The scores of those nodes, or of all, as the guest gives them."""
+        names, calls = self._call_nodes("score", nodes)
+        codes = calls.values.astype(np.int32).astype(np.int64)
+        return NodeScores(
+            names, codes, calls.reason_numbers, tuple(calls.reasons), _trace(calls), scores=calls.values >> 32
+        )
+
+    def normalize_score(self, scores: Mapping[str, int]) -> NormalizeResult:
+        """The scores after the guest has seen all of them."""
+        self.instance.set_filler(slots.NODE_SCORES, lambda: orjson.dumps(dict(scores)))
+        calls, status = self._call("normalizescore")
+        normalized = dict(scores)
+        if status.is_success:
+            try:
+                normalized = payloads.normalized_scores(calls.received.get(slots.NORMALIZED_SCORES), scores)
+            except payloads.PayloadError as error:
+                status = self._broken("normalizescore", str(error))
+            else:
+                status = check_range(self.guest.name, normalized)
+        return NormalizeResult(status, _trace(calls), scores=normalized)
+
+    def reserve(self, node: str) -> HookResult:
+        return self._on_node("reserve", node)
+
+    def unreserve(self, node: str) -> HookResult:
+        """A failure is logged and has no other effect."""
+        return self._without_effect("unreserve", node)
+
+    def permit(self, node: str) -> PermitResult:
+        calls, status = self._call("permit", node)
+        value = int(calls.values[0]) if len(calls.values) else 0
+        return PermitResult(status, _trace(calls), timeout_ms=value & 0xFFFFFFFF)
+
+    def prebind(self, node: str) -> HookResult:
+        return self._on_node("prebind", node)
+
+    def bind(self, node: str) -> HookResult:
+        return self._on_node("bind", node)
+
+    def postbind(self, node: str) -> HookResult:
+        """A failure is logged and has no other effect."""
+        return self._without_effect("postbind", node)
+
+    # ------------------------------------------------------------------ how they are called
+
+    def _on_node(self, hook: str, node: str) -> HookResult:
+        calls, status = self._call(hook, node)
+        return HookResult(status, _trace(calls))
+
+    def _without_effect(self, hook: str, node: str) -> HookResult:
+        result = self._on_node(hook, node)
+        if not result.status.is_success:
+            logger.error("failed %s: %s", hook, result.reason)
+        return result
+
+    def _with_target(self, hook: str, target: Mapping[str, Any] | bytes, node: str) -> HookResult:
+        instance = self.instance
+        instance.set_value(slots.TARGET_POD, target if isinstance(target, bytes) else encode("Pod", target))
+        try:
+            return self._on_node(hook, node)
+        finally:
+            instance.set_value(slots.TARGET_POD, None)
+
+    def _call(self, hook: str, node: str | None = None) -> tuple[Calls, Status]:
+        wanted = self._exported(hook)
+        row = -1 if node is None else self._row(node)
+        if self._failure is not None:
+            return _nothing(), self._policy(hook, self._failure)
+        calls = self.instance.call(HOOKS[hook], row=row)
+        self._record(hook, calls)
+        if calls.failure is not None:
+            return calls, self._policy(hook, calls.failure)
+        value = int(calls.values[0])
+        code = value >> 32 if wanted == "permit" else _low(value)
+        reason = calls.reasons[-1] if calls.reasons and calls.reason_numbers[0] else ""
+        return calls, Status(code, reason) if code != Code.SUCCESS else SUCCESS
+
+    def _call_nodes(self, hook: str, nodes: Sequence[str] | None) -> tuple[tuple[str, ...], Calls]:
+        """The answers for all those nodes; where the guest failed, the policy's answers from that node on."""
+        self._exported(hook)
+        rows: NDArray[np.int32] | int
+        if nodes is not None:
+            names = tuple(nodes)
+            rows = np.fromiter((self._row(name) for name in names), np.int32, len(names))
+        else:
+            names = tuple(self.nodes)
+            rows = len(names) if self.nodes.is_dense else self.nodes.rows()
+        calls = _nothing() if self._failure is not None else self.instance.call_rows(HOOKS[hook], rows)
+        self._record(hook, calls)
+        missing = len(names) - len(calls.values)
+        if self._failure is not None and missing:
+            status = self._policy(hook, self._failure)
+            calls.reasons.append(status.reason)
+            calls.values = np.concatenate([calls.values, np.full(missing, status.code)])
+            calls.reason_numbers = np.concatenate([calls.reason_numbers, np.full(missing, len(calls.reasons))])
+        return names, calls
+
+    def _exported(self, hook: str) -> str:
+        if hook not in self.guest.program.hooks:
+            raise NoSuchHookError(
+                f'plugin "{self.guest.name}" does not export {hook}; it has {", ".join(self.guest.hooks)}'
+            )
+        return hook
+
+    def _row(self, node: str) -> int:
+        row = self.nodes.row(node)
+        if row is None:
+            raise UnknownNodeError(f'there is no node "{node}" among the {len(self.nodes)} nodes given')
+        return row
+
+    def _record(self, hook: str, calls: Calls) -> None:
+        """Takes note of a failure, and passes on what was logged and recorded."""
+        for line in calls.logs:
+            self.guest.log(line.level, line.text)
+        try:
+            calls.recorded = payloads.recorded_events(calls.events)
+        except payloads.PayloadError as error:
+            if calls.failure is None:
+                calls.failure = failure(hook, self.guest.name, "payload", str(error))
+                calls.values = calls.values[:0]
+                self.instance.broken = True
+        for event in calls.recorded:
+            self.guest.handle.record_event(event)
+        if calls.failure is not None:
+            self._failure = calls.failure
+
+    def _broken(self, hook: str, cause: str) -> Status:
+        self._failure = failure(hook, self.guest.name, "payload", cause)
+        self.instance.broken = True
+        return self._policy(hook, self._failure)
+
+    def _policy(self, hook: str, failed: HookFailure) -> Status:
+        if self.guest.failure_policy == "Fail":
+            return Status(Code.ERROR, failed.text)
+        logger.warning("%s: failure of %s ignored: %s", self.guest.name, hook, failed.cause)
+        code = _IGNORED.get(hook, Code.SUCCESS)
+        return Status(code, failed.text) if code != Code.SUCCESS else SUCCESS
+
+
+def _trace(calls: Calls) -> Trace:
+    return Trace(tuple(calls.logs), calls.recorded, calls.output, calls.seconds)
+
+
+def _low(value: int) -> int:
+    return (value + 2**31) % 2**32 - 2**31
+
+
+def _nothing() -> Calls:
+    none = np.zeros(0, np.int64)
+    return slots.Calls(none, none, [])
+
+
+def check_range(plugin: str, scores: Mapping[str, int]) -> Status:
+    """Scores must lie between 0 and 100 once they are normalized."""
+    for score in scores.values():
+        if not MIN_SCORE <= score <= MAX_SCORE:
+            return Status(
+                Code.ERROR,
+                f'plugin "{plugin}" returns an invalid score {score}, it should in the range of '
+                f"[{MIN_SCORE}, {MAX_SCORE}] after normalizing",
+            )
+    return SUCCESS
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a guest makes of a pod: its status, the nodes that passed with their scores, the others with the reasons."""
+
+    status: Status
+    scores: dict[str, int] = field(default_factory=dict)
+    rejected: dict[str, Status] = field(default_factory=dict)
+    logs: tuple[LogLine, ...] = ()
+
+    @property
+    def best(self) -> str | None:
+        """The node with the highest score, the first of several."""
+        return max(self.scores, key=self.scores.__getitem__, default=None)
+
+
+def evaluate(cycle: Cycle) -> Evaluation:
+    """PreFilter, Filter, PreScore, Score, NormalizeScore: those that the guest has, in the framework's order."""
+    hooks = cycle.guest.program.hooks
+    logs: list[LogLine] = []
+    feasible: Sequence[str] = tuple(cycle.nodes)
+    rejected: dict[str, Status] = {}
+    skip_filter = False
+    if "prefilter" in hooks:
+        first = cycle.prefilter()
+        logs += first.trace.logs
+        if not first.status.is_success and first.code != Code.SKIP:
+            return Evaluation(first.status, {}, dict.fromkeys(feasible, first.status), tuple(logs))
+        skip_filter = first.code == Code.SKIP
+        if first.node_names is not None:
+            wanted = set(first.node_names)
+            reason = Status(
+                Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"node(s) didn't satisfy plugin(s) [{cycle.guest.name}]"
+            )
+            rejected = {name: reason for name in feasible if name not in wanted}
+            feasible = tuple(name for name in feasible if name in wanted)
+    if "filter" in hooks and not skip_filter:
+        verdicts = cycle.filter(feasible if rejected else None)
+        logs += verdicts.trace.logs
+        rejected |= verdicts.rejected
+        feasible = verdicts.feasible
+        error = next((s for s in rejected.values() if s.label == Code.ERROR.label), None)
+        if error is not None:
+            return Evaluation(error, {}, rejected, tuple(logs))
+    if not feasible:
+        return Evaluation(Status(Code.UNSCHEDULABLE, "no node passed"), {}, rejected, tuple(logs))
+    scores = dict.fromkeys(feasible, 0)
+    status = SUCCESS
+    skip_score = False
+    if "prescore" in hooks:
+        prescored = cycle.prescore(feasible)
+        logs += prescored.trace.logs
+        skip_score = prescored.code == Code.SKIP
+        if not prescored.status.is_success and not skip_score:
+            return Evaluation(prescored.status, {}, rejected, tuple(logs))
+    if "score" in hooks and not skip_score:
+        scored = cycle.score(feasible if rejected else None)
+        logs += scored.trace.logs
+        failed = scored.rejected
+        if failed:
+            return Evaluation(next(iter(failed.values())), {}, rejected, tuple(logs))
+        scores = scored.as_dict()
+        if "normalizescore" in hooks:
+            normalized = cycle.normalize_score(scores)
+            logs += normalized.trace.logs
+            status, scores = normalized.status, normalized.scores
+        else:
+            status = check_range(cycle.guest.name, scores)
+    return Evaluation(status, scores if status.is_success else {}, rejected, tuple(logs))

@@ -1,0 +1,135 @@
+"""The wasmtime engines, and the clock that ends calls which take too long."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from wasmtime import Config, Engine, Linker, Module
+
+from kubewasp.wasm import callbacks
+from kubewasp.wasm.adapter import adapter_wat, shim_wat
+from kubewasp.wasm.heap import SharedHeap
+from kubewasp.wasm.mirror import NodeMirror
+from kubewasp.wasm.modules import compile_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubewasp.cluster.nodes import Nodes
+
+# Features no guest of the classic ABI needs. Guests are validated without them before they are compiled.
+_OFF = (
+    "wasm_threads",
+    "wasm_multi_memory",
+    "wasm_memory64",
+    "wasm_gc",
+    "wasm_exceptions",
+    "wasm_function_references",
+    "wasm_component_model",
+    "wasm_stack_switching",
+    "wasm_custom_page_sizes",
+    "wasm_wide_arithmetic",
+)
+_ADAPTER_ONLY = ("wasm_threads", "wasm_multi_memory")
+
+
+def _config(switched_off: tuple[str, ...], stack: int | None = None) -> Config:
+    config = Config()
+    for feature in switched_off:
+        setattr(config, feature, False)
+    config.epoch_interruption = True
+    if stack is not None:
+        config.max_wasm_stack = stack
+    return config
+
+
+@cache
+def strict_engine() -> Engine:
+    """Knows just the features that a guest may use; only validates."""
+    return Engine(_config(_OFF))
+
+
+class ClassicEngine:
+    """What all instances with the same stack limit share: engine, adapter, node memory, ticker."""
+
+    def __init__(self, stack: int) -> None:
+        config = _config(tuple(feature for feature in _OFF if feature not in _ADAPTER_ONLY), stack)
+        config.wasm_threads = True
+        config.wasm_multi_memory = True
+        config.shared_memory = True
+        self.engine = Engine(config)
+        self.settings = f"classic stack={stack}"
+        self.shim: Module = compile_text(self.engine, self.settings, shim_wat())
+        self.adapter: Module = compile_text(self.engine, self.settings, adapter_wat())
+        self.heap = SharedHeap(self.engine)
+        self.ticker = Ticker(self.engine)
+        self.linker = Linker(self.engine)
+        self.linker.define_wasi()
+        callbacks.define(self.linker)
+        self._mirrors: WeakKeyDictionary[Nodes, NodeMirror] = WeakKeyDictionary()
+
+    def mirror(self, nodes: Nodes) -> NodeMirror:
+        with self.heap.lock:
+            mirror = self._mirrors.get(nodes)
+            if mirror is None:
+                mirror = self._mirrors[nodes] = NodeMirror(self.heap, nodes)
+            return mirror
+
+
+_engines: dict[int, ClassicEngine] = {}
+_engines_lock = threading.Lock()
+
+
+def classic_engine(stack: int) -> ClassicEngine:
+    """The engine for that stack limit; it is a setting of the engine, so each limit has its own."""
+    with _engines_lock:
+        if stack not in _engines:
+            _engines[stack] = ClassicEngine(stack)
+        return _engines[stack]
+
+
+class Ticker:
+    """Advances the engine's epoch while calls are under way; sleeps when there are none."""
+
+    PERIOD = 0.005
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._calls = 0
+        self._lock = threading.Lock()
+        self._busy = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def ticks(self, seconds: float) -> int:
+        return math.ceil(seconds / self.PERIOD) + 1
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        with self._lock:
+            self._calls += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._tick, name="kubewasp-epoch", daemon=True)
+                self._thread.start()
+            self._busy.set()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calls -= 1
+
+    def _tick(self) -> None:
+        idle = 0
+        while True:
+            self._busy.wait()
+            time.sleep(self.PERIOD)
+            self._engine.increment_epoch()
+            with self._lock:
+                idle = 0 if self._calls else idle + 1
+                if idle > 100:
+                    self._busy.clear()

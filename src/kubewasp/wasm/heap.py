@@ -1,0 +1,100 @@
+"""The memory that all adapters of an engine read: an allocator over one shared linear memory.
+
+HOT PATH of node changes. A block given back is used again only when no call that could still read it is under way.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from kubewasp.wasm.errors import HeapFullError
+from kubewasp.wasm.ffi import MAX_PAGES, PAGE, NodeMemory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wasmtime import Engine
+
+# Address 0 means "nothing" to the adapter.
+_FIRST_ADDRESS = 64
+
+
+def size_class(size: int) -> int:
+    """Sizes are rounded up to a quarter of a power of two: at most a quarter is wasted, and freed blocks fit again."""
+    if size <= 64:
+        return 64
+    step = 1 << (size.bit_length() - 3)
+    return -(-size // step) * step
+
+
+class SharedHeap:
+    """Blocks of the shared memory. Allocation is for writers, one at a time; reading needs no lock."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.memory = NodeMemory(engine)
+        self.lock = threading.RLock()
+        self.bytes_written = 0
+        self._view = self.memory.view()
+        self._end = _FIRST_ADDRESS
+        self._free: dict[int, list[int]] = {}
+        self._retired: deque[tuple[int, int, int]] = deque()
+        self._clock = itertools.count(1)
+        self._now = 0
+        self._readers: dict[int, int] = {}
+
+    def allocate(self, size: int) -> int:
+        """The address of a block of at least that size, a multiple of 8."""
+        size = size_class(size)
+        self._reclaim()
+        free = self._free.get(size)
+        if free:
+            return free.pop()
+        address = self._end
+        if address + size > len(self._view):
+            self._grow(address + size)
+        self._end = address + size
+        return address
+
+    def retire(self, address: int, size: int) -> None:
+        """Gives a block back, once those who may be reading it are done."""
+        self._retired.append((self._now, address, size_class(size)))
+
+    def write(self, address: int, content: bytes) -> None:
+        self._view[address : address + len(content)] = memoryview(content)
+        self.bytes_written += len(content)
+
+    def place(self, content: bytes) -> int:
+        address = self.allocate(len(content))
+        self.write(address, content)
+        return address
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """While this is open, no block that was reachable when it began is written again."""
+        with self.lock:
+            ticket = self._now = next(self._clock)
+            self._readers[ticket] = ticket
+        try:
+            yield
+        finally:
+            with self.lock:
+                del self._readers[ticket]
+
+    def _reclaim(self) -> None:
+        oldest = next(iter(self._readers), None)
+        while self._retired and (oldest is None or self._retired[0][0] < oldest):
+            _, address, size = self._retired.popleft()
+            self._free.setdefault(size, []).append(address)
+
+    def _grow(self, needed: int) -> None:
+        # By an eighth at least, so that many small additions do not grow it one page at a time.
+        pages = -(-needed // PAGE)
+        pages = min(max(pages, len(self._view) // PAGE * 9 // 8), MAX_PAGES)
+        if pages * PAGE < needed:
+            raise HeapFullError(f"the nodes need {needed} bytes; there is room for {MAX_PAGES * PAGE}")
+        self.memory.grow(pages - len(self._view) // PAGE)
+        self._view = self.memory.view()

@@ -1,0 +1,88 @@
+"""Which images lie on how many nodes, as the adapter reads it to answer `nodeImageStates`.
+
+Kept only when a guest asks for it. One table entry an image, one list of ids a row: a node that gains an image
+changes one counter, not the answer of every node that has it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+
+from kubewasp.k8s.schema import message_class
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kubewasp.wasm.heap import SharedHeap
+
+_ENTRY = np.dtype([("name", "<u8"), ("size", "<u8"), ("nodes", "<u8")])
+
+
+class ImageTable:
+    """The images of all nodes of one mirror."""
+
+    def __init__(self, heap: SharedHeap) -> None:
+        self._heap = heap
+        self._ids: dict[str, int] = {}
+        self._entries: NDArray[np.void] = np.zeros(64, _ENTRY)
+        self._names: list[tuple[int, int]] = []
+        self._rows: dict[int, tuple[list[int], int]] = {}
+        self._dirty = True
+        self._published = (0, 0)
+
+    @property
+    def address(self) -> int:
+        return self._published[0]
+
+    def replace(self, row: int, encoded_node: bytes) -> int:
+        """Takes the images of a node; returns the address of its list."""
+        self.remove(row)
+        node: Any = message_class("core.v1.Node").FromString(encoded_node)
+        sizes = {name: image.sizeBytes for image in node.status.images for name in image.names}
+        ids = [self._id(name, size) for name, size in sorted(sizes.items())]
+        for number in ids:
+            self._entries[number]["nodes"] += 1
+        self._dirty |= bool(ids)
+        address = self._heap.place(np.array([len(ids), *ids], np.uint32).tobytes())
+        self._rows[row] = (ids, address)
+        return address
+
+    def remove(self, row: int) -> None:
+        ids, address = self._rows.pop(row, ([], 0))
+        for number in ids:
+            self._entries[number]["nodes"] -= 1
+        self._dirty |= bool(ids)
+        if address:
+            self._heap.retire(address, 4 + 4 * len(ids))
+
+    def publish(self) -> None:
+        if not self._dirty:
+            return
+        content = self._entries[: len(self._ids)].tobytes()
+        if self._published[0]:
+            self._heap.retire(*self._published)
+        self._published = (self._heap.place(content), len(content))
+        self._dirty = False
+
+    def release(self) -> None:
+        for row in list(self._rows):
+            self.remove(row)
+        for block in [self._published, *self._names]:
+            if block[0]:
+                self._heap.retire(*block)
+        self._published, self._names = (0, 0), []
+
+    def _id(self, name: str, size: int) -> int:
+        number = self._ids.get(name)
+        if number is None:
+            number = self._ids[name] = len(self._ids)
+            if number == len(self._entries):
+                self._entries = np.concatenate([self._entries, np.zeros(number, _ENTRY)])
+            text = orjson.dumps(name)
+            block = (self._heap.place(text), len(text))
+            self._names.append(block)
+            self._entries[number] = (block[0] | block[1] << 32, max(size, 0), 0)
+        return number

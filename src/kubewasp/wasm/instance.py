@@ -1,0 +1,446 @@
+"""One running guest: store, shim, guest, adapter, and the calls between them and Python.  HOT PATH.
+
+An instance is used by one thread at a time; a second one is refused. After a failed call the instance is broken and
+must be thrown away: the guest's memory may be in any state.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from wasmtime import ExitTrap, Func, Global, Instance, Memory, Store, Table, Trap, WasiConfig, WasmtimeError
+
+from kubewasp.wasm import callbacks, polling
+from kubewasp.wasm.abi import ADAPTER_IMPORTS, Answer, Hook
+from kubewasp.wasm.errors import GuestLoadError, InstanceInUseError
+from kubewasp.wasm.failures import HookFailure, Overrun, TimeLimit, describe
+from kubewasp.wasm.ffi import PAGE, AdapterCall
+from kubewasp.wasm.klog import LogLine, structured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from kubewasp.framework.events import RecordedEvent
+    from kubewasp.wasm.limits import Limits
+    from kubewasp.wasm.mirror import NodeMirror
+    from kubewasp.wasm.program import Program
+
+# Layout of the adapter's own memory; the first 4 KiB are described in adapter.wat.
+_SLOTS, _AFTER_RUN, _ONE_ROW, _ONE_RESULT, _REGIONS = 1088, 1152, 1160, 1168, 4096
+_RECORD = Struct("<IiiIII")
+_LOG, _LOGS, _REASON = 1, 2, 3
+_RESULT = np.dtype([("value", "<i8"), ("reason", "<i8")])
+_PLACE = Struct("<Q")
+_INT = Struct("<i")
+_LENGTHS = Struct("<II")
+ASK = 2**64 - 1
+
+# Slots of the adapter, in its order.
+POD, TARGET_POD, CONFIG, FILTERED_NODES, NODE_STATUSES, NODE_SCORES = range(6)
+# What `receive` takes, in the adapter's order.
+CLUSTER_EVENTS, NODE_NAMES, NOMINATED_NODE, NORMALIZED_SCORES, EVENT = range(5)
+RESULT_IMPORTS = (
+    "result.cluster_events",
+    "result.node_names",
+    "result.nominated_node_name",
+    "result.normalized_score_list",
+    "handle.eventrecorder.eventf",
+)
+_KINDS = {Answer.NOTHING: 0, Answer.STATUS: 1, Answer.SCORE: 2, Answer.NOMINATION: 2, Answer.PERMIT: 2}
+_FIRST_BATCH = 64
+_MAX_LINES = 1000
+
+
+@dataclass(slots=True)
+class Calls:
+    """What a run of a hook gave: one value a row, the reasons they refer to, and what was said on the way."""
+
+    values: NDArray[np.int64]
+    reason_numbers: NDArray[np.int64]
+    reasons: list[str]
+    logs: list[LogLine] = field(default_factory=list)
+    received: dict[int, bytes] = field(default_factory=dict)
+    events: list[bytes] = field(default_factory=list)
+    recorded: tuple[RecordedEvent, ...] = ()
+    output: str = ""
+    seconds: float = 0.0
+    failure: HookFailure | None = None
+
+
+class GuestInstance:
+    """A guest that can be called. Made by the pool; see guest.py."""
+
+    def __init__(
+        self,
+        program: Program,
+        limits: Limits,
+        *,
+        name: str,
+        args: Sequence[str] = (),
+        severity: int = 0,
+        config_place: int = 0,
+        waiting_pods: Callable[[bool, str], bytes | None] = lambda _reject, _uid: None,
+    ) -> None:
+        self.program = program
+        self.name = name
+        self.broken = False
+        self.bytes_written = 0
+        self._fillers: dict[int, Callable[[], bytes]] = {}
+        self._limits = limits
+        self._waiting_pods = waiting_pods
+        self._engine = program.engine
+        self._lock = threading.Lock()
+        self._owner = ""
+        self._deadline = 0.0
+        self._callback_error: BaseException | None = None
+        self._mirror: NodeMirror | None = None
+        self._directory = 0
+        self._blocks: dict[int, tuple[int, int]] = {}
+        self._dropped = 0
+        self._calls = _no_calls()
+        self._build(args)
+        self._lay_out(severity)
+        _PLACE.pack_into(self._bytes, _SLOTS + 8 * CONFIG, config_place)
+        self.start_logs = self._run_start()
+
+    # ------------------------------------------------------------------ building
+
+    def _build(self, args: Sequence[str]) -> None:
+        engine, program = self._engine, self.program
+        store = self._store = Store(engine.engine)
+        store.set_epoch_deadline(engine.ticker.ticks(self._limits.start_timeout))
+        store.set_limits(memory_size=self._limits.memory, table_elements=1_000_000, instances=3, tables=32, memories=2)
+        if program.uses_wasi:
+            wasi = WasiConfig()
+            wasi.argv = list(args)
+            store.set_wasi(wasi)
+        shim = Instance(store, engine.shim, []).exports(store)
+        answered = {(item.module, item.name): shim[item.key] for item in ADAPTER_IMPORTS}
+        imports = [answered.get(item) or engine.linker.get(store, *item) for item in program.imports]
+        try:
+            guest = Instance(store, program.module, imports).exports(store)
+        except (WasmtimeError, Trap) as error:
+            raise GuestLoadError(f"wasm: instantiate error: {str(error).strip()}") from None
+        self._exports = guest
+        self._memory = cast("Memory", guest["memory"])
+        host = [engine.linker.get(store, "host", name) for name in callbacks.NAMES]
+        adapter = Instance(store, engine.adapter, [self._memory, engine.heap.memory, shim["table"], *host])
+        exports = self._adapter = adapter.exports(store)
+        self._own = cast("Memory", exports["memory"])
+        self._run = AdapterCall(store, cast("Func", exports["run"]), 7)
+        hooks = cast("Table", exports["hooks"])
+        for hook in program.hooks.values():
+            hooks.set(store, hook.index, guest[hook.name])
+
+    def _lay_out(self, severity: int) -> None:
+        journal = max(self._limits.log, self._limits.reason) + 64 & -8
+        at = _REGIONS
+        for region, size in (("journal", journal), ("reason", self._limits.reason), ("output", self._limits.output)):
+            self._set(region, at)
+            self._set(f"{region}_limit", size)
+            at = at + size + 7 & -8
+        self._journal = self._get("journal")
+        self._set("severity", severity)
+        self._rows = at
+        self._capacity = 0
+        self._make_room(_FIRST_BATCH)
+
+    def _make_room(self, rows: int) -> None:
+        """Room for that many row numbers and results. The adapter's memory is not bounded by the guest's limit."""
+        if rows <= self._capacity:
+            return
+        self._capacity = max(rows, 2 * self._capacity)
+        self._results = self._rows + 4 * self._capacity + 15 & -16
+        needed = self._results + _RESULT.itemsize * self._capacity
+        pages = -(-needed // PAGE) - self._own.size(self._store)
+        if pages > 0:
+            self._store.set_limits(memory_size=2**32)
+            self._own.grow(self._store, pages)
+            self._store.set_limits(memory_size=self._limits.memory)
+        self._bytes = memoryview(self._own.get_buffer_ptr(self._store)).cast("B")
+
+    def _run_start(self) -> list[LogLine]:
+        cast("Func", self._adapter["begin"])(self._store, 1)
+        for name in self.program.start:
+            with self._entered():
+                self._arm(self._limits.start_timeout)
+                error = self._guarded(cast("Func", self._exports[name]), self._store)
+            if error is not None and not (isinstance(error, ExitTrap) and error.code == 0):
+                failure = self._failure(name, error, self._limits.start_timeout)
+                raise GuestLoadError(failure.text) from None
+        self._read_journal(self._get("journal_len"))
+        return self._calls.logs
+
+    # ------------------------------------------------------------------ calling
+
+    def set_value(self, slot: int, value: bytes | None) -> None:
+        """What a getter answers: the bytes, or nothing."""
+        self._forget(slot)
+        if value:
+            heap = self._engine.heap
+            with heap.lock:
+                address = heap.place(value)
+            self._blocks[slot] = (address, len(value))
+            self.bytes_written += len(value)
+            self._set_slot(slot, address | len(value) << 32)
+        else:
+            self._set_slot(slot, 0)
+
+    def set_filler(self, slot: int, filler: Callable[[], bytes]) -> None:
+        """What a getter answers, made only if the guest asks."""
+        self._forget(slot)
+        self._fillers[slot] = filler
+        self._set_slot(slot, ASK)
+
+    def clear(self) -> None:
+        """Forgets the pod and all that belongs to it."""
+        for slot in (POD, TARGET_POD, FILTERED_NODES, NODE_STATUSES, NODE_SCORES):
+            self._forget(slot)
+            self._set_slot(slot, 0)
+
+    def see(self, mirror: NodeMirror) -> None:
+        """The nodes that the guest can ask for from now on, always as they were last written there."""
+        self._mirror = mirror
+
+    def call(self, hook: Hook, *, row: int = -1) -> Calls:
+        """Calls a hook once, with a node at hand or (-1) without."""
+        with self._entered():
+            self._begin(1)
+            _INT.pack_into(self._bytes, _ONE_ROW, row)
+            self._run_batch(hook, _ONE_ROW, 0, 1, _ONE_RESULT, first=True)
+            return self._finish(_ONE_RESULT)
+
+    def call_rows(self, hook: Hook, rows: NDArray[np.int32] | int) -> Calls:
+        """Calls a hook for those rows, or for the first so many."""
+        count = rows if isinstance(rows, int) else len(rows)
+        with self._entered():
+            self._make_room(count)
+            self._begin(count)
+            listed = 0
+            if not isinstance(rows, int):
+                listed = self._rows
+                self._bytes[listed : listed + 4 * count] = np.ascontiguousarray(rows, np.int32).tobytes()
+                self.bytes_written += 4 * count
+            done, batch = 0, _FIRST_BATCH
+            while done < count and self._calls.failure is None:
+                until = min(count, done + batch)
+                began = time.monotonic()
+                at = self._results + _RESULT.itemsize * done
+                self._run_batch(hook, listed, done, until, at, first=done == 0)
+                done = until
+                spent = max(time.monotonic() - began, 1e-6)
+                batch = max(1, int(batch * min(self._limits.call_timeout * 0.1 / spent, 1000)))
+            return self._finish(self._results)
+
+    def _begin(self, count: int) -> None:
+        self._calls = _no_calls(count)
+        self._dropped = 0
+        directory = 0 if self._mirror is None else self._mirror.directory
+        if directory != self._directory:
+            self._set("directory", directory)
+            self._directory = directory
+
+    def _run_batch(self, hook: Hook, rows: int, start: int, stop: int, results: int, *, first: bool) -> None:
+        self._arm(self._limits.call_timeout)
+        began = time.perf_counter()
+        error = self._guarded(self._run, hook.index, _KINDS[hook.answer], rows, start, stop, results, int(first))
+        self._calls.seconds += time.perf_counter() - began
+        if error is None:
+            journal, output = _LENGTHS.unpack_from(self._bytes, _AFTER_RUN)
+            if journal:
+                self._read_journal(journal)
+            if output:
+                self._calls.output = self.output()
+        else:
+            self._read_journal(self._get("journal_len"))
+            done = self._get("at")
+            self._calls.values = self._calls.values[:done]
+            self._calls.failure = self._failure(hook.name, error, self._limits.call_timeout)
+
+    def _finish(self, results: int) -> Calls:
+        calls, count = self._calls, len(self._calls.values)
+        found = np.frombuffer(self._bytes, _RESULT, count, results)
+        calls.values, calls.reason_numbers = found["value"].copy(), found["reason"].copy()
+        if self._dropped:
+            calls.logs.append(LogLine(1, f"{self._dropped} more log lines and events were dropped"))
+        return calls
+
+    def _guarded(self, function: Callable[..., object], *arguments: object) -> Exception | None:
+        self._callback_error = None
+        try:
+            function(*arguments)
+        except (WasmtimeError, Trap) as error:
+            self._raise_interrupt()
+            return error
+        return None
+
+    def _raise_interrupt(self) -> None:
+        """Ctrl-C in a callback ends the call and is not the guest's failure."""
+        if isinstance(self._callback_error, KeyboardInterrupt | SystemExit):
+            raise self._callback_error
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        if not self._lock.acquire(blocking=False):
+            raise InstanceInUseError(
+                f'plugin "{self.name}": this instance is in use by thread "{self._owner}"; '
+                "one instance runs on one thread at a time, take another one from the guest"
+            )
+        try:
+            self._owner = threading.current_thread().name
+            with self._engine.ticker.running(), self._engine.heap.reading(), callbacks.serving(self):
+                yield
+        finally:
+            self._lock.release()
+
+    def _arm(self, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
+        self._store.set_epoch_deadline(self._engine.ticker.ticks(seconds))
+
+    # ------------------------------------------------------------------ after a call
+
+    def _failure(self, hook: str, error: Exception, seconds: float) -> HookFailure:
+        self.broken = True
+        return describe(
+            error,
+            hook=hook,
+            plugin=self.name,
+            callback_error=self._callback_error,
+            refused=self._get("refused_len") & 0xFFFFFFFF,
+            output=self.output(),
+            memory=self.memory_bytes,
+            limits=self._limits,
+            seconds=seconds,
+        )
+
+    def output(self) -> str:
+        """What the last call wrote to stdout and stderr."""
+        length, dropped = self._get("output_len"), self._get("output_dropped")
+        start = self._get("output")
+        text = bytes(self._bytes[start : start + length]).decode("utf-8", "replace")
+        return f"{text}… ({dropped} more bytes)" if dropped else text
+
+    def _read_journal(self, length: int) -> None:
+        at, end = self._journal, self._journal + length
+        calls, view = self._calls, self._bytes
+        while at < end:
+            kind, _row, severity, message, size, _ = _RECORD.unpack_from(view, at)
+            at += _RECORD.size
+            if kind == _REASON:
+                calls.reasons.append(str(view[at : at + size], "utf-8", "replace"))
+            elif len(calls.logs) >= _MAX_LINES:
+                self._dropped += 1
+            elif kind == _LOG:
+                calls.logs.append(LogLine(severity, str(view[at : at + size], "utf-8", "replace")))
+            else:
+                content = bytes(view[at : at + size])
+                calls.logs.append(LogLine(severity, structured(content[:message], content[message:])))
+            at += size + 7 & -8
+
+    # ------------------------------------------------------------------ callbacks.Servant
+
+    def fill(self, slot: int) -> None:
+        self.set_value(slot, self._fillers[slot]())
+
+    def drain(self) -> None:
+        self._read_journal(self._get("journal_len"))
+
+    def receive(self, kind: int, buf: int, length: int) -> None:
+        payload = self.read(buf, length, RESULT_IMPORTS[kind])
+        if kind != EVENT:
+            self._calls.received[kind] = payload
+        elif len(self._calls.events) < _MAX_LINES:
+            self._calls.events.append(payload)
+        else:
+            self._dropped += 1
+
+    def waiting_pod(self, reject: int, uid: int, uid_length: int, buf: int, limit: int) -> None:
+        what = "handle.reject_waiting_pod" if reject else "handle.get_waiting_pod"
+        name = self.read(uid, uid_length, what).decode("utf-8", "replace")
+        pod = self._waiting_pods(bool(reject), name)
+        answer = (pod is not None).to_bytes(8, "little") if reject or pod is None else pod
+        if len(answer) <= limit & 0xFFFFFFFF:
+            self.write(buf, answer, what)
+
+    def poll(self, subscriptions: int, events: int, count: int, written: int) -> int:
+        if not 0 < count <= 1024:
+            return polling.EINVAL
+        asked = self.read(subscriptions, count * polling.SUBSCRIPTION_SIZE, "poll_oneoff")
+        delay, answer = polling.answer(asked, count)
+        left = self._deadline - time.monotonic()
+        if delay > left:
+            time.sleep(max(left, 0))
+            raise TimeLimit
+        time.sleep(delay)
+        self.write(events, answer, "poll_oneoff")
+        self.write(written, (len(answer) // polling.EVENT_SIZE).to_bytes(4, "little"), "poll_oneoff")
+        return 0
+
+    def failed(self, error: BaseException) -> None:
+        self._callback_error = error
+
+    # ------------------------------------------------------------------ memory and globals
+
+    @property
+    def memory_bytes(self) -> int:
+        return self._memory.data_len(self._store)
+
+    def read(self, address: int, length: int, what: str) -> bytes:
+        address, length = address & 0xFFFFFFFF, length & 0xFFFFFFFF
+        if length > self._limits.payload:
+            raise Overrun(what, length, self._limits.payload)
+        if address + length > self.memory_bytes:
+            raise IndexError(what)
+        return bytes(self._memory.read(self._store, address, address + length)) if length else b""
+
+    def write(self, address: int, value: bytes, what: str) -> None:
+        address &= 0xFFFFFFFF
+        if address + len(value) > self.memory_bytes:
+            raise IndexError(what)
+        if value:
+            self._memory.write(self._store, value, address)
+
+    def set_guest_global(self, name: str, value: int) -> None:
+        """Sets an exported mutable global of the guest."""
+        found = self._exports.get(name, None)
+        if not isinstance(found, Global):
+            raise GuestLoadError(f'wasm: guest does not export a global "{name}"')
+        if not found.type(self._store).mutable:
+            raise GuestLoadError(f'wasm: the exported global "{name}" is not mutable')
+        try:
+            found.set_value(self._store, value)
+        except (WasmtimeError, TypeError, OverflowError) as error:
+            raise GuestLoadError(f'wasm: global "{name}" cannot be set to {value}: {error}') from None
+
+    def _get(self, name: str) -> int:
+        return int(cast("Global", self._adapter[name]).value(self._store))
+
+    def _set(self, name: str, value: int) -> None:
+        cast("Global", self._adapter[name]).set_value(self._store, value)
+
+    def _set_slot(self, slot: int, place: int) -> None:
+        _PLACE.pack_into(self._bytes, _SLOTS + 8 * slot, place)
+
+    def _forget(self, slot: int) -> None:
+        self._fillers.pop(slot, None)
+        block = self._blocks.pop(slot, None)
+        if block is not None:
+            with self._engine.heap.lock:
+                self._engine.heap.retire(*block)
+
+    def __del__(self) -> None:
+        for slot in list(getattr(self, "_blocks", ())):
+            self._forget(slot)
+
+
+def _no_calls(count: int = 0) -> Calls:
+    values = np.zeros(count, np.int64)
+    return Calls(values, values, [])

@@ -1,0 +1,185 @@
+"""Keeps the shared memory's picture of the nodes up to date: writes what changed, and nothing else.  HOT PATH.
+
+The adapter reads a *directory*: a header, then 32 bytes a row that say where name, object and images lie. A directory
+is never changed once it is in use: a change makes a new one (a copy of some hundred kilobytes), so a call that is under
+way on another thread goes on with a consistent picture. Layouts are described in adapter.wat.
+"""
+
+from __future__ import annotations
+
+import struct
+import weakref
+import zlib
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from kubewasp.wasm.binary import leb128
+from kubewasp.wasm.images import ImageTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kubewasp.cluster.nodes import Nodes
+    from kubewasp.wasm.heap import SharedHeap
+
+_HEADER = struct.Struct("<IIIIIIII")
+_ROW = np.dtype([("name", "<u8"), ("node", "<u8"), ("item", "<u8"), ("images", "<u4"), ("unused", "<u4")])
+_ITEM_TAG = b"\x12"
+
+
+def _place(address: int, length: int) -> int:
+    return address | length << 32
+
+
+class NodeMirror:
+    """One `Nodes` as the adapters see it."""
+
+    def __init__(self, heap: SharedHeap, nodes: Nodes) -> None:
+        self._heap = heap
+        self._nodes = weakref.ref(nodes)
+        self._generation = -1
+        self._rows: NDArray[np.void] = np.zeros(0, _ROW)
+        self._blocks: dict[int, list[tuple[int, int]]] = {}
+        self._list_length = 0
+        self._index = NameIndex(heap)
+        self._images: ImageTable | None = None
+        self._directory = (0, 0)
+        weakref.finalize(nodes, self._release).atexit = False
+
+    @property
+    def directory(self) -> int:
+        """The address of the newest directory; what is read there stays as it is while a reader is registered."""
+        return self._directory[0]
+
+    def sync(self, *, images: bool = False) -> int:
+        """Brings the picture up to date and returns its directory. Unchanged nodes cost nothing."""
+        nodes = cast("Nodes", self._nodes())
+        with self._heap.lock:
+            if images and self._images is None:
+                self._images = ImageTable(self._heap)
+                self._generation = -1
+            if nodes.generation != self._generation:
+                self._update(nodes)
+            return self.directory
+
+    def _update(self, nodes: Nodes) -> None:
+        if nodes.row_count > len(self._rows):
+            grown = np.zeros(nodes.row_count, _ROW)
+            grown[: len(self._rows)] = self._rows
+            self._rows = grown
+        for row in nodes.changed_since(self._generation):
+            self._write_row(nodes, row)
+        self._index.publish()
+        if self._images is not None:
+            self._images.publish()
+        self._publish_directory()
+        self._generation = nodes.generation
+
+    def _write_row(self, nodes: Nodes, row: int) -> None:
+        for block in self._blocks.pop(row, ()):
+            self._heap.retire(*block)
+        self._list_length -= int(self._rows[row]["item"]) >> 32
+        images = int(self._rows[row]["images"])
+        self._rows[row] = 0
+        name = nodes.name(row)
+        if name is None:
+            if self._images is not None:
+                self._images.remove(row)
+            return
+        encoded, text = nodes.encoded(row), name.encode()
+        head = _ITEM_TAG + leb128(len(encoded))
+        record = b"".join((head, encoded, text))
+        address = self._heap.place(record)
+        self._blocks[row] = [(address, len(record))]
+        self._index.add(text, row)
+        if self._images is not None:
+            images = self._images.replace(row, encoded)
+        self._rows[row] = (
+            _place(address + len(head) + len(encoded), len(text)),
+            _place(address + len(head), len(encoded)),
+            _place(address, len(head) + len(encoded)),
+            images,
+            0,
+        )
+        self._list_length += len(head) + len(encoded)
+
+    def _publish_directory(self) -> None:
+        images = 0 if self._images is None else self._images.address
+        header = _HEADER.pack(
+            len(self._rows), self._index.mask, self._index.address, images, self._list_length, 0, 0, 0
+        )
+        content = header + self._rows.tobytes()
+        address, old = self._heap.place(content), self._directory
+        self._directory = (address, len(content))
+        if old[0]:
+            self._heap.retire(*old)
+
+    def _release(self) -> None:
+        with self._heap.lock:
+            for blocks in self._blocks.values():
+                for block in blocks:
+                    self._heap.retire(*block)
+            if self._directory[0]:
+                self._heap.retire(*self._directory)
+            self._index.release()
+            if self._images is not None:
+                self._images.release()
+            self._blocks, self._directory = {}, (0, 0)
+
+
+class NameIndex:
+    """Node name → row, as an open-addressing table of row + 1 keyed by CRC-32. Stale entries are skipped by name."""
+
+    def __init__(self, heap: SharedHeap) -> None:
+        self._heap = heap
+        self._names: dict[bytes, int] = {}
+        self._table: NDArray[np.uint32] = np.zeros(64, np.uint32)
+        self._used = 0
+        self._dirty = True
+        self.address = 0
+
+    @property
+    def mask(self) -> int:
+        return len(self._table) - 1
+
+    def add(self, name: bytes, row: int) -> None:
+        known = self._names.pop(name, None)
+        self._names[name] = row  # the newest name of a row stands last
+        if known == row:
+            return
+        self._dirty = True
+        if self._used * 2 >= len(self._table):
+            self._rebuild()
+        else:
+            self._insert(name, row)
+
+    def publish(self) -> None:
+        if not self._dirty:
+            return
+        content = self._table.tobytes()
+        self.release()
+        self.address = self._heap.place(content)
+        self._dirty = False
+
+    def release(self) -> None:
+        if self.address:
+            self._heap.retire(self.address, self._table.nbytes)
+            self.address = 0
+
+    def _insert(self, name: bytes, row: int) -> None:
+        slot = zlib.crc32(name) & self.mask
+        while self._table[slot]:
+            slot = (slot + 1) & self.mask
+        self._table[slot] = row + 1
+        self._used += 1
+
+    def _rebuild(self) -> None:
+        # A row has one name: of those that had it before, only the newest is kept.
+        newest = {row: name for name, row in self._names.items()}
+        self._names = {name: row for row, name in newest.items()}
+        self.release()
+        self._table = np.zeros(max(64, 1 << (len(self._names) * 4 - 1).bit_length()), np.uint32)
+        self._used = 0
+        for name, row in self._names.items():
+            self._insert(name, row)

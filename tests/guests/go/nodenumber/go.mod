@@ -1,0 +1,3 @@
+module kubewasp.test/nodenumber
+
+go 1.24

@@ -1,0 +1,15 @@
+;; NormalizeScore: replaces the scores with a fixed JSON object. Every node scores `points` before that.
+(module
+  (import "k8s.io/scheduler" "result.normalized_score_list" (func $normalized (param i32 i32)))
+  (import "k8s.io/scheduler" "result.status_reason" (func $reason (param i32 i32)))
+  (memory (export "memory") 1)
+  (global $points (export "points") (mut i32) (i32.const 7))
+  (global $status_code (export "status_code") (mut i32) (i32.const 0))
+  (data (i32.const 0) "{\"node-1\":10,\"node-2\":20,\"node-3\":30}")
+  (data (i32.const 64) "normalizescore says no")
+  (func (export "score") (result i64)
+    (i64.shl (i64.extend_i32_u (global.get $points)) (i64.const 32)))
+  (func (export "normalizescore") (result i32)
+    (call $normalized (i32.const 0) (i32.const 37))
+    (call $reason (i32.const 64) (i32.const 22))
+    (global.get $status_code)))
