@@ -94,6 +94,11 @@ class Cycle:
             raise KubewaspError(f'plugin "{self.guest.name}": the cycle is closed')
         return self._instance
 
+    @property
+    def failed(self) -> bool:
+        """Whether a hook has failed: the guest is not called again, the failure policy answers."""
+        return self._failure is not None
+
     # ------------------------------------------------------------------ hooks
 
     def enqueue(self) -> tuple[tuple[ClusterEvent, ...], HookResult]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from kubewasp.k8s import quantity
+from kubewasp.k8s.duration import parse_duration
+from kubewasp.wasm.errors import KubewaspError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KIB, MIB = 1024, 1024 * 1024
 
 
-class LimitError(ValueError):
+class LimitError(KubewaspError):
     """A limit that makes no sense; the text names the field."""
 
 
@@ -36,11 +40,12 @@ class Limits:
     def __post_init__(self) -> None:
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
+            shown = config_name(name)
             wanted = "a number" if name in _TIMES else "an integer"
             if isinstance(value, bool) or not isinstance(value, int | float if name in _TIMES else int):
-                raise LimitError(f"limits.{name}: expected {wanted}, got {value!r}")
+                raise LimitError(f"limits.{shown}: expected {wanted}, got {value!r}")
             if not low <= value <= high:
-                raise LimitError(f"limits.{name}: expected {wanted} from {low} to {high}, got {value!r}")
+                raise LimitError(f"limits.{shown}: expected {wanted} from {low} to {high}, got {value!r}")
 
     @classmethod
     def from_mapping(cls, settings: Mapping[str, Any]) -> Limits:
@@ -49,6 +54,34 @@ class Limits:
             if name not in known:
                 raise LimitError(f"limits.{name}: unknown limit; there are {', '.join(sorted(known))}")
         return cls(**settings)
+
+    @classmethod
+    def from_config(cls, settings: Mapping[str, Any]) -> Limits:
+        """As a configuration file has them: `callTimeout: 500ms`, `memory: 64Mi`; numbers are seconds and bytes."""
+        names = {config_name(field.name): field.name for field in fields(cls)}
+        values: dict[str, Any] = {}
+        for key, value in settings.items():
+            if key not in names:
+                raise LimitError(f"limits.{key}: unknown limit; there are {', '.join(names)}")
+            try:
+                values[names[key]] = _parsed(names[key], value)
+            except ValueError as error:
+                raise LimitError(f"limits.{key}: {error}") from None
+        return cls(**values)
+
+
+def config_name(name: str) -> str:
+    """`call_timeout` is `callTimeout` in a configuration file."""
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+def _parsed(name: str, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if name in _TIMES:
+        return parse_duration(value)
+    return quantity.parse(value).value()
 
 
 _TIMES = ("call_timeout", "start_timeout")

@@ -1,0 +1,58 @@
+"""Options of the form NAME=VALUE."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from kubewasp.wasm.limits import Limits
+
+
+def assignments(option: str, given: Iterable[str] | None) -> dict[str, str]:
+    """`["a=1", "b=2"]` as a mapping. A name may hold dots and slashes, but no equals sign."""
+    found: dict[str, str] = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"expected NAME=VALUE, got {text!r}", param_hint=option)
+        found[name] = value
+    return found
+
+
+def limits_from(given: Iterable[str] | None) -> Limits:
+    """The limits of a guest, those that are not given having their defaults."""
+    from kubewasp.wasm.limits import LimitError, Limits
+
+    try:
+        return Limits.from_config(assignments("--limit", given))
+    except LimitError as error:
+        raise typer.BadParameter(str(error), param_hint="--limit") from None
+
+
+@contextmanager
+def naming(guest: str) -> Iterator[None]:
+    """Puts the guest's name before an error that does not tell which guest it is about."""
+    from kubewasp.wasm.errors import GuestLoadError
+
+    try:
+        yield
+    except GuestLoadError as error:
+        text = str(error)
+        raise GuestLoadError(text if guest in text.partition("\n")[0] else f"{guest}: {text}") from None
+
+
+def integers(option: str, given: Iterable[str] | None, names: Mapping[str, int] | None = None) -> dict[str, int]:
+    """As `assignments`, the values being integers (or one of the names, which stand for integers)."""
+    found: dict[str, int] = {}
+    for name, value in assignments(option, given).items():
+        try:
+            found[name] = names[value] if names and value in names else int(value, 0)
+        except ValueError:
+            wanted = f"an integer or one of {', '.join(names)}" if names else "an integer"
+            raise typer.BadParameter(f"{name}: expected {wanted}, got {value!r}", param_hint=option) from None
+    return found

@@ -1,0 +1,75 @@
+"""Printing: tables that fit the terminal, JSON, and text that cannot play tricks on a terminal."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console
+    from rich.table import Table
+
+# Control characters but for tab and newline; they come from guests and manifests, which are not trusted.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
+
+
+def print_json(value: Any) -> None:
+    import orjson
+
+    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
+
+
+def console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=False, emoji=False)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
+    """A table without lines; the last column takes what room is left and wraps."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", expand=False)
+    for name in columns:
+        last = name == columns[-1]
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=not last)
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    _print(table)
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Name and value, a line each."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(name, Text(printable(value)))
+    _print(table)
+
+
+def _print(table: Table) -> None:
+    """Without the blanks that fill a line up."""
+    screen = console()
+    with screen.capture() as captured:
+        screen.print(table)
+    sys.stdout.write("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
+
+
+def size(count: int) -> str:
+    """1,234 bytes as people read it."""
+    if count < 1024:
+        return f"{count} B"
+    power = min((count.bit_length() - 1) // 10, 3)
+    return f"{count / 1024**power:.1f} {('KiB', 'MiB', 'GiB')[power - 1]}"

@@ -1,0 +1,148 @@
+"""`kubewasp plugin`: options and help of its commands; the work is done in inspect.py, call.py and bench.py."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kubewasp.cli.options import integers, limits_from, naming
+from kubewasp.wasm.abi import HOOKS
+
+app = typer.Typer(
+    help="Inspect, call and measure a plugin: does it load, what does it answer, how long does it take.",
+    no_args_is_help=True,
+)
+
+
+class Output(StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def _hooks(incomplete: str) -> list[str]:
+    return [name for name in HOOKS if name.startswith(incomplete)]
+
+
+Guest = Annotated[
+    str, typer.Argument(help="A .wasm (or .wat) file, or a file://, http:// or https:// address.", show_default=False)
+]
+Sha256 = Annotated[str | None, typer.Option(metavar="DIGEST", help="Refuse a guest with another SHA-256 digest.")]
+Config = Annotated[str, typer.Option(metavar="TEXT", help="The guest's configuration, handed to it as it is.")]
+Arg = Annotated[list[str] | None, typer.Option("--arg", metavar="TEXT", help="A WASI argument; may be repeated.")]
+Limit = Annotated[
+    list[str] | None,
+    typer.Option("--limit", metavar="NAME=VALUE", help="Set a limit, e.g. callTimeout=5s or memory=64Mi; repeatable."),
+]
+Format = Annotated[Output, typer.Option("-o", "--output", help="A table for people or JSON for machines.")]
+
+
+@app.command()
+def inspect(guest: Guest, output: Format = Output.TABLE, limit: Limit = None, sha256: Sha256 = None) -> None:
+    """Show what a guest is: size, digest, toolchain, hooks, imports, memory, load time, and what will not work.
+
+    Example: kubewasp plugin inspect nodenumber.wasm
+    """
+    from kubewasp.cli import inspect as command
+
+    with naming(guest):
+        command.run(guest, limits=limits_from(limit), sha256=sha256, as_json=output is Output.JSON)
+
+
+@app.command()
+def call(
+    guest: Guest,
+    hooks: Annotated[
+        list[str], typer.Argument(metavar="HOOK...", help=f"In this order: {', '.join(HOOKS)}.", autocompletion=_hooks)
+    ],
+    pod: Annotated[Path | None, typer.Option(metavar="FILE", help="The pod to schedule; a sample if left out.")] = None,
+    node: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Nodes: one or many a file; may be repeated; three samples if left out."),
+    ] = None,
+    target_pod: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The pod that addpod and removepod are about.")
+    ] = None,
+    config: Config = "",
+    arg: Arg = None,
+    log_severity: Annotated[
+        int, typer.Option(metavar="N", help="Least severity to log: 0 info, 1 warning, 2 error, 3 fatal.")
+    ] = 0,
+    node_status: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NODE=CODE", help="What postfilter hears of a node (else what filter said)."),
+    ] = None,
+    score: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NODE=N", help="What normalizescore hears of a node (else what score said)."),
+    ] = None,
+    global_: Annotated[
+        list[str] | None,
+        typer.Option("--global", metavar="NAME=INT", help="Set an exported mutable global before the hooks."),
+    ] = None,
+    limit: Limit = None,
+    sha256: Sha256 = None,
+    output: Format = Output.TABLE,
+) -> None:
+    """Call hooks of a guest on one instance, in the given order; filter and score for every node.
+
+    Exit code 0: the calls were made, whatever they answered. 1: the guest or a manifest cannot be used. 2: wrong usage.
+
+    Example: kubewasp plugin call nodenumber.wasm prefilter filter score --pod pod.yaml --node nodes.yaml
+    """
+    from kubewasp.cli import call as command
+
+    unknown = [name for name in hooks if name not in HOOKS]
+    if unknown:
+        raise typer.BadParameter(f"unknown hook {unknown[0]!r}; there are {', '.join(HOOKS)}", param_hint="HOOK")
+    request = command.Request(
+        guest=guest,
+        hooks=tuple(hooks),
+        pod=pod,
+        nodes=tuple(node or ()),
+        target_pod=target_pod,
+        config=config,
+        args=tuple(arg or ()),
+        log_severity=log_severity,
+        node_statuses=integers("--node-status", node_status, names=command.CODES),
+        scores=integers("--score", score),
+        globals=integers("--global", global_),
+        limits=limits_from(limit),
+        sha256=sha256,
+    )
+    with naming(guest):
+        command.run(request, as_json=output is Output.JSON)
+
+
+@app.command()
+def bench(
+    guest: Guest,
+    nodes: Annotated[int, typer.Option(min=1, max=100_000, help="How many nodes.")] = 1000,
+    pods: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many cycles to measure.")] = 100,
+    config: Config = "",
+    arg: Arg = None,
+    limit: Limit = None,
+    sha256: Sha256 = None,
+    output: Format = Output.TABLE,
+) -> None:
+    """Measure a guest: loading, each hook, a whole cycle, memory; beside it the same guest on plain Python callbacks.
+
+    Example: kubewasp plugin bench nodenumber.wasm --nodes 5000
+    """
+    from kubewasp.cli import bench as command
+
+    with naming(guest):
+        command.run(
+            guest,
+            nodes=nodes,
+            pods=pods,
+            config=config,
+            args=tuple(arg or ()),
+            limits=limits_from(limit),
+            sha256=sha256,
+            as_json=output is Output.JSON,
+        )

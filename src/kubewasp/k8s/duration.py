@@ -1,0 +1,22 @@
+"""Durations as Kubernetes writes them: `1h30m`, `500ms`, `1.5s`."""
+
+from __future__ import annotations
+
+import re
+
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
+
+
+def parse_duration(text: str) -> float:
+    """Seconds. `0` needs no unit."""
+    if text == "0":
+        return 0.0
+    sign, rest = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
+    at, seconds = 0, 0.0
+    while match := _PART.match(rest, at):
+        seconds += float(match[1]) * _UNITS[match[2]]
+        at = match.end()
+    if not rest or at != len(rest):
+        raise ValueError(f"expected a duration such as 500ms or 1m30s, got {text[:40]!r}")
+    return sign * seconds
