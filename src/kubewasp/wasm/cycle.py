@@ -154,13 +154,15 @@ class Cycle:
         self.instance.set_filler(slots.NODE_SCORES, lambda: orjson.dumps(dict(scores)))
         calls, status = self._call("normalizescore")
         normalized = dict(scores)
-        if status.is_success:
+        if status.is_success and not self.failed:
             try:
                 normalized = payloads.normalized_scores(calls.received.get(slots.NORMALIZED_SCORES), scores)
             except payloads.PayloadError as error:
                 status = self._broken("normalizescore", str(error))
             else:
                 status = check_range(self.guest.name, normalized)
+        if self.failed:
+            normalized = dict.fromkeys(scores, 0)  # those of a guest that is not there; its own may be of any size
         return NormalizeResult(status, _trace(calls), scores=normalized)
 
     def reserve(self, node: str) -> HookResult:
@@ -207,7 +209,11 @@ class Cycle:
 
     def _call(self, hook: str, node: str | None = None) -> tuple[Calls, Status]:
         wanted = self._exported(hook)
-        row = -1 if node is None else self._row(node)
+        row = -1
+        if node is not None:
+            row = self._row(node)
+            if not self._mirror.shows(row, node):
+                self.sync()
         if self._failure is not None:
             return _nothing(), self._policy(hook, self._failure)
         calls = self.instance.call(HOOKS[hook], row=row)
@@ -222,6 +228,7 @@ class Cycle:
     def _call_nodes(self, hook: str, nodes: Sequence[str] | None) -> tuple[tuple[str, ...], Calls]:
         """The answers for all those nodes; where the guest failed, the policy's answers from that node on."""
         self._exported(hook)
+        self.sync()
         rows: NDArray[np.int32] | int
         if nodes is not None:
             names = tuple(nodes)
@@ -261,7 +268,7 @@ class Cycle:
         except payloads.PayloadError as error:
             if calls.failure is None:
                 calls.failure = failure(hook, self.guest.name, "payload", str(error))
-                calls.values = calls.values[:0]
+                calls.values, calls.reason_numbers = calls.values[:0], calls.reason_numbers[:0]
                 self.instance.broken = True
         for event in calls.recorded:
             self.guest.handle.record_event(event)

@@ -113,7 +113,7 @@ class Ticker:
     def running(self) -> Iterator[None]:
         with self._lock:
             self._calls += 1
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():  # it is not, in a process that was forked
                 self._thread = threading.Thread(target=self._tick, name="kubewasp-epoch", daemon=True)
                 self._thread.start()
             self._busy.set()

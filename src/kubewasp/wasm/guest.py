@@ -129,14 +129,13 @@ class Guest:
 
     def release(self, instance: GuestInstance) -> None:
         instance.clear()
-        if instance.broken:
-            self.stats.broken += 1
-        elif instance.memory_bytes > self.limits.memory * _HIGH_WATER:
-            self.stats.recycled += 1
-        else:
-            with self._lock:
-                if len(self._idle) < _MAX_IDLE:
-                    self._idle.append(instance)
+        with self._lock:
+            if instance.broken:
+                self.stats.broken += 1
+            elif instance.memory_bytes > self.limits.memory * _HIGH_WATER:
+                self.stats.recycled += 1
+            elif len(self._idle) < _MAX_IDLE:
+                self._idle.append(instance)
 
     def new_instance(self) -> GuestInstance:
         instance = GuestInstance(
@@ -148,7 +147,8 @@ class Guest:
             config_place=self._config[0] | self._config[1] << 32,
             waiting_pods=self._waiting_pod,
         )
-        self.stats.created += 1
+        with self._lock:
+            self.stats.created += 1
         for line in instance.start_logs:
             self.log(line.level, line.text)
         return instance

@@ -27,8 +27,9 @@ class ImageTable:
     def __init__(self, heap: SharedHeap) -> None:
         self._heap = heap
         self._ids: dict[str, int] = {}
+        self._free: list[int] = []
         self._entries: NDArray[np.void] = np.zeros(64, _ENTRY)
-        self._names: list[tuple[int, int]] = []
+        self._names: list[str] = []
         self._rows: dict[int, tuple[list[int], int]] = {}
         self._dirty = True
         self._published = (0, 0)
@@ -54,6 +55,8 @@ class ImageTable:
         ids, address = self._rows.pop(row, ([], 0))
         for number in ids:
             self._entries[number]["nodes"] -= 1
+            if not self._entries[number]["nodes"]:
+                self._drop(number)
         self._dirty |= bool(ids)
         if address:
             self._heap.retire(address, 4 + 4 * len(ids))
@@ -61,7 +64,7 @@ class ImageTable:
     def publish(self) -> None:
         if not self._dirty:
             return
-        content = self._entries[: len(self._ids)].tobytes()
+        content = self._entries[: len(self._names)].tobytes()
         if self._published[0]:
             self._heap.retire(*self._published)
         self._published = (self._heap.place(content), len(content))
@@ -70,19 +73,29 @@ class ImageTable:
     def release(self) -> None:
         for row in list(self._rows):
             self.remove(row)
-        for block in [self._published, *self._names]:
-            if block[0]:
-                self._heap.retire(*block)
-        self._published, self._names = (0, 0), []
+        if self._published[0]:
+            self._heap.retire(*self._published)
+        self._published = (0, 0)
 
     def _id(self, name: str, size: int) -> int:
         number = self._ids.get(name)
         if number is None:
-            number = self._ids[name] = len(self._ids)
-            if number == len(self._entries):
-                self._entries = np.concatenate([self._entries, np.zeros(number, _ENTRY)])
+            if self._free:
+                number = self._free.pop()
+                self._names[number] = name
+            else:
+                number = len(self._names)
+                self._names.append(name)
+                if number == len(self._entries):
+                    self._entries = np.concatenate([self._entries, np.zeros(number, _ENTRY)])
+            self._ids[name] = number
             text = orjson.dumps(name)
-            block = (self._heap.place(text), len(text))
-            self._names.append(block)
-            self._entries[number] = (block[0] | block[1] << 32, max(size, 0), 0)
+            self._entries[number] = (self._heap.place(text) | len(text) << 32, max(size, 0), 0)
         return number
+
+    def _drop(self, number: int) -> None:
+        """An image that no node has any more; should it come back, then perhaps with another size."""
+        place = int(self._entries[number]["name"])
+        self._heap.retire(place & 0xFFFFFFFF, place >> 32)
+        del self._ids[self._names[number]]
+        self._free.append(number)

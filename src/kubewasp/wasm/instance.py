@@ -55,7 +55,9 @@ RESULT_IMPORTS = (
     "handle.eventrecorder.eventf",
 )
 _KINDS = {Answer.NOTHING: 0, Answer.STATUS: 1, Answer.SCORE: 2, Answer.NOMINATION: 2, Answer.PERMIT: 2}
-_FIRST_BATCH = 64
+_FIRST_ROOM = 64
+# A batch is at most so many times the one before: nobody knows how long a call takes before the first has returned.
+_GROWTH = 64
 _MAX_LINES = 1000
 
 
@@ -104,6 +106,7 @@ class GuestInstance:
         self._mirror: NodeMirror | None = None
         self._directory = 0
         self._blocks: dict[int, tuple[int, int]] = {}
+        self._kept = 0
         self._dropped = 0
         self._calls = _no_calls()
         self._build(args)
@@ -117,7 +120,7 @@ class GuestInstance:
         engine, program = self._engine, self.program
         store = self._store = Store(engine.engine)
         store.set_epoch_deadline(engine.ticker.ticks(self._limits.start_timeout))
-        store.set_limits(memory_size=self._limits.memory, table_elements=1_000_000, instances=3, tables=32, memories=2)
+        self._bound_memory(self._limits.memory)
         if program.uses_wasi:
             wasi = WasiConfig()
             wasi.argv = list(args)
@@ -140,6 +143,10 @@ class GuestInstance:
         for hook in program.hooks.values():
             hooks.set(store, hook.index, guest[hook.name])
 
+    def _bound_memory(self, size: int) -> None:
+        """All limits at once: those that are left out would be lifted."""
+        self._store.set_limits(memory_size=size, table_elements=1_000_000, instances=3, tables=32, memories=2)
+
     def _lay_out(self, severity: int) -> None:
         journal = max(self._limits.log, self._limits.reason) + 64 & -8
         at = _REGIONS
@@ -151,7 +158,7 @@ class GuestInstance:
         self._set("severity", severity)
         self._rows = at
         self._capacity = 0
-        self._make_room(_FIRST_BATCH)
+        self._make_room(_FIRST_ROOM)
 
     def _make_room(self, rows: int) -> None:
         """Room for that many row numbers and results. The adapter's memory is not bounded by the guest's limit."""
@@ -162,9 +169,9 @@ class GuestInstance:
         needed = self._results + _RESULT.itemsize * self._capacity
         pages = -(-needed // PAGE) - self._own.size(self._store)
         if pages > 0:
-            self._store.set_limits(memory_size=2**32)
+            self._bound_memory(2**32)
             self._own.grow(self._store, pages)
-            self._store.set_limits(memory_size=self._limits.memory)
+            self._bound_memory(self._limits.memory)
         self._bytes = memoryview(self._own.get_buffer_ptr(self._store)).cast("B")
 
     def _run_start(self) -> list[LogLine]:
@@ -229,20 +236,20 @@ class GuestInstance:
                 listed = self._rows
                 self._bytes[listed : listed + 4 * count] = np.ascontiguousarray(rows, np.int32).tobytes()
                 self.bytes_written += 4 * count
-            done, batch = 0, _FIRST_BATCH
+            done, batch = 0, 1
             while done < count and self._calls.failure is None:
                 until = min(count, done + batch)
                 began = time.monotonic()
                 at = self._results + _RESULT.itemsize * done
                 self._run_batch(hook, listed, done, until, at, first=done == 0)
-                done = until
                 spent = max(time.monotonic() - began, 1e-6)
-                batch = max(1, int(batch * min(self._limits.call_timeout * 0.1 / spent, 1000)))
+                batch = max(1, int((until - done) * min(self._limits.call_timeout * 0.1 / spent, _GROWTH)))
+                done = until
             return self._finish(self._results)
 
     def _begin(self, count: int) -> None:
         self._calls = _no_calls(count)
-        self._dropped = 0
+        self._kept = self._dropped = 0
         directory = 0 if self._mirror is None else self._mirror.directory
         if directory != self._directory:
             self._set("directory", directory)
@@ -285,6 +292,7 @@ class GuestInstance:
     def _raise_interrupt(self) -> None:
         """Ctrl-C in a callback ends the call and is not the guest's failure."""
         if isinstance(self._callback_error, KeyboardInterrupt | SystemExit):
+            self.broken = True
             raise self._callback_error
 
     @contextmanager
@@ -336,7 +344,7 @@ class GuestInstance:
             at += _RECORD.size
             if kind == _REASON:
                 calls.reasons.append(str(view[at : at + size], "utf-8", "replace"))
-            elif len(calls.logs) >= _MAX_LINES:
+            elif not self._keeps(len(calls.logs), size):
                 self._dropped += 1
             elif kind == _LOG:
                 calls.logs.append(LogLine(severity, str(view[at : at + size], "utf-8", "replace")))
@@ -344,6 +352,13 @@ class GuestInstance:
                 content = bytes(view[at : at + size])
                 calls.logs.append(LogLine(severity, structured(content[:message], content[message:])))
             at += size + 7 & -8
+
+    def _keeps(self, lines: int, size: int) -> bool:
+        """Whether there is room for one more log line or event: both their number and their bytes are bounded."""
+        if lines >= _MAX_LINES or self._kept + size > self._limits.payload:
+            return False
+        self._kept += size
+        return True
 
     # ------------------------------------------------------------------ callbacks.Servant
 
@@ -357,7 +372,7 @@ class GuestInstance:
         payload = self.read(buf, length, RESULT_IMPORTS[kind])
         if kind != EVENT:
             self._calls.received[kind] = payload
-        elif len(self._calls.events) < _MAX_LINES:
+        elif self._keeps(len(self._calls.events), length & 0xFFFFFFFF):
             self._calls.events.append(payload)
         else:
             self._dropped += 1

@@ -41,6 +41,7 @@ class NodeMirror:
         self._generation = -1
         self._rows: NDArray[np.void] = np.zeros(0, _ROW)
         self._blocks: dict[int, list[tuple[int, int]]] = {}
+        self._names: dict[int, str] = {}
         self._list_length = 0
         self._index = NameIndex(heap)
         self._images: ImageTable | None = None
@@ -51,6 +52,10 @@ class NodeMirror:
     def directory(self) -> int:
         """The address of the newest directory; what is read there stays as it is while a reader is registered."""
         return self._directory[0]
+
+    def shows(self, row: int, name: str) -> bool:
+        """Whether that row is known here, and is this node."""
+        return self._names.get(row) == name
 
     def sync(self, *, images: bool = False) -> int:
         """Brings the picture up to date and returns its directory. Unchanged nodes cost nothing."""
@@ -84,9 +89,11 @@ class NodeMirror:
         self._rows[row] = 0
         name = nodes.name(row)
         if name is None:
+            self._names.pop(row, None)
             if self._images is not None:
                 self._images.remove(row)
             return
+        self._names[row] = name
         encoded, text = nodes.encoded(row), name.encode()
         head = _ITEM_TAG + leb128(len(encoded))
         record = b"".join((head, encoded, text))

@@ -131,7 +131,7 @@ def _hooks(exports: dict[str, ExportType]) -> dict[str, Hook]:
 
 
 def _wasi_start(exports: dict[str, ExportType]) -> tuple[str, ...]:
-    for name in START_FUNCTIONS:
+    for name in (binary.START_SECTION_EXPORT, *START_FUNCTIONS):
         if name in exports and _signature(exports[name].type) != "() -> ()":
             raise GuestLoadError(f"wasm: guest exports the wrong signature for func[{name}]. should be () -> ()")
     # A module is a command or a reactor, not both.

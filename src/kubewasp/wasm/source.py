@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import math
 import os
 import re
+import time
 import urllib.error
 import urllib.request
 from http.client import HTTPException
 from pathlib import Path
-from typing import IO
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from kubewasp.wasm.errors import GuestLoadError
 
+if TYPE_CHECKING:
+    from io import BufferedIOBase
+
 HTTP_TIMEOUT = 30.0
+_CHUNK = 1 << 20
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")
 
 
 def fetch(
@@ -23,37 +31,42 @@ def fetch(
 ) -> bytes:
     """The wasm at that place. A file ending in `.wat` is WebAssembly text and is assembled."""
     text = os.fspath(source)
-    scheme = urlsplit(text).scheme if "://" in text else ""
-    if scheme in ("http", "https"):
-        content = _download(text, max_bytes, timeout)
-    elif scheme in ("", "file"):
-        content = _read(_path(text) if scheme else Path(text), text, max_bytes)
+    scheme, separator, rest = text.partition("://")
+    shown = _CREDENTIALS.sub("", text)
+    if not separator:
+        content = _read(text, text, max_bytes)
+    elif scheme.lower() == "file":
+        # `file:///absolute`, and also `file://relative/to/here`, as kube-scheduler-wasm-extension reads it
+        content, shown = _read(unquote(rest), text, max_bytes), text
+    elif scheme.lower() in ("http", "https"):
+        content = _download(text, shown, max_bytes, timeout)
     else:
-        raise GuestLoadError(f"wasm: cannot load {text}: unknown scheme {scheme}://, use file://, http:// or https://")
+        raise GuestLoadError(f"wasm: cannot load {shown}: unknown scheme {scheme}://, use file://, http:// or https://")
     if sha256 is not None:
-        _check_digest(text, content, sha256)
-    return _assemble(text, content) if text.endswith(".wat") else content
+        _check_digest(shown, content, sha256)
+    return _assemble(shown, content) if text.endswith(".wat") else content
 
 
-def _path(url: str) -> Path:
-    """`file:///absolute`, and also `file://relative/to/here`, as kube-scheduler-wasm-extension reads it."""
-    return Path(unquote(url.removeprefix("file://")))
-
-
-def _read(path: Path, source: str, max_bytes: int) -> bytes:
+def _read(path: str, source: str, max_bytes: int) -> bytes:
     try:
-        with path.open("rb") as file:
+        with Path(path).open("rb") as file:
             return _bounded(file, source, max_bytes)
     except OSError as error:
         raise GuestLoadError(f"wasm: cannot load {source}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise GuestLoadError(f"wasm: cannot load {source!r}: {error}") from None
 
 
-def _download(url: str, max_bytes: int, timeout: float) -> bytes:
-    shown = _without_credentials(url)
-    request = urllib.request.Request(url, headers={"User-Agent": "kubewasp"})  # noqa: S310 - http(s) only, checked above
+def _download(url: str, shown: str, max_bytes: int, timeout: float) -> bytes:
+    """`shown` is the address without credentials: these go into a header, and never into an error."""
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:  # noqa: S310
-            return _bounded(response, shown, max_bytes)
+        request = urllib.request.Request(shown, headers={"User-Agent": "kubewasp"})  # noqa: S310 - checked in fetch
+        credentials = _CREDENTIALS.search(url)
+        if credentials:
+            basic = base64.b64encode(unquote(credentials[0][:-1]).encode()).decode()
+            request.add_unredirected_header("Authorization", f"Basic {basic}")
+        with _opener().open(request, timeout=timeout) as response:
+            return _bounded(response, shown, max_bytes, until=time.monotonic() + timeout)
     except urllib.error.HTTPError as error:
         raise GuestLoadError(f"wasm: cannot load {shown}: HTTP {error.code} {error.reason}") from None
     except TimeoutError:
@@ -65,11 +78,31 @@ def _download(url: str, max_bytes: int, timeout: float) -> bytes:
         raise GuestLoadError(f"wasm: cannot load {shown}: {error}") from None
 
 
-def _bounded(file: IO[bytes], source: str, max_bytes: int) -> bytes:
-    content = file.read(max_bytes + 1)
-    if len(content) > max_bytes:
-        raise GuestLoadError(f"wasm: {source} is larger than {max_bytes} bytes; raise limits.guest_size")
-    return content
+def _opener() -> urllib.request.OpenerDirector:
+    """HTTP and nothing else: a redirect may not lead to another kind of address."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.HTTPRedirectHandler,
+        urllib.request.HTTPErrorProcessor,
+        urllib.request.UnknownHandler,
+    ):
+        opener.add_handler(handler())
+    return opener
+
+
+def _bounded(file: BufferedIOBase, source: str, max_bytes: int, until: float = math.inf) -> bytes:
+    content = bytearray()
+    while chunk := file.read1(_CHUNK):
+        content += chunk
+        if len(content) > max_bytes:
+            raise GuestLoadError(f"wasm: {source} is larger than {max_bytes} bytes; raise limits.guestSize")
+        if time.monotonic() > until:
+            raise TimeoutError
+    return bytes(content)
 
 
 def _check_digest(source: str, content: bytes, expected: str) -> None:
@@ -78,9 +111,7 @@ def _check_digest(source: str, content: bytes, expected: str) -> None:
         raise GuestLoadError(f"wasm: sha256 of {source}: expected 64 hexadecimal digits, got {expected[:80]!r}")
     found = hashlib.sha256(content).hexdigest()
     if found != expected.lower():
-        raise GuestLoadError(
-            f"wasm: {_without_credentials(source)} has the sha256 {found}, expected {expected.lower()}"
-        )
+        raise GuestLoadError(f"wasm: {source} has the sha256 {found}, expected {expected.lower()}")
 
 
 def _assemble(source: str, content: bytes) -> bytes:
@@ -90,10 +121,3 @@ def _assemble(source: str, content: bytes) -> bytes:
         return bytes(wat2wasm(content.decode("utf-8")))
     except (WasmtimeError, UnicodeDecodeError) as error:
         raise GuestLoadError(f"wasm: {source} is not WebAssembly text: {str(error).strip()}") from None
-
-
-def _without_credentials(url: str) -> str:
-    parts = urlsplit(url)
-    if "@" not in parts.netloc:
-        return url
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

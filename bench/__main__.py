@@ -1,0 +1,73 @@
+"""`python -m bench [--check]`: measures every bar, prints a table, keeps the figures in bench/results/."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from bench import codec, host
+
+if TYPE_CHECKING:
+    from bench.bars import Bar
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="exit 1 when a bar is not reached")
+    arguments = parser.parse_args()
+    progress = Console(stderr=True)
+    began = time.monotonic()
+
+    def step(what: str) -> None:
+        progress.print(f"[dim]{time.monotonic() - began:5.1f} s  {what}[/dim]")
+
+    found = [bar for part in (codec, host) for bar in part.bars(step)]
+    step("done")
+    _print(found)
+    _keep(found)
+    missed = [bar for bar in found if not bar.reached]
+    print(f"{len(found) - len(missed)} of {len(found)} bars reached on {_machine()}")
+    return 1 if arguments.check and missed else 0
+
+
+def _print(found: list[Bar]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, justify in (("WHAT", "left"), ("MEASURED", "right"), ("", "left"), ("BAR", "right"), ("", "left")):
+        table.add_column(name, justify=justify, no_wrap=name == "MEASURED")
+    for bar in found:
+        table.add_row(bar.name, f"{bar.measured:,.3g}", bar.unit, bar.bar, "ok" if bar.reached else "MISSED")
+        if bar.note:
+            table.add_row(f"  [dim]{bar.note}[/dim]")
+    Console().print(table)
+
+
+def _keep(found: list[Bar]) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    result = {
+        "machine": _machine(),
+        "versions": {name: version(name) for name in ("kubewasp", "wasmtime", "protobuf", "numpy")},
+        "bars": [asdict(bar) | {"reached": bar.reached} for bar in found],
+    }
+    (RESULTS / "latest.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+def _machine() -> str:
+    import os
+
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

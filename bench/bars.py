@@ -1,0 +1,27 @@
+"""A bar: something measured, and the value it must reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """`at_least` or `at_most`: whichever is given is the bar."""
+
+    name: str
+    measured: float
+    unit: str
+    at_least: float | None = None
+    at_most: float | None = None
+    note: str = ""
+
+    @property
+    def reached(self) -> bool:
+        return (self.at_least is None or self.measured >= self.at_least) and (
+            self.at_most is None or self.measured <= self.at_most
+        )
+
+    @property
+    def bar(self) -> str:
+        return f">= {self.at_least:g}" if self.at_least is not None else f"<= {self.at_most:g}"

@@ -1,0 +1,96 @@
+"""Every command and every Python example in the documentation is run, and prints what the documentation shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"\d[\d.,]*")
+
+
+def examples(language: str) -> list[object]:
+    found = []
+    for page in PAGES:
+        for index, (kind, body) in enumerate(FENCE.findall(page.read_text(encoding="utf-8"))):
+            if kind == language:
+                found.append(pytest.param(body, id=f"{page.name}-{index}"))
+    return found
+
+
+def commands(body: str) -> list[tuple[str, str]]:
+    """Pairs of a command after `$ ` and what is shown below it."""
+    parts = re.split(r"^\$ (.*)$", body, flags=re.MULTILINE)[1:]
+    return [(command, shown.strip("\n")) for command, shown in zip(parts[::2], parts[1::2], strict=True)]
+
+
+def skeleton(text: str) -> list[str]:
+    """Lines without figures and blanks: what must be the same on every machine."""
+    lines = [" ".join(NUMBER.sub("#", line).split()) for line in text.splitlines()]
+    return [re.sub(r"\((from the cache|compiled)\)", "(loaded)", line) for line in lines if line]
+
+
+@pytest.mark.parametrize("body", examples("console"))
+def test_a_command_prints_what_the_page_shows(body: str) -> None:
+    for command, shown in commands(body):
+        words = shlex.split(command, comments=True)
+        if words[0] == "make":
+            continue  # these targets run the tests themselves; CI calls them
+        assert words[0] == "kubewasp"
+        result = subprocess.run(
+            [Path(sys.executable).parent / "kubewasp", *words[1:]],
+            cwd=ROOT,
+            env=os.environ | {"COLUMNS": "80"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == 0, result.stderr
+        if shown:
+            assert skeleton(result.stdout) == skeleton(shown)
+
+
+@pytest.mark.parametrize("body", examples("python"))
+def test_a_python_example_runs(body: str) -> None:
+    result = subprocess.run([sys.executable, "-c", body], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "node-" in result.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_abi_page_lists_every_hook_and_import() -> None:
+    from kubewasp.wasm.abi import CLASSIC_IMPORTS, HOOKS
+
+    text = (ROOT / "docs" / "abi.md").read_text(encoding="utf-8")
+    for name in [*HOOKS, *(item.name for item in CLASSIC_IMPORTS)]:
+        assert f"`{name}`" in text, name
+
+
+def test_the_configuration_page_lists_every_limit_with_its_default() -> None:
+    from dataclasses import fields
+
+    from kubewasp.k8s import quantity
+    from kubewasp.k8s.duration import parse_duration
+    from kubewasp.wasm.limits import Limits, config_name
+
+    text = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    for field in fields(Limits):
+        row = re.search(rf"^\| `{config_name(field.name)}` \| (\S+) \|", text, re.MULTILINE)
+        assert row, field.name
+        default = getattr(Limits(), field.name)
+        parsed = parse_duration(row[1]) if "timeout" in field.name else quantity.parse(row[1]).value()
+        assert parsed == default
