@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from bench import codec, host
+from bench import codec, cycle, host
 
 if TYPE_CHECKING:
     from bench.bars import Bar
@@ -33,7 +33,7 @@ def main() -> int:
     def step(what: str) -> None:
         progress.print(f"[dim]{time.monotonic() - began:5.1f} s  {what}[/dim]")
 
-    found = [bar for part in (codec, host) for bar in part.bars(step)]
+    found = [bar for part in (codec, host, cycle) for bar in part.bars(step)]
     step("done")
     _print(found)
     _keep(found)

@@ -104,15 +104,15 @@ def _memory() -> Iterator[Bar]:
 
     run(CYCLES // 5)
     gc.collect()
-    before = _resident()
+    before = resident()
     run(CYCLES)
     gc.collect()
-    grown = (_resident() - before) / 1024
+    grown = (resident() - before) / 1024
     note = "a node changes in each; resident memory after against before"
     yield Bar(f"{CYCLES:,} cycles: growth of host memory", grown, "KiB", at_most=1024, note=note)
 
 
-def _resident() -> int:
+def resident() -> int:
     for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024

@@ -14,6 +14,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# What makes rich print colours where there is no terminal is taken away.
+PLAIN = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "GITHUB_ACTIONS")} | {"COLUMNS": "80"}
 NUMBER = re.compile(r"\d[\d.,]*")
 
 
@@ -48,7 +50,7 @@ def test_a_command_prints_what_the_page_shows(body: str) -> None:
         result = subprocess.run(
             [Path(sys.executable).parent / "kubewasp", *words[1:]],
             cwd=ROOT,
-            env=os.environ | {"COLUMNS": "80"},
+            env=PLAIN,
             capture_output=True,
             text=True,
             check=False,

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
 import statistics
 import time
 from typing import TYPE_CHECKING, Any
+
+from wasmtime import Trap, WasmtimeError
 
 from kubewasp.cli import output, sample
 from kubewasp.cluster.nodes import Nodes
 from kubewasp.k8s.codec import encode
 from kubewasp.wasm.callback_host import CallbackHost
+from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.source import fetch
+from kubewasp.wasm.results import HookResult, NodeScores, NodeStatuses
+from kubewasp.wasm.source import fetch, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +26,18 @@ if TYPE_CHECKING:
     from kubewasp.wasm.limits import Limits
 
 # The hooks of a scheduling cycle, in its order; the last ones are called for the node that was picked.
-_CYCLE = ("prefilter", "filter", "prescore", "score", "normalizescore", "reserve", "permit", "prebind", "postbind")
+_CYCLE = (
+    "prefilter",
+    "filter",
+    "prescore",
+    "score",
+    "normalizescore",
+    "reserve",
+    "permit",
+    "prebind",
+    "bind",
+    "postbind",
+)
 _EACH_NODE = ("filter", "score")
 _CALLBACK_SECONDS = 2.0
 
@@ -40,14 +57,15 @@ def run(
 
     wasm = fetch(source, sha256=sha256, max_bytes=limits.guest_size)
     columns = (TextColumn("{task.description:24}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=output.console(stderr=True), transient=True) as progress:
+    screen = output.console(stderr=True)
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         task = progress.add_task("loading", total=pods + 20)
 
         def step(what: str, done: float = 1) -> None:
             progress.update(task, advance=done, description=what)
 
         report = measure(wasm, nodes=nodes, pods=pods, config=config, args=args, limits=limits, step=step)
-    report = {"guest": source} | report
+    report = {"guest": os.fsencode(without_credentials(source)).decode(errors="replace")} | report
     if as_json:
         output.print_json(report)
     else:
@@ -85,7 +103,10 @@ def measure(
     for number in range(pods):
         cycles.append(_cycle(guest, encoded[number % len(encoded)], table, hooks, seconds))
         step("running cycles")
-    callback = _callbacks(guest, encoded, table, hooks=[h for h in hooks if h in _EACH_NODE], config=config, args=args)
+    try:
+        callback = _callbacks(guest, encoded, table, hooks=hooks, config=config, args=args)
+    except (Trap, WasmtimeError):  # a guest may mind that filter and score take turns there
+        callback = None
     step("done", 10)
     with guest.cycle(encoded[0], table) as cycle:
         memory = cycle.instance.memory_bytes
@@ -119,41 +140,46 @@ def _cycle(guest: Guest, pod: bytes, nodes: Nodes, hooks: Sequence[str], seconds
         scores: dict[str, int] = {}
         for hook in hooks:
             start = time.perf_counter()
-            scores = _call(cycle, hook, scores) or scores
+            answer = _call(cycle, hook, scores)
             seconds.setdefault(hook, []).append(time.perf_counter() - start)
+            if cycle.failed:
+                failure = answer.reason if isinstance(answer, HookResult) else answer.reason(len(answer) - 1)
+                raise GuestLoadError(f"a guest that fails cannot be measured: {failure}")
+            if isinstance(answer, NodeScores) and "normalizescore" in hooks:
+                scores = answer.as_dict()
     return time.perf_counter() - began
 
 
-def _call(cycle: Cycle, hook: str, scores: dict[str, int]) -> dict[str, int] | None:
+def _call(cycle: Cycle, hook: str, scores: dict[str, int]) -> HookResult | NodeStatuses:
     if hook == "filter":
-        cycle.filter()
-    elif hook == "score":
-        scored = cycle.score()
-        return scored.as_dict() if "normalizescore" in cycle.guest.hooks else None
-    elif hook == "normalizescore":
-        cycle.normalize_score(scores)
-    elif hook in ("prefilter", "prescore"):
-        getattr(cycle, hook)()
-    else:
-        getattr(cycle, hook)(next(iter(cycle.nodes)))
-    return None
+        return cycle.filter()
+    if hook == "score":
+        return cycle.score()
+    if hook == "normalizescore":
+        return cycle.normalize_score(scores)
+    node = () if hook in ("prefilter", "prescore") else (next(iter(cycle.nodes)),)
+    answer: HookResult = getattr(cycle, hook)(*node)
+    return answer
 
 
 def _callbacks(
     guest: Guest, pods: Sequence[bytes], nodes: Nodes, *, hooks: Sequence[str], config: str, args: Sequence[str]
 ) -> float | None:
     """Seconds a node on plain callbacks, for the hooks that run once a node; stops after a while."""
+    before = [hook for hook in hooks if hook in ("prefilter", "prescore")]
+    hooks = [hook for hook in hooks if hook in _EACH_NODE]
     if not hooks:
         return None
     host = CallbackHost(guest.program, config=config, args=args)
     host.nodes = nodes
+    host.values["filteredNodeList"] = json.dumps(list(nodes)).encode()
     until = time.perf_counter() + _CALLBACK_SECONDS
     spent: list[float] = []
     for pod in pods:
         host.pod = pod
         began = time.perf_counter()
-        if "prefilter" in guest.hooks:
-            host.call("prefilter")
+        for hook in before:
+            host.call(hook)
         done = 0
         for name in nodes:
             for hook in hooks:

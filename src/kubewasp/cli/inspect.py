@@ -15,10 +15,10 @@ from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits, config_name
 from kubewasp.wasm.program import Program, load_program
-from kubewasp.wasm.source import fetch
+from kubewasp.wasm.source import fetch, without_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 # Hooks that are only called when another one is there.
 _NEEDS = {
@@ -32,11 +32,12 @@ _NEEDS = {
 _DENIED = ("path_", "sock_", "fd_readdir", "fd_prestat")
 
 
-def run(source: str, *, limits: Limits, sha256: str | None, as_json: bool) -> None:
+def run(source: str, *, config: str, args: Sequence[str], limits: Limits, sha256: str | None, as_json: bool) -> None:
     wasm = fetch(source, sha256=sha256, max_bytes=limits.guest_size)
+    name = without_credentials(source)
     if binary.is_component(wasm):
         raise GuestLoadError(
-            f"{source} is a component of {output.size(len(wasm))}, and this host runs core modules; "
+            f"{name} is a component of {output.size(len(wasm))}, and this host runs core modules; "
             "build it as a core module (for Go: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared)"
         )
     began = time.perf_counter()
@@ -44,7 +45,7 @@ def run(source: str, *, limits: Limits, sha256: str | None, as_json: bool) -> No
     failure, seconds = None, 0.0
     guest: Guest | None = None
     try:
-        guest = Guest(program, name=source, limits=limits)
+        guest = Guest(program, name=name, config=config, args=args, limits=limits)
     except KubewaspError as error:
         failure = str(error)
     seconds = time.perf_counter() - began

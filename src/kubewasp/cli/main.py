@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
 from kubewasp import __version__
-from kubewasp.cli import plugin
+from kubewasp.cli import cluster, config, plugin
 
 app = typer.Typer(
     name="kubewasp",
-    help="A Kubernetes scheduler whose policies are WebAssembly plugins.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(plugin.app, name="plugin")
+app.add_typer(config.app, name="config")
+cluster.register(app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -33,25 +35,52 @@ def root(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Try `kubewasp plugin call GUEST filter score` on a .wasm file of yours: no cluster is needed."""
+    """A Kubernetes scheduler whose policies are WebAssembly plugins.
+
+    Try `kubewasp plugin call GUEST filter score` on a .wasm file of yours: no cluster is needed.
+    """
 
 
 def main() -> None:
-    """Runs the command; a mistake of the user is one line on stderr and exit code 1."""
+    """Runs the command; a mistake of the user is an error on stderr and exit code 1."""
     try:
-        app()
+        _run()
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        sys.stderr.close()
+        _discard_output()
         sys.exit(141)
+    except OSError as error:
+        _discard_output()
+        _fail(error)
     except Exception as error:
         if not _is_users(error):
             raise
-        from kubewasp.cli.output import printable
+        _fail(error)
 
-        print(f"error: {printable(str(error))}", file=sys.stderr)  # noqa: T201
-        sys.exit(1)
+
+def _run() -> None:
+    try:
+        app()
+    except SystemExit as end:
+        # typer makes a broken pipe exit code 1, which is that of an error.
+        if isinstance(end.__context__, BrokenPipeError):
+            raise end.__context__ from None
+        raise
+    finally:
+        sys.stdout.flush()  # here and not at the interpreter's end, where a failure could not be handled
+
+
+def _discard_output() -> None:
+    """What could not be written is not tried again at the interpreter's end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(error: Exception) -> None:
+    from kubewasp.cli.output import printable
+
+    print(f"error: {printable(str(error))}", file=sys.stderr)  # noqa: T201
+    sys.exit(1)
 
 
 def _is_users(error: Exception) -> bool:

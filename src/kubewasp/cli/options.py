@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
@@ -11,6 +11,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from kubewasp.wasm.limits import Limits
+
+Given = TypeVar("Given", str, list[str], None)
+
+
+def utf8(given: Given) -> Given:
+    """What was given, if it is text: bytes that are not UTF-8 reach Python as lone surrogates."""
+    texts: Iterable[str] = (given,) if isinstance(given, str) else given or ()
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise typer.BadParameter(f"expected UTF-8 text, got {text!r}") from None
+    return given
 
 
 def assignments(option: str, given: Iterable[str] | None) -> dict[str, str]:
@@ -38,12 +51,13 @@ def limits_from(given: Iterable[str] | None) -> Limits:
 def naming(guest: str) -> Iterator[None]:
     """Puts the guest's name before an error that does not tell which guest it is about."""
     from kubewasp.wasm.errors import GuestLoadError
+    from kubewasp.wasm.source import without_credentials
 
     try:
         yield
     except GuestLoadError as error:
-        text = str(error)
-        raise GuestLoadError(text if guest in text.partition("\n")[0] else f"{guest}: {text}") from None
+        name, text = without_credentials(guest), str(error)
+        raise GuestLoadError(text if name in text.partition("\n")[0] else f"{name}: {text}") from None
 
 
 def integers(option: str, given: Iterable[str] | None, names: Mapping[str, int] | None = None) -> dict[str, int]:
@@ -51,8 +65,15 @@ def integers(option: str, given: Iterable[str] | None, names: Mapping[str, int] 
     found: dict[str, int] = {}
     for name, value in assignments(option, given).items():
         try:
-            found[name] = names[value] if names and value in names else int(value, 0)
+            found[name] = names[value] if names and value in names else _int64(value)
         except ValueError:
-            wanted = f"an integer or one of {', '.join(names)}" if names else "an integer"
+            wanted = f"a 64-bit integer or one of {', '.join(names)}" if names else "a 64-bit integer"
             raise typer.BadParameter(f"{name}: expected {wanted}, got {value!r}", param_hint=option) from None
     return found
+
+
+def _int64(text: str) -> int:
+    number = int(text, 0)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("more than 64 bits")
+    return number

@@ -12,18 +12,24 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# Control characters but for tab and newline; they come from guests and manifests, which are not trusted.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Control characters but for tab and newline, and those that turn the direction of writing round; they come from guests
+# and manifests, which are not trusted.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
-    return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
+    return _CONTROL.sub(lambda match: _escaped(ord(match.group())), text)
+
+
+def _escaped(code: int) -> str:
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
 def print_json(value: Any) -> None:
     import orjson
 
-    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
+    # Not through the text layer: JSON is UTF-8 whatever the terminal speaks.
+    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -33,14 +39,14 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
-    """A table without lines; the last column takes what room is left and wraps."""
+    """A table without lines. Where it is too wide, the widest columns wrap."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", expand=False)
     for name in columns:
-        last = name == columns[-1]
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=not last)
+        number = name in right
+        table.add_column(name, justify="right" if number else "left", overflow="fold", no_wrap=number)
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     _print(table)
@@ -64,7 +70,9 @@ def _print(table: Table) -> None:
     screen = console()
     with screen.capture() as captured:
         screen.print(table)
-    sys.stdout.write("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
+    text = "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
+    encoding = sys.stdout.encoding
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def size(count: int) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kubewasp.cli.options import integers, limits_from, naming
+from kubewasp.cli.options import integers, limits_from, naming, utf8
 from kubewasp.wasm.abi import HOOKS
 
 app = typer.Typer(
@@ -32,8 +32,12 @@ Guest = Annotated[
     str, typer.Argument(help="A .wasm (or .wat) file, or a file://, http:// or https:// address.", show_default=False)
 ]
 Sha256 = Annotated[str | None, typer.Option(metavar="DIGEST", help="Refuse a guest with another SHA-256 digest.")]
-Config = Annotated[str, typer.Option(metavar="TEXT", help="The guest's configuration, handed to it as it is.")]
-Arg = Annotated[list[str] | None, typer.Option("--arg", metavar="TEXT", help="A WASI argument; may be repeated.")]
+Config = Annotated[
+    str, typer.Option(metavar="TEXT", help="The guest's configuration, handed to it as it is.", callback=utf8)
+]
+Arg = Annotated[
+    list[str] | None, typer.Option("--arg", metavar="TEXT", help="A WASI argument; may be repeated.", callback=utf8)
+]
 Limit = Annotated[
     list[str] | None,
     typer.Option("--limit", metavar="NAME=VALUE", help="Set a limit, e.g. callTimeout=5s or memory=64Mi; repeatable."),
@@ -42,7 +46,14 @@ Format = Annotated[Output, typer.Option("-o", "--output", help="A table for peop
 
 
 @app.command()
-def inspect(guest: Guest, output: Format = Output.TABLE, limit: Limit = None, sha256: Sha256 = None) -> None:
+def inspect(
+    guest: Guest,
+    config: Config = "",
+    arg: Arg = None,
+    limit: Limit = None,
+    sha256: Sha256 = None,
+    output: Format = Output.TABLE,
+) -> None:
     """Show what a guest is: size, digest, toolchain, hooks, imports, memory, load time, and what will not work.
 
     Example: kubewasp plugin inspect nodenumber.wasm
@@ -50,7 +61,14 @@ def inspect(guest: Guest, output: Format = Output.TABLE, limit: Limit = None, sh
     from kubewasp.cli import inspect as command
 
     with naming(guest):
-        command.run(guest, limits=limits_from(limit), sha256=sha256, as_json=output is Output.JSON)
+        command.run(
+            guest,
+            config=config,
+            args=tuple(arg or ()),
+            limits=limits_from(limit),
+            sha256=sha256,
+            as_json=output is Output.JSON,
+        )
 
 
 @app.command()
@@ -74,11 +92,15 @@ def call(
     ] = 0,
     node_status: Annotated[
         list[str] | None,
-        typer.Option(metavar="NODE=CODE", help="What postfilter hears of a node (else what filter said)."),
+        typer.Option(
+            metavar="NODE=CODE", help="What postfilter hears of a node (else what filter said).", callback=utf8
+        ),
     ] = None,
     score: Annotated[
         list[str] | None,
-        typer.Option(metavar="NODE=N", help="What normalizescore hears of a node (else what score said)."),
+        typer.Option(
+            metavar="NODE=N", help="What normalizescore hears of a node (else what score said).", callback=utf8
+        ),
     ] = None,
     global_: Annotated[
         list[str] | None,

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kubewasp.cluster.store import ObjectStore
+    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.events import RecordedEvent
+    from kubewasp.framework.status import Status
+    from kubewasp.k8s.pods import Pod
 
 
 class Handle(Protocol):
@@ -24,11 +31,66 @@ class Handle(Protocol):
 class NoScheduler:
     """The handle where no scheduler runs: no pod waits, and events go no further."""
 
-    def get_waiting_pod(self, uid: str) -> bytes | None:  # noqa: ARG002
+    def get_waiting_pod(self, uid: str) -> bytes | None:
         return None
 
-    def reject_waiting_pod(self, uid: str) -> bool:  # noqa: ARG002
+    def reject_waiting_pod(self, uid: str) -> bool:
         return False
 
     def record_event(self, event: RecordedEvent) -> None:
         pass
+
+
+class Clock(Protocol):
+    """Time, real or simulated, in seconds."""
+
+    def now(self) -> float: ...
+
+
+class Client(Protocol):
+    """What the scheduler changes in the cluster. Each call returns an error text, empty if it succeeded."""
+
+    def bind(self, pod: Pod, node: str) -> str: ...
+
+    def update(self, manifest: Mapping[str, Any]) -> str:
+        """Writes an object (a PersistentVolume or a claim, on the way to a bound pod)."""
+
+    def evict(self, pod: Pod, preemptor: Pod, node: str) -> str:
+        """Deletes a victim of preemption, with the condition that says so."""
+
+
+class SchedulerHandle(Handle, Protocol):
+    """What built-in plugins are made with."""
+
+    @property
+    def table(self) -> NodeTable: ...
+
+    @property
+    def store(self) -> ObjectStore: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def client(self) -> Client: ...
+
+    def check(self, state: CycleState, pod: Pod, row: int) -> Status:
+        """The verdict of all filters on one node as it stands in the table, pods nominated to it counted."""
+
+    def put_on(self, state: CycleState, pod: Pod, other: Pod, row: int) -> Status:
+        """Adds another pod to a node, in the table and in the plugins' state, for a trial that the caller undoes."""
+
+    def take_off(self, state: CycleState, pod: Pod, other: Pod, row: int) -> Status:
+        """Takes another pod off its node, as `put_on` puts one on."""
+
+    def nominated_pods(self, node: str) -> Sequence[Pod]:
+        """The pods that wait for room on that node."""
+
+    def withdraw_nomination(self, pod: Pod) -> None:
+        """The pod no longer waits for the node it was nominated to."""
+
+    def preempt_waiting_pod(self, uid: str) -> bool:
+        """Whether a pod was waiting for permission under that uid; if so, it goes back to the queue, to be retried."""
+
+    def activate(self, pod: Pod) -> None:
+        """Tries a pod again as soon as possible, whatever it waits for."""

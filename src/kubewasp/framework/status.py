@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 
@@ -38,10 +38,24 @@ def code_label(code: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A code and, unless it is Success, the reason for it."""
+    """A code and, unless it is Success, the reasons for it; a single reason may be given as a text."""
 
     code: int = Code.SUCCESS
-    reason: str = ""
+    reasons: tuple[str, ...] | str = ()
+    plugin: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.reasons, str):
+            object.__setattr__(self, "reasons", (self.reasons,) if self.reasons else ())
+
+    @property
+    def reason(self) -> str:
+        """All reasons in one text."""
+        return ", ".join(self.reasons)
+
+    def of(self, plugin: str) -> Status:
+        """The same, said by that plugin."""
+        return replace(self, plugin=plugin)
 
     @property
     def label(self) -> str:
@@ -50,6 +64,11 @@ class Status:
     @property
     def is_success(self) -> bool:
         return self.code == Code.SUCCESS
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the pod was turned down, as opposed to: something went wrong."""
+        return self.code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 
 SUCCESS = Status()

@@ -20,3 +20,22 @@ def parse_duration(text: str) -> float:
     if not rest or at != len(rest):
         raise ValueError(f"expected a duration such as 500ms or 1m30s, got {text[:40]!r}")
     return sign * seconds
+
+
+def format_duration(seconds: float) -> str:
+    """As Go writes it: `15s`, `1m30s`, `10m0s`, `1.5ms`; `0s` for nothing."""
+    nanoseconds = round(abs(seconds) * 1e9)
+    sign = "-" if seconds < 0 and nanoseconds else ""
+    for unit, size in (("ns", 1), ("µs", 1000), ("ms", 10**6)):
+        if 0 < nanoseconds < size * 1000:
+            return f"{sign}{_decimal(nanoseconds, size)}{unit}"
+    minutes, rest = divmod(nanoseconds, 60 * 10**9)
+    hours, minutes = divmod(minutes, 60)
+    shown = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{sign}{shown}{_decimal(rest, 10**9)}s"
+
+
+def _decimal(amount: int, size: int) -> str:
+    whole, fraction = divmod(amount, size)
+    digits = f"{fraction:0{len(str(size)) - 1}d}".rstrip("0") if fraction else ""
+    return f"{whole}.{digits}" if digits else str(whole)

@@ -1,10 +1,12 @@
-"""Reads as much of a wasm binary as we need before the runtime sees it, and lifts out its start section.
+"""Reads of a wasm binary what the runtime does not tell, and lifts out its start section.
 
-Everything about imports, exports and types comes from the runtime, once the module is compiled.
+Names of imports and exports come from the runtime, once the module is compiled. The types of functions do not: its C
+interface ends the process when it is asked about a vector.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
 
 MAGIC = b"\0asm"
 _CORE, _COMPONENT = b"\x01\0\0\0", b"\x0d\0\x01\0"
-_CUSTOM, _EXPORT, _START = 0, 7, 8
+_CUSTOM, _TYPE, _IMPORT, _FUNCTION, _EXPORT, _START = 0, 1, 2, 3, 7, 8
+_FUNCTION_TYPE = 0x60
+_VALUE_TYPES = {0x7F: "i32", 0x7E: "i64", 0x7D: "f32", 0x7C: "f64", 0x7B: "v128", 0x70: "funcref", 0x6F: "externref"}
 
 # The name under which a start section's function is exported; see `without_start`.
 START_SECTION_EXPORT = "kubewasp:start-section"
@@ -30,6 +34,14 @@ class Section:
     number: int
     offset: int
     content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    """The types of the imported functions, in order, and of the exported ones, such as `(i32, i32) -> (i32)`."""
+
+    imported: tuple[str, ...]
+    exported: dict[str, str]
 
 
 def is_component(wasm: bytes) -> bool:
@@ -58,23 +70,104 @@ def sections(wasm: bytes) -> Iterator[Section]:
 
 
 def producers(wasm: bytes) -> dict[str, list[str]]:
-    """What the toolchain says of itself, e.g. {"language": ["Go"], "processed-by": ["TinyGo 0.39.0"]}."""
+    """What the toolchain says of itself, e.g. {"language": ["Go"], "processed-by": ["TinyGo 0.39.0"]}.
+
+    As far as it can be read: what stands in a custom section never makes a module invalid.
+    """
     found: dict[str, list[str]] = {}
     for section in sections(wasm):
-        if section.number != _CUSTOM:
-            continue
-        name, at = _name(section.content, 0)
-        if name != "producers":
-            continue
-        count, at = _leb(section.content, at)
-        for _ in range(count):
-            field, at = _name(section.content, at)
-            values, at = _leb(section.content, at)
-            for _ in range(values):
-                tool, at = _name(section.content, at)
-                release, at = _name(section.content, at)
-                found.setdefault(field, []).append(f"{tool} {release}".strip())
+        if section.number == _CUSTOM:
+            with suppress(BinaryError):
+                _add_producers(section.content, found)
     return found
+
+
+def _add_producers(content: bytes, found: dict[str, list[str]]) -> None:
+    name, at = _name(content, 0)
+    if name != "producers":
+        return
+    count, at = _leb(content, at)
+    for _ in range(count):
+        field, at = _name(content, at)
+        values, at = _leb(content, at)
+        for _ in range(values):
+            tool, at = _name(content, at)
+            release, at = _name(content, at)
+            found.setdefault(field, []).append(f"{tool} {release}".strip())
+
+
+def signatures(wasm: bytes) -> Signatures:
+    """The types of the functions of a valid module that imports nothing else."""
+    contents = {section.number: section.content for section in sections(wasm)}
+    types = _function_types(contents.get(_TYPE, b"\0"))
+    imported = _imported_functions(contents.get(_IMPORT, b"\0"))
+    defined, _ = _numbers(contents.get(_FUNCTION, b"\0"), 0)
+    functions = [*imported, *defined]
+    exported = _exported_functions(contents.get(_EXPORT, b"\0"))
+    try:
+        return Signatures(
+            tuple(types[kind] for kind in imported),
+            {name: types[functions[number]] for name, number in exported.items()},
+        )
+    except IndexError:
+        raise BinaryError("a function has no type") from None
+
+
+def _function_types(content: bytes) -> list[str]:
+    count, at = _leb(content, 0)
+    found = []
+    for _ in range(count):
+        form, at = _leb(content, at)
+        if form != _FUNCTION_TYPE:
+            raise BinaryError(f"the type section has a type {form:#x} that is no function")
+        parameters, at = _value_types(content, at)
+        results, at = _value_types(content, at)
+        found.append(f"({parameters}) -> ({results})")
+    return found
+
+
+def _value_types(content: bytes, at: int) -> tuple[str, int]:
+    numbers, at = _numbers(content, at)
+    try:
+        return ", ".join(_VALUE_TYPES[number] for number in numbers), at
+    except KeyError as unknown:
+        raise BinaryError(f"the type section has an unknown type {unknown}") from None
+
+
+def _imported_functions(content: bytes) -> list[int]:
+    """The numbers of their types."""
+    count, at = _leb(content, 0)
+    found = []
+    for _ in range(count):
+        _, at = _name(content, at)
+        _, at = _name(content, at)
+        kind, at = _leb(content, at)
+        if kind != 0:
+            raise BinaryError("something else than a function is imported")
+        number, at = _leb(content, at)
+        found.append(number)
+    return found
+
+
+def _exported_functions(content: bytes) -> dict[str, int]:
+    count, at = _leb(content, 0)
+    found = {}
+    for _ in range(count):
+        name, at = _name(content, at)
+        kind, at = _leb(content, at)
+        number, at = _leb(content, at)
+        if kind == 0:
+            found[name] = number
+    return found
+
+
+def _numbers(content: bytes, at: int) -> tuple[list[int], int]:
+    count, at = _leb(content, at)
+    found = []
+    for _ in range(count):
+        number, at = _leb(content, at)
+        found.append(number)
+    return found, at
 
 
 def without_start(wasm: bytes) -> bytes:

@@ -226,25 +226,25 @@ class Cycle:
         return calls, Status(code, reason) if code != Code.SUCCESS else SUCCESS
 
     def _call_nodes(self, hook: str, nodes: Sequence[str] | None) -> tuple[tuple[str, ...], Calls]:
-        """The answers for all those nodes; where the guest failed, the policy's answers from that node on."""
-        self._exported(hook)
-        self.sync()
-        rows: NDArray[np.int32] | int
         if nodes is not None:
             names = tuple(nodes)
-            rows = np.fromiter((self._row(name) for name in names), np.int32, len(names))
-        else:
-            names = tuple(self.nodes)
-            rows = len(names) if self.nodes.is_dense else self.nodes.rows()
+            return names, self.call_rows(hook, np.fromiter(map(self._row, names), np.int32, len(names)))
+        names = tuple(self.nodes)
+        return names, self.call_rows(hook, len(names) if self.nodes.is_dense else self.nodes.rows())
+
+    def call_rows(self, hook: str, rows: NDArray[np.int32] | int) -> Calls:
+        """The raw answers for those rows, or the first so many; where the guest failed, the policy's from there on."""
+        self._exported(hook)
+        self.sync()
         calls = _nothing() if self._failure is not None else self.instance.call_rows(HOOKS[hook], rows)
         self._record(hook, calls)
-        missing = len(names) - len(calls.values)
+        missing = (rows if isinstance(rows, int) else len(rows)) - len(calls.values)
         if self._failure is not None and missing:
             status = self._policy(hook, self._failure)
             calls.reasons.append(status.reason)
             calls.values = np.concatenate([calls.values, np.full(missing, status.code)])
             calls.reason_numbers = np.concatenate([calls.reason_numbers, np.full(missing, len(calls.reasons))])
-        return names, calls
+        return calls
 
     def _exported(self, hook: str) -> str:
         if hook not in self.guest.program.hooks:

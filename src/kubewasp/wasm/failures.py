@@ -11,6 +11,8 @@ from wasmtime import ExitTrap, Trap, TrapCode
 from kubewasp.wasm.abi import BY_KEY
 
 if TYPE_CHECKING:
+    from wasmtime import Frame
+
     from kubewasp.wasm.limits import Limits
 
 _MAX_FRAMES = 16
@@ -111,7 +113,12 @@ def _trace(error: Exception) -> str:
     if not isinstance(error, Trap):
         return ""
     frames = [frame for frame in error.frames if frame.module_name not in _OURS]
-    lines = [f"\t{frame.func_name or f'func[{frame.func_index}]'} @ {frame.module_offset:#x}" for frame in frames]
+    lines = [f"\t{frame.func_name or f'func[{frame.func_index}]'}{_place(frame)}" for frame in frames]
     if len(lines) > _MAX_FRAMES:
         lines[_MAX_FRAMES:] = [f"\t… {len(lines) - _MAX_FRAMES} more"]
     return "\n".join(["wasm stack trace:", *lines]) if lines else ""
+
+
+def _place(frame: Frame) -> str:
+    """The runtime does not know where a function was that had just begun."""
+    return f" @ {frame.module_offset:#x}" if frame.module_offset < 2**32 else ""

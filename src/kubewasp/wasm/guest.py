@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -145,7 +146,7 @@ class Guest:
             args=self._args,
             severity=self._severity,
             config_place=self._config[0] | self._config[1] << 32,
-            waiting_pods=self._waiting_pod,
+            waiting_pods=partial(_waiting_pod, self.handle),  # not bound to the guest, which would never be freed
         )
         with self._lock:
             self.stats.created += 1
@@ -155,11 +156,6 @@ class Guest:
 
     def log(self, level: int, text: str) -> None:
         logger.log(level, "%s: %s", self.name, text)
-
-    def _waiting_pod(self, reject: bool, uid: str) -> bytes | None:
-        if reject:
-            return b"\1" if self.handle.reject_waiting_pod(uid) else None
-        return self.handle.get_waiting_pod(uid)
 
     def _ask_events(self, instance: GuestInstance) -> tuple[ClusterEvent, ...]:
         if "enqueue" not in self.program.hooks:
@@ -178,3 +174,9 @@ class Guest:
             heap = self.program.engine.heap
             with heap.lock:
                 heap.retire(address, length)
+
+
+def _waiting_pod(handle: Handle, reject: bool, uid: str) -> bytes | None:
+    if reject:
+        return b"\1" if handle.reject_waiting_pod(uid) else None
+    return handle.get_waiting_pod(uid)

@@ -264,8 +264,7 @@ class GuestInstance:
             journal, output = _LENGTHS.unpack_from(self._bytes, _AFTER_RUN)
             if journal:
                 self._read_journal(journal)
-            if output:
-                self._calls.output = self.output()
+            self._calls.output = self.output() if output else ""
         else:
             self._read_journal(self._get("journal_len"))
             done = self._get("at")
@@ -286,7 +285,7 @@ class GuestInstance:
             function(*arguments)
         except (WasmtimeError, Trap) as error:
             self._raise_interrupt()
-            return error
+            return error.with_traceback(None)  # whose frames would keep a broken instance and its memory
         return None
 
     def _raise_interrupt(self) -> None:
@@ -400,7 +399,7 @@ class GuestInstance:
         return 0
 
     def failed(self, error: BaseException) -> None:
-        self._callback_error = error
+        self._callback_error = error.with_traceback(None)  # as in _guarded
 
     # ------------------------------------------------------------------ memory and globals
 
@@ -431,6 +430,8 @@ class GuestInstance:
         if not found.type(self._store).mutable:
             raise GuestLoadError(f'wasm: the exported global "{name}" is not mutable')
         try:
+            if not isinstance(found.value(self._store), int | float):  # asking a vector for its type ends the process
+                raise TypeError("it is no number")
             found.set_value(self._store, value)
         except (WasmtimeError, TypeError, OverflowError) as error:
             raise GuestLoadError(f'wasm: global "{name}" cannot be set to {value}: {error}') from None

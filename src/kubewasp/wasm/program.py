@@ -17,8 +17,6 @@ from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.modules import compile_module, load_compiled
 
 if TYPE_CHECKING:
-    from wasmtime import ExportType, ImportType
-
     from kubewasp.wasm.limits import Limits
 
 
@@ -68,16 +66,15 @@ def load_program(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> Prog
     if module is None:
         module = _compile(engine, runnable)
     compile_seconds = time.perf_counter() - began
-    exports = {item.name: item for item in module.exports}
-    memory = _memory(exports, limits)
-    imports = tuple(_checked_import(engine, item) for item in module.imports)
+    memory = _memory(module, limits)
+    imports, exports = _signatures(module, runnable)
     return Program(
         engine=engine,
         module=module,
         digest=hashlib.sha256(wasm).hexdigest(),
         size=len(wasm),
         hooks=_hooks(exports),
-        imports=imports,
+        imports=tuple(_checked_import(engine, *item) for item in imports),
         start=tuple(name for name in (binary.START_SECTION_EXPORT, *_wasi_start(exports)) if name in exports),
         memory_pages=memory.limits.min,
         memory_max_pages=memory.limits.max,
@@ -101,8 +98,8 @@ def _one_line(error: WasmtimeError) -> str:
     return "; ".join(cause.partition(": ")[2] if cause[0].isdigit() else cause for cause in causes)
 
 
-def _memory(exports: dict[str, ExportType], limits: Limits) -> MemoryType:
-    exported = exports.get("memory")
+def _memory(module: Module, limits: Limits) -> MemoryType:
+    exported = next((item for item in module.exports if item.name == "memory"), None)
     if exported is None or not isinstance(exported.type, MemoryType):
         raise GuestLoadError("wasm: guest doesn't export memory[memory]")
     if exported.type.limits.min * PAGE > limits.memory:
@@ -113,12 +110,27 @@ def _memory(exports: dict[str, ExportType], limits: Limits) -> MemoryType:
     return exported.type
 
 
-def _hooks(exports: dict[str, ExportType]) -> dict[str, Hook]:
+def _signatures(module: Module, wasm: bytes) -> tuple[list[tuple[str, str, str]], dict[str, str]]:
+    """What is imported (module, name, signature), and the signatures of what is exported."""
+    for item in module.imports:
+        if not isinstance(item.type, FuncType):
+            raise GuestLoadError(
+                f'wasm: guest imports something else than a function: module "{item.module}" name "{item.name}"'
+            )
+    try:
+        found = binary.signatures(wasm)
+    except binary.BinaryError as error:
+        raise GuestLoadError(f"wasm: {error}") from None
+    imports = [(item.module, item.name or "", kind) for item, kind in zip(module.imports, found.imported, strict=True)]
+    return imports, {item.name: found.exported.get(item.name, "not a function") for item in module.exports}
+
+
+def _hooks(exports: dict[str, str]) -> dict[str, Hook]:
     found: dict[str, Hook] = {}
     for name, hook in HOOKS.items():
         if name not in exports:
             continue
-        if _signature(exports[name].type) != hook.signature:
+        if exports[name] != hook.signature:
             raise GuestLoadError(
                 f"wasm: guest exports the wrong signature for func[{name}]. should be {hook.signature}"
             )
@@ -130,23 +142,20 @@ def _hooks(exports: dict[str, ExportType]) -> dict[str, Hook]:
     return found
 
 
-def _wasi_start(exports: dict[str, ExportType]) -> tuple[str, ...]:
+def _wasi_start(exports: dict[str, str]) -> tuple[str, ...]:
     for name in (binary.START_SECTION_EXPORT, *START_FUNCTIONS):
-        if name in exports and _signature(exports[name].type) != "() -> ()":
+        if exports.get(name, "() -> ()") != "() -> ()":
             raise GuestLoadError(f"wasm: guest exports the wrong signature for func[{name}]. should be () -> ()")
     # A module is a command or a reactor, not both.
     return next(((name,) for name in START_FUNCTIONS if name in exports), ())
 
 
-def _checked_import(engine: ClassicEngine, item: ImportType) -> tuple[str, str]:
-    module, name = item.module, item.name or ""
+def _checked_import(engine: ClassicEngine, module: str, name: str, signature: str) -> tuple[str, str]:
     where = f'module "{module}" function "{name}"'
-    if not isinstance(item.type, FuncType):
-        raise GuestLoadError(f'wasm: guest imports something else than a function: module "{module}" name "{name}"')
     known = BY_KEY.get(f"{module}.{name}")
-    if known is not None:
-        if _signature(item.type) != known.signature:
-            raise GuestLoadError(f"wasm: guest imports {where} as {_signature(item.type)}. should be {known.signature}")
+    if known is not None and known.module == module:
+        if signature != known.signature:
+            raise GuestLoadError(f"wasm: guest imports {where} as {signature}. should be {known.signature}")
     elif module == WASI and _is_defined(engine, module, name):
         pass
     elif module in CLASSIC_MODULES or module == WASI:
@@ -164,10 +173,3 @@ def _is_defined(engine: ClassicEngine, module: str, name: str) -> bool:
     except WasmtimeError:
         return False
     return True
-
-
-def _signature(kind: object) -> str:
-    if not isinstance(kind, FuncType):
-        return "not a function"
-    parameters = ", ".join(str(item) for item in kind.params)
-    return f"({parameters}) -> ({', '.join(str(item) for item in kind.results)})"

@@ -32,7 +32,7 @@ def fetch(
     """The wasm at that place. A file ending in `.wat` is WebAssembly text and is assembled."""
     text = os.fspath(source)
     scheme, separator, rest = text.partition("://")
-    shown = _CREDENTIALS.sub("", text)
+    shown = without_credentials(text)
     if not separator:
         content = _read(text, text, max_bytes)
     elif scheme.lower() == "file":
@@ -45,6 +45,11 @@ def fetch(
     if sha256 is not None:
         _check_digest(shown, content, sha256)
     return _assemble(shown, content) if text.endswith(".wat") else content
+
+
+def without_credentials(address: str) -> str:
+    """The address as it may be shown: without user name and password."""
+    return _CREDENTIALS.sub("", address)
 
 
 def _read(path: str, source: str, max_bytes: int) -> bytes:
@@ -66,8 +71,10 @@ def _download(url: str, shown: str, max_bytes: int, timeout: float) -> bytes:
             basic = base64.b64encode(unquote(credentials[0][:-1]).encode()).decode()
             request.add_unredirected_header("Authorization", f"Basic {basic}")
         with _opener().open(request, timeout=timeout) as response:
-            return _bounded(response, shown, max_bytes, until=time.monotonic() + timeout)
+            content = _bounded(response, shown, max_bytes, until=time.monotonic() + timeout)
+            missing = response.length
     except urllib.error.HTTPError as error:
+        error.close()
         raise GuestLoadError(f"wasm: cannot load {shown}: HTTP {error.code} {error.reason}") from None
     except TimeoutError:
         raise GuestLoadError(f"wasm: cannot load {shown}: no answer within {timeout:g} s") from None
@@ -76,6 +83,10 @@ def _download(url: str, shown: str, max_bytes: int, timeout: float) -> bytes:
         raise GuestLoadError(f"wasm: cannot load {shown}: {cause}") from None
     except (OSError, HTTPException, ValueError) as error:
         raise GuestLoadError(f"wasm: cannot load {shown}: {error}") from None
+    if missing:
+        total = len(content) + missing
+        raise GuestLoadError(f"wasm: cannot load {shown}: the connection ended after {len(content)} of {total} bytes")
+    return content
 
 
 def _opener() -> urllib.request.OpenerDirector:

@@ -1,0 +1,76 @@
+;; prefer_label: prefers nodes that carry a label. The configuration is the label, e.g. `capacity=spot`.
+;;
+;; A label is one entry of the map `metadata.labels` of the Node's protobuf: 0x0a, the length of the key, the key, 0x12,
+;; the length of the value, the value. That sequence is put together once, when the guest starts, and looked for in each
+;; node. (Keys and values are shorter than 64 characters, so a length is one byte.)
+(module
+  (import "k8s.io/scheduler" "get_config" (func $get_config (param i32 i32) (result i32)))
+  (import "k8s.io/scheduler" "currentNodeName" (func $node_name (param i32 i32) (result i32)))
+  (import "k8s.io/api" "node" (func $node (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 2)
+  ;; 0 configuration, 512 the sequence, 1024 the node's name, 2048 the node
+  (global $needle_len (mut i32) (i32.const 0))
+
+  (func (export "_initialize")
+    (local $len i32) (local $key_len i32) (local $value_len i32)
+    (local.set $len (call $get_config (i32.const 0) (i32.const 256)))
+    ;; the key ends at the first `=`
+    (block $found
+      (loop $next
+        (if (i32.ge_u (local.get $key_len) (local.get $len)) (then (return))) ;; no label: every node scores 0
+        (br_if $found (i32.eq (i32.load8_u (local.get $key_len)) (i32.const 61)))
+        (local.set $key_len (i32.add (local.get $key_len) (i32.const 1)))
+        (br $next)))
+    (local.set $value_len (i32.sub (i32.sub (local.get $len) (local.get $key_len)) (i32.const 1)))
+    (i32.store8 (i32.const 512) (i32.const 0x0a))
+    (i32.store8 (i32.const 513) (local.get $key_len))
+    (memory.copy (i32.const 514) (i32.const 0) (local.get $key_len))
+    (i32.store8 (i32.add (i32.const 514) (local.get $key_len)) (i32.const 0x12))
+    (i32.store8 (i32.add (i32.const 515) (local.get $key_len)) (local.get $value_len))
+    (memory.copy
+      (i32.add (i32.const 516) (local.get $key_len))
+      (i32.add (local.get $key_len) (i32.const 1))
+      (local.get $value_len))
+    (global.set $needle_len (i32.add (i32.const 4) (i32.add (local.get $key_len) (local.get $value_len)))))
+
+  ;; Whether the sequence stands at that place.
+  (func $stands_at (param $at i32) (result i32)
+    (local $i i32)
+    (loop $next
+      (if (i32.eq (local.get $i) (global.get $needle_len)) (then (return (i32.const 1))))
+      (if (i32.ne
+            (i32.load8_u (i32.add (local.get $at) (local.get $i)))
+            (i32.load8_u (i32.add (i32.const 512) (local.get $i))))
+        (then (return (i32.const 0))))
+      (local.set $i (i32.add (local.get $i) (i32.const 1)))
+      (br $next))
+    (unreachable))
+
+  ;; The node at hand, at 2048; returns its length.
+  (func $read_node (result i32)
+    (local $name_len i32) (local $len i32) (local $room i32)
+    (local.set $name_len (call $node_name (i32.const 1024) (i32.const 1024)))
+    (local.set $room (i32.sub (i32.shl (memory.size) (i32.const 16)) (i32.const 2048)))
+    (local.set $len (call $node (i32.const 1024) (local.get $name_len) (i32.const 2048) (local.get $room)))
+    (if (i32.gt_u (local.get $len) (local.get $room))
+      (then
+        (drop (memory.grow (i32.add (i32.shr_u (local.get $len) (i32.const 16)) (i32.const 1))))
+        (local.set $len (call $node (i32.const 1024) (local.get $name_len) (i32.const 2048) (local.get $len)))))
+    (local.get $len))
+
+  ;; 100 for a node with the label, else 0; the score stands in the high half, Success (0) in the low one.
+  (func (export "score") (result i64)
+    (local $at i32) (local $end i32)
+    (if (i32.eqz (global.get $needle_len)) (then (return (i64.const 0))))
+    (local.set $end (i32.add (i32.const 2049) (call $read_node)))
+    (local.set $end (i32.sub (local.get $end) (global.get $needle_len)))
+    (local.set $at (i32.const 2048))
+    (loop $next
+      (if (i32.lt_s (local.get $at) (local.get $end))
+        (then
+          (if (i32.eq (i32.load8_u (local.get $at)) (i32.const 0x0a))
+            (then
+              (if (call $stands_at (local.get $at)) (then (return (i64.shl (i64.const 100) (i64.const 32)))))))
+          (local.set $at (i32.add (local.get $at) (i32.const 1)))
+          (br $next))))
+    (i64.const 0)))

@@ -1,0 +1,101 @@
+"""`kubewasp simulate` and `kubewasp explain`: options and help; the work is done in simulate.py."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Output(StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+class Matrix(StrEnum):
+    """How an explanation is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+Paths = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PATH...",
+        help="Manifests: files or folders of YAML or JSON, also `kubectl get … -o yaml`.",
+        show_default=False,
+    ),
+]
+ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="A KubeSchedulerConfiguration.")]
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option("--plugin", metavar="GUEST", help="A wasm plugin with default settings; may be repeated."),
+]
+
+
+def simulate(
+    paths: Paths,
+    config: ConfigFile = None,
+    plugin: Plugins = None,
+    scenario: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A timeline: what happens to the cluster, and when.")
+    ] = None,
+    explain: Annotated[
+        str, typer.Option(metavar="POD", help="Show how the last try of this pod (namespace/name) was decided.")
+    ] = "",
+    seed: Annotated[int, typer.Option(metavar="N", help="Where chance decides, the same seed decides the same.")] = 0,
+    output: Annotated[
+        Output, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
+    ] = Output.TABLE,
+) -> None:
+    """Schedule pods on a cluster in memory: where would they go, and why not?
+
+    Bound pods stay where they are; pending ones, and those that Deployments, ReplicaSets, StatefulSets, Jobs and
+    DaemonSets would make, are scheduled as kube-scheduler would.
+
+    Example: kubewasp simulate examples/clusters/small.yaml --plugin examples/guests/nodenumber.wat
+    """
+    from kubewasp.cli import simulate as command
+
+    result = command.simulate(
+        paths, config=config, plugins=tuple(plugin or ()), timeline=scenario, explained=_key(explain), seed=seed
+    )
+    command.print_result(result, form=output.value)
+
+
+def explain(
+    pod: Annotated[str, typer.Argument(metavar="NAMESPACE/POD", help="The pod to explain.")],
+    paths: Paths,
+    config: ConfigFile = None,
+    plugin: Plugins = None,
+    output: Annotated[Matrix, typer.Option("-o", "--output", help="Tables or JSON.")] = Matrix.TABLE,
+) -> None:
+    """Show one scheduling attempt of a pod: which plugin rejected which node and why, every score, what would help.
+
+    Everything else stays as it stands in the input: bound pods are bound, other pending pods wait.
+
+    Example: kubewasp explain default/web examples/clusters/small.yaml
+    """
+    from kubewasp.cli import output as printing
+    from kubewasp.cli import simulate as command
+
+    found = command.explain_pod(_key(pod), paths, config=config, plugins=tuple(plugin or ()))
+    if output is Matrix.JSON:
+        printing.print_json(found.as_dict())
+    else:
+        command.print_explanation(found)
+
+
+def _key(pod: str) -> str:
+    return pod if "/" in pod or not pod else f"default/{pod}"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(simulate)
+    app.command()(explain)

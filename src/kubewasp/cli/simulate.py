@@ -1,0 +1,353 @@
+"""`kubewasp simulate` and `kubewasp explain`: a scheduler on a cluster in memory."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.cli import output
+from kubewasp.framework.config_reading import default_config, load_config
+from kubewasp.framework.record import DecisionRecord
+from kubewasp.k8s.errors import ManifestError
+from kubewasp.k8s.resources import CPU, MEMORY
+from kubewasp.plugins.default_preemption import DefaultPreemption
+from kubewasp.scheduler import input as cluster_input
+from kubewasp.scheduler import profiles, scenario
+from kubewasp.scheduler.embedded import EmbeddedCluster
+from kubewasp.scheduler.explanation import Explanation, explain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kubewasp.framework.config import SchedulerConfig
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.scheduler.scheduler import Attempt
+
+
+@dataclass(slots=True)
+class Result:
+    """What came of a simulation."""
+
+    cluster: EmbeddedCluster
+    before: dict[str, dict[str, int]]
+    seconds: float = 0.0
+    attempts: int = 0
+    explanation: Explanation | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    def placements(self) -> list[Pod]:
+        placed = {pod.uid for _, pod in self.cluster.placed}
+        return [pod for pod in self.cluster.pods.values() if pod.node and pod.uid in placed]
+
+    def pending(self) -> list[tuple[Pod, str]]:
+        return [(pod, _why(self.cluster, pod)) for pod in self.cluster.pods.values() if not pod.node]
+
+    def as_dict(self) -> dict[str, Any]:
+        frameworks = self.cluster.scheduler.frameworks.values()
+        spent: dict[str, float] = {}
+        for framework in frameworks:
+            for name, seconds in framework.seconds.items():
+                spent[name] = spent.get(name, 0.0) + seconds
+        found: dict[str, Any] = {
+            "placements": [{"pod": pod.key, "node": pod.node} for pod in self.placements()],
+            "pending": [{"pod": pod.key, "message": message} for pod, message in self.pending()],
+            "preempted": [
+                {"pod": item.pod.key, "by": item.by.key, "node": item.node} for item in self.cluster.preemptions
+            ],
+            "nodes": _nodes(self.cluster, self.before),
+            "timing": {
+                "seconds": round(self.seconds, 6),
+                "attempts": self.attempts,
+                "us_per_attempt": round(self.seconds * 1e6 / max(self.attempts, 1), 1),
+                "simulated_seconds": self.cluster.clock.now(),
+                "plugins_ms": {name: round(seconds * 1e3, 3) for name, seconds in spent.items()},
+            },
+            "warnings": self.warnings,
+        }
+        if self.explanation is not None:
+            found["explanation"] = self.explanation.as_dict()
+        return found
+
+
+def simulate(
+    paths: Sequence[Path],
+    *,
+    config: Path | None = None,
+    plugins: Sequence[str] = (),
+    timeline: Path | None = None,
+    explained: str = "",
+    seed: int = 0,
+) -> Result:
+    """Runs a simulation to its end."""
+    cluster, found = _cluster(paths, config, plugins, seed)
+    steps = scenario.load(timeline) if timeline is not None else None
+    result = Result(cluster, _usage(cluster), warnings=[*found.warnings])
+    began = time.perf_counter()
+    with _progress() as progress:
+        task = progress.add_task("scheduling", total=sum(not pod.node for pod in cluster.pods.values()) or None)
+
+        def note(attempt: Attempt) -> None:
+            result.attempts += 1
+            if attempt.node:
+                progress.advance(task)
+            if explained and attempt.pod.key == explained and explained in records:
+                result.explanation = explain(
+                    attempt.pod,
+                    records[explained],
+                    cluster.scheduler.table,
+                    node=attempt.node,
+                    message=attempt.message,
+                    nominated_node=attempt.nominated_node,
+                    victims=attempt.victims,
+                )
+
+        records: dict[str, DecisionRecord] = {}
+
+        def record_for(pod: Pod) -> DecisionRecord | None:
+            if pod.key != explained:
+                return None
+            records[explained] = DecisionRecord()
+            return records[explained]
+
+        cluster.on_attempt = note
+        cluster.scheduler.record_for = record_for
+        if steps is None:
+            cluster.settle()
+        else:
+            scenario.run(cluster, steps)
+    result.seconds = time.perf_counter() - began
+    if explained and result.explanation is None:
+        raise ManifestError("", f"pod {explained} was not tried: it is not there, or it does not wait for a node")
+    return result
+
+
+def explain_pod(key: str, paths: Sequence[Path], *, config: Path | None, plugins: Sequence[str]) -> Explanation:
+    """One attempt of one pod, everything else as it stands."""
+    cluster, _ = _cluster(paths, config, plugins, seed=0)
+    pod = cluster.pods.get(key)
+    if pod is None:
+        raise ManifestError("", f"there is no pod {key} in {', '.join(str(path) for path in paths)}")
+    if pod.node:
+        raise ManifestError("", f"pod {key} is bound to {pod.node} already")
+    if pod.spec.scheduler_name not in cluster.scheduler.frameworks:
+        raise ManifestError("", _why(cluster, pod))
+    record = DecisionRecord()
+    queued = cluster.scheduler.queue.get(pod.uid)
+    if queued is not None and queued.gated_by:
+        raise ManifestError("", f"pod {key} is held back by {queued.gated_by}: {queued.gate_reason}")
+    choice = cluster.scheduler.look(pod, record)
+    return explain(
+        pod,
+        record,
+        cluster.scheduler.table,
+        node=choice.node,
+        message=choice.message,
+        nominated_node=choice.nominated_node,
+        victims=choice.victims,
+    )
+
+
+def _cluster(
+    paths: Sequence[Path], config: Path | None, plugins: Sequence[str], seed: int
+) -> tuple[EmbeddedCluster, cluster_input.ClusterInput]:
+    settings = load_config(config) if config is not None else default_config()
+    settings = with_plugins(settings, plugins)
+    found = cluster_input.read(paths)
+    cluster = EmbeddedCluster()
+    profiles.start(cluster.scheduler, settings)
+    for framework in cluster.scheduler.frameworks.values():
+        for plugin in framework.plugins.values():
+            if isinstance(plugin, DefaultPreemption):
+                plugin.random = random.Random(seed)  # noqa: S311 - a simulation is repeatable
+    cluster_input.fill(cluster, found)
+    return cluster, found
+
+
+def with_plugins(settings: SchedulerConfig, plugins: Sequence[str]) -> SchedulerConfig:
+    """`--plugin GUEST`: a guest with default settings, named after its file."""
+    for guest in plugins:
+        settings = settings.with_wasm_plugin(PurePath(guest.split("?")[0]).stem, guest)
+    return settings
+
+
+def _why(cluster: EmbeddedCluster, pod: Pod) -> str:
+    queued = cluster.scheduler.queue.get(pod.uid)
+    if pod.uid in cluster.scheduler.waiting:
+        return f"waiting for permission to go to {cluster.scheduler.waiting[pod.uid].assumed.node}"
+    if queued is None:
+        return f"no profile has the schedulerName {pod.spec.scheduler_name}"
+    return queued.gate_reason or queued.message
+
+
+def _usage(cluster: EmbeddedCluster) -> dict[str, dict[str, int]]:
+    table = cluster.scheduler.table
+    usage = {}
+    for row in table.order().tolist():
+        amounts = {name: int(column[row]) for name, column in table.requested.items() if column[row]}
+        usage[table.node(row).name] = {"pods": int(table.pod_count[row]), **amounts}
+    return usage
+
+
+def _nodes(cluster: EmbeddedCluster, before: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
+    table = cluster.scheduler.table
+    after = _usage(cluster)
+    found = []
+    for name in sorted(after):
+        row = table.row(name)
+        if row is None:
+            continue
+        allocatable = {key: int(column[row]) for key, column in table.allocatable.items() if column[row]}
+        found.append(
+            {
+                "name": name,
+                "allocatable": {"pods": int(table.max_pods[row]), **allocatable},
+                "before": before.get(name, {"pods": 0}),
+                "after": after[name],
+            }
+        )
+    return found
+
+
+def _progress() -> Any:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=output.console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+
+
+# ---------------------------------------------------------------------- printing
+
+
+def print_result(result: Result, *, form: str) -> None:
+    if form == "json":
+        output.print_json(result.as_dict())
+    elif form == "yaml":
+        _print_yaml(result)
+    else:
+        _print_tables(result)
+
+
+def _print_yaml(result: Result) -> None:
+    import yaml
+
+    documents = []
+    for pod in result.placements():
+        manifest = result.cluster.manifests[pod.key]
+        metadata = {key: value for key, value in manifest["metadata"].items() if key != "uid"}
+        documents.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": metadata,
+                "spec": {**manifest["spec"], "nodeName": pod.node},
+            }
+        )
+    sys.stdout.write(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True))
+
+
+def _print_tables(result: Result) -> None:
+    screen = output.console()
+    placements, pending = result.placements(), result.pending()
+    _print_placements(placements)
+    if pending:
+        screen.print()
+        output.print_table(("PENDING", "REASON"), [(pod.key, message) for pod, message in pending])
+    if result.cluster.preemptions:
+        screen.print()
+        rows = [(item.pod.key, item.by.key, item.node) for item in result.cluster.preemptions]
+        output.print_table(("PREEMPTED", "BY", "ON"), rows)
+    screen.print()
+    _print_nodes(result)
+    spent = result.as_dict()["timing"]
+    slowest = sorted(spent["plugins_ms"].items(), key=lambda item: -item[1])[:6]
+    screen.print()
+    output.print_facts(
+        [
+            ("placed", f"{len(placements)} pods, {len(pending)} pending, {len(result.cluster.preemptions)} preempted"),
+            (
+                "took",
+                f"{spent['seconds']:.3f} s for {spent['attempts']} attempts, {spent['us_per_attempt']:.0f} µs each",
+            ),
+            ("time in", ", ".join(f"{name} {ms:.1f} ms" for name, ms in slowest)),
+            *(("warning", warning) for warning in result.warnings),
+        ]
+    )
+    if result.explanation is not None:
+        screen.print()
+        print_explanation(result.explanation)
+
+
+def _print_placements(placements: Sequence[Pod], most: int = 40) -> None:
+    rows = [(pod.key, pod.node) for pod in placements]
+    if len(rows) > most:
+        by_node: dict[str, int] = {}
+        for _, node in rows:
+            by_node[node] = by_node.get(node, 0) + 1
+        output.print_table(
+            ("NODE", "PLACED", "PODS"),
+            [
+                (node, str(count), ", ".join(key for key, where in rows if where == node))
+                for node, count in sorted(by_node.items())
+            ][:most],
+            right=("PLACED",),
+        )
+        return
+    output.print_table(("PLACED", "NODE"), rows)
+
+
+def _print_nodes(result: Result, most: int = 40) -> None:
+    rows = []
+    for node in _nodes(result.cluster, result.before):
+        shares = []
+        for name in (CPU, MEMORY):
+            total = node["allocatable"].get(name, 0)
+            shares.append(f"{_share(node['before'], name, total)} → {_share(node['after'], name, total)}")
+        rows.append((node["name"], f"{node['before']['pods']} → {node['after']['pods']}", *shares))
+    output.print_table(("NODE", "PODS", "CPU", "MEMORY"), rows[:most])
+    if len(rows) > most:
+        output.console().print(f"… {len(rows) - most} more nodes")
+
+
+def _share(used: dict[str, int], name: str, total: int) -> str:
+    return f"{100 * used.get(name, 0) // total}%" if total else "-"
+
+
+def print_explanation(found: Explanation, most: int = 25) -> None:
+    facts = [("pod", found.pod.key), ("node", found.node or "none")]
+    if found.message:
+        facts.append(("message", found.message))
+    if found.nominated_node:
+        facts.append(("nominated", f"{found.nominated_node}, evicting {', '.join(v.key for v in found.victims)}"))
+    output.print_facts(facts)
+    screen = output.console()
+    feasible = [node for node in found.nodes if node.is_feasible]
+    if feasible and found.weights:
+        plugins = [name for name in found.weights if any(node.weighted.get(name) for node in feasible)]
+        screen.print()
+        rows = [
+            (node.name, str(node.total), ", ".join(f"{name} {node.weighted[name]}" for name in plugins))
+            for node in feasible[:most]
+        ]
+        output.print_table(("FEASIBLE", "TOTAL", "SCORE × WEIGHT"), rows, right=("TOTAL",))
+    elif feasible:
+        screen.print()
+        output.print_table(("FEASIBLE",), [(node.name,) for node in feasible[:most]])
+    rejected = [node for node in found.nodes if not node.is_feasible]
+    if rejected:
+        screen.print()
+        rejections = [
+            (
+                node.name,
+                node.rejected_by or "",
+                ", ".join(next(iter(node.objections.values())).reasons),
+                "; ".join(node.hints),
+            )
+            for node in rejected[:most]
+        ]
+        output.print_table(("REJECTED", "BY", "REASON", "WOULD NEED"), rejections)
+        if len(rejected) > most:
+            screen.print(f"… {len(rejected) - most} more nodes")

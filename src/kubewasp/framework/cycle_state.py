@@ -1,0 +1,58 @@
+"""What plugins remember of a pod between extension points of one scheduling cycle."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Cloneable(Protocol):
+    """A value that is changed in place by AddPod and RemovePod, and so needs a copy for a trial."""
+
+    def clone(self) -> Any: ...
+
+
+@runtime_checkable
+class Closeable(Protocol):
+    """A value that holds something which others need."""
+
+    def close(self) -> None: ...
+
+
+class CycleState:
+    """A dictionary by plugin. `clone` gives a state for a trial whose changes do not come back."""
+
+    __slots__ = ("_values", "skip_filter", "skip_score")
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self.skip_filter: set[str] = set()
+        self.skip_score: set[str] = set()
+
+    def __setitem__(self, plugin: str, value: Any) -> None:
+        self._values[plugin] = value
+
+    def __getitem__(self, plugin: str) -> Any:
+        return self._values[plugin]
+
+    def get(self, plugin: str) -> Any:
+        return self._values.get(plugin)
+
+    def __contains__(self, plugin: str) -> bool:
+        return plugin in self._values
+
+    def close(self) -> None:
+        """The pod is bound, or has failed: values that hold something give it back."""
+        for value in self._values.values():
+            if isinstance(value, Closeable):
+                value.close()
+        self._values.clear()
+
+    def clone(self) -> CycleState:
+        copy = CycleState()
+        copy._values = {
+            name: value.clone() if isinstance(value, Cloneable) else value for name, value in self._values.items()
+        }
+        copy.skip_filter = set(self.skip_filter)
+        copy.skip_score = set(self.skip_score)
+        return copy

@@ -1,0 +1,34 @@
+"""The texts that tell why a pod was not scheduled, letter by letter as kube-scheduler writes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kubewasp.framework.status import Status
+
+NO_NODES = "no nodes available to schedule pods"
+
+
+def fit_error(total: int, reasons: Mapping[str, int], *, pre_filter: str = "", post_filter: str = "") -> str:
+    """`0/N nodes are available: …`: what PreFilter said, or each reason and the number of nodes it holds for."""
+    text = f"0/{total} nodes are available:"
+    if pre_filter:
+        text += f" {pre_filter}."
+    elif reasons:
+        # Sorted as texts, so that "10 x" stands before "2 y".
+        text += f" {', '.join(sorted(f'{count} {reason}' for reason, count in reasons.items()))}."
+    if post_filter:
+        text += f" {post_filter}"
+    return text
+
+
+def histogram(statuses: Iterable[tuple[Status, int]]) -> dict[str, int]:
+    """How often each reason was given; a node may give several."""
+    counts: dict[str, int] = {}
+    for status, times in statuses:
+        for reason in status.reasons:
+            counts[reason] = counts.get(reason, 0) + times
+    return counts

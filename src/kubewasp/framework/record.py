@@ -1,0 +1,41 @@
+"""The decision record: what each plugin said of each node in one cycle. Off in the hot path unless asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kubewasp.framework.plugin import Rows, Scores, Verdicts
+    from kubewasp.framework.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class FilterRecord:
+    """The verdicts of one Filter plugin on the rows it was asked about."""
+
+    plugin: str
+    rows: Rows
+    verdicts: Verdicts | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRecord:
+    """The scores of one Score plugin: as given, as normalized, and the weight they count with."""
+
+    plugin: str
+    weight: int
+    raw: Scores
+    normalized: Scores
+
+
+@dataclass(slots=True)
+class DecisionRecord:
+    """One scheduling attempt of one pod."""
+
+    pre_filter: list[tuple[str, Status]] = field(default_factory=list)
+    filters: list[FilterRecord] = field(default_factory=list)
+    scored_rows: Rows | None = None
+    scores: list[ScoreRecord] = field(default_factory=list)
+    totals: Scores | None = None
+    seconds: dict[str, float] = field(default_factory=dict)

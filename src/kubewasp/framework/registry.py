@@ -1,0 +1,146 @@
+"""Which plugins there are, and how they are made: built-in ones, Python plugins of other packages, and wasm plugins.
+
+A package offers Python plugins as entry points of the group `kubewasp.plugins`: a name and a class, whose constructor
+takes the args of the configuration and the handle. They run in this process, with all its rights. What runs wasm lies
+above this layer and is handed in as a `WasmHost`.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from kubewasp.framework.config import ConfigError, Problem
+from kubewasp.framework.config_fields import Problems
+from kubewasp.framework.default_plugins import BUILT_IN
+from kubewasp.framework.plugin import EXTENSION_POINTS, NodeByNode, Plugin
+from kubewasp.framework.profiles import expanded
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from importlib.metadata import EntryPoint
+
+    from kubewasp.framework.config import Profile, ProfileConfig, SchedulerConfig, WasmPluginSettings
+    from kubewasp.framework.handle import SchedulerHandle
+
+ENTRY_POINTS: Final = "kubewasp.plugins"
+
+
+class WasmHost(Protocol):
+    """Runs guests."""
+
+    def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
+        """The extension points that the guest implements."""
+
+    def create(self, name: str, settings: WasmPluginSettings, handle: SchedulerHandle) -> Plugin: ...
+
+
+class Registry:
+    """Every plugin that a configuration may name. `plugins` adds Python plugins to those of installed packages."""
+
+    def __init__(self, *, wasm: WasmHost | None = None, plugins: Mapping[str, type[Plugin]] | None = None) -> None:
+        self._wasm = wasm
+        self._classes = dict(plugins or {})
+
+    def profiles(self, config: SchedulerConfig) -> tuple[Profile, ...]:
+        """The profiles as they are run; the ConfigError is that of a scheduler which does not start."""
+        found: list[Profile] = []
+        problems = Problems()
+        for index, profile in enumerate(config.profiles):
+            try:
+                implemented = self._implemented(profile)
+                found.append(expanded(profile, implemented, percentage=config.percentage_of_nodes_to_score))
+            except ConfigError as error:
+                problems.include(error.under(f"profiles[{index}]"))
+        problems.raise_if_any(config.source)
+        return tuple(found)
+
+    def create(self, profile: Profile, handle: SchedulerHandle) -> dict[str, list[tuple[Plugin, int]]]:
+        """The plugins of a profile, each made once, for every extension point in order and with their weights."""
+        made: dict[str, Plugin] = {}
+        points: dict[str, list[tuple[Plugin, int]]] = {}
+        for point in EXTENSION_POINTS:
+            points[point] = []
+            for enabled in profile.plugins[point]:
+                if enabled.name not in made:
+                    made[enabled.name] = self._create(enabled.name, profile, handle)
+                points[point].append((made[enabled.name], enabled.weight))
+        return points
+
+    def _create(self, name: str, profile: Profile, handle: SchedulerHandle) -> Plugin:
+        if name in profile.wasm:
+            return self._wasm_host(name).create(name, profile.wasm[name], handle)
+        args = profile.args.get(name, {})
+        if name in BUILT_IN:
+            module, _, class_name = BUILT_IN[name].home.partition(":")
+            built_in: Plugin = getattr(import_module(module), class_name)(args, handle)
+            return built_in
+        made_by: Any = self._python_class(name)
+        try:
+            plugin: Plugin = made_by(args, handle)
+        except Exception as error:
+            raise _error(f'initializing plugin "{name}": {error or type(error).__name__}') from error
+        if getattr(plugin, "name", None) != name:
+            raise _error(f'plugin "{name}" calls itself {getattr(plugin, "name", None)!r}')
+        return plugin
+
+    def _implemented(self, profile: ProfileConfig) -> dict[str, Collection[str]]:
+        """The extension points of every plugin that the profile names and that exists."""
+        points: dict[str, Collection[str]] = {}
+        for name in profile.plugin_names:
+            if name in profile.wasm:
+                if name in self._classes or name in self._entry_points:
+                    raise _error(f"a plugin named {name} already exists")
+                points[name] = self._wasm_host(name).points(name, profile.wasm[name])
+            elif name in BUILT_IN:
+                points[name] = BUILT_IN[name].points
+            elif name in self._classes or name in self._entry_points:
+                points[name] = points_of(self._python_class(name))
+        return points
+
+    def _wasm_host(self, name: str) -> WasmHost:
+        if self._wasm is None:
+            raise _error(f'"{name}" is a wasm plugin, and nothing here runs wasm')
+        return self._wasm
+
+    def _python_class(self, name: str) -> type[Plugin]:
+        if name not in self._classes:
+            entry = self._entry_points[name]
+            try:
+                found = entry.load()
+            except Exception as error:
+                raise _error(f'plugin "{name}" ({entry.value}) cannot be loaded: {error}') from error
+            if not isinstance(found, type) or not issubclass(found, Plugin):
+                raise _error(f'plugin "{name}" ({entry.value}) is not a subclass of kubewasp.framework.plugin.Plugin')
+            self._classes[name] = found
+        return self._classes[name]
+
+    @cached_property
+    def _entry_points(self) -> dict[str, EntryPoint]:
+        found: dict[str, EntryPoint] = {}
+        for entry in entry_points(group=ENTRY_POINTS):
+            if entry.name in BUILT_IN or (entry.name in found and found[entry.name].value != entry.value):
+                raise _error(f"a plugin named {entry.name} already exists (entry point {entry.value})")
+            found[entry.name] = entry
+        return found
+
+
+def points_of(made_by: type[Plugin]) -> frozenset[str]:
+    """The extension points that a class implements."""
+    points = {point for point, interface in EXTENSION_POINTS.items() if issubclass(made_by, interface)}
+    if issubclass(made_by, NodeByNode):
+        # It has both Filter and Score; what the class does not write itself is not meant to be asked.
+        for point in ("filter", "score"):
+            if not any(_overrides(made_by, method) for method in (point, f"{point}_node")):
+                points.discard(point)
+    return frozenset(points)
+
+
+def _overrides(made_by: type[Plugin], method: str) -> bool:
+    return getattr(made_by, method) is not getattr(NodeByNode, method)
+
+
+def _error(text: str) -> ConfigError:
+    return ConfigError([Problem("", text)])

@@ -1,0 +1,356 @@
+"""Runs the plugins of one profile at each extension point, by the framework's rules.  HOT PATH, see bench/cycle.py."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from kubewasp.framework.events import Action
+from kubewasp.framework.plugin import (
+    MAX_SCORE,
+    MIN_SCORE,
+    BindPlugin,
+    EnqueueExtensions,
+    FilterPlugin,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    QueueSortPlugin,
+    Registration,
+    ReservePlugin,
+    ScorePlugin,
+    rejection,
+)
+from kubewasp.framework.record import DecisionRecord, FilterRecord, ScoreRecord
+from kubewasp.framework.status import SUCCESS, Code, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.cycle_state import CycleState
+    from kubewasp.framework.plugin import Rows, Scores, Verdicts
+    from kubewasp.k8s.pods import Pod
+
+
+class Framework:
+    """The plugins of a profile, in the order of each extension point."""
+
+    def __init__(self, name: str, points: Mapping[str, Sequence[tuple[Plugin, int]]]) -> None:
+        self.name = name
+        self.pre_enqueue: list[PreEnqueuePlugin] = _of(points, "preEnqueue")
+        self.queue_sort: QueueSortPlugin = _of(points, "queueSort")[0]
+        self.pre_filter: list[PreFilterPlugin] = _of(points, "preFilter")
+        self.filter: list[FilterPlugin] = _of(points, "filter")
+        self.post_filter: list[PostFilterPlugin] = _of(points, "postFilter")
+        self.pre_score: list[PreScorePlugin] = _of(points, "preScore")
+        self.score: list[tuple[ScorePlugin, int]] = [
+            (cast("ScorePlugin", plugin), weight or 1) for plugin, weight in points.get("score", ())
+        ]
+        self.reserve: list[ReservePlugin] = _of(points, "reserve")
+        self.permit: list[PermitPlugin] = _of(points, "permit")
+        self.pre_bind: list[PreBindPlugin] = _of(points, "preBind")
+        self.bind: list[BindPlugin] = _of(points, "bind")
+        self.post_bind: list[PostBindPlugin] = _of(points, "postBind")
+        self.plugins = {plugin.name: plugin for enabled in points.values() for plugin, _ in enabled}
+        self.seconds: dict[str, float] = {}
+
+    def registrations(self) -> Iterator[tuple[str, Registration]]:
+        """Which plugin wants to hear of which events; one that does not say wants to hear of all."""
+        for name, plugin in self.plugins.items():
+            events = plugin.events() if isinstance(plugin, EnqueueExtensions) else (_ANY_EVENT,)
+            for registration in events:
+                yield name, registration
+
+    # ------------------------------------------------------------------ before the nodes
+
+    def run_pre_enqueue(self, pod: Pod) -> Status:
+        for plugin in self.pre_enqueue:
+            status = plugin.pre_enqueue(pod)
+            if not status.is_success:
+                return status.of(plugin.name)
+        return SUCCESS
+
+    def run_pre_filter(
+        self, state: CycleState, pod: Pod, table: NodeTable, record: DecisionRecord | None = None
+    ) -> PreFilterOutcome:
+        nodes: frozenset[str] | None = None
+        narrowing: list[str] = []
+        rejected = SUCCESS
+        for plugin in self.pre_filter:
+            began = time.perf_counter()
+            result = plugin.pre_filter(state, pod, table)
+            self._spent(plugin, began)
+            status = result.status
+            if record is not None:
+                record.pre_filter.append((plugin.name, status))
+            if status.code == Code.SKIP:
+                state.skip_filter.add(plugin.name)
+                continue
+            if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return PreFilterOutcome(status.of(plugin.name))
+            if status.code == Code.UNSCHEDULABLE:
+                rejected = status.of(plugin.name)
+                continue
+            if not status.is_success:
+                return PreFilterOutcome(_error(f'running PreFilter plugin "{plugin.name}": {status.reason}', plugin))
+            if result.nodes is not None:
+                narrowing.append(plugin.name)
+                nodes = result.nodes if nodes is None else nodes & result.nodes
+                if not nodes:
+                    return PreFilterOutcome(_nowhere(sorted(narrowing)), nodes, tuple(sorted(narrowing)))
+        return PreFilterOutcome(rejected, nodes, tuple(sorted(narrowing)))
+
+    # ------------------------------------------------------------------ the nodes
+
+    def run_filters(
+        self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows, record: DecisionRecord | None = None
+    ) -> FilterOutcome:
+        """The first plugin that objects decides a node; later ones are still asked about the nodes that are left."""
+        left = rows
+        objections: list[Objection] = []
+        for plugin in self.filter:
+            if plugin.name in state.skip_filter:
+                continue
+            asked = rows if record is not None else left
+            began = time.perf_counter()
+            verdicts = plugin.filter(state, pod, table, asked)
+            self._spent(plugin, began)
+            if record is not None:
+                record.filters.append(FilterRecord(plugin.name, rows, verdicts))
+            if verdicts is None:
+                continue
+            numbers = verdicts.numbers if record is None else verdicts.numbers[np.isin(rows, left)]
+            failing = numbers != 0
+            if not failing.any():
+                continue
+            objection = Objection(plugin.name, left[failing], numbers[failing], verdicts)
+            error = objection.error()
+            if error is not None:
+                text = f'running "{plugin.name}" filter plugin: {error.reason}'
+                return FilterOutcome(rows[:0], objections, _error(text, plugin))
+            objections.append(objection)
+            left = left[~failing]
+            if not len(left) and record is None:
+                break
+        return FilterOutcome(left, objections)
+
+    def run_add_pod(self, state: CycleState, pod: Pod, added: Pod, row: int, table: NodeTable) -> Status:
+        for plugin in self.pre_filter:
+            if plugin.name not in state.skip_filter:
+                status = plugin.add_pod(state, pod, added, row, table)
+                if not status.is_success:
+                    return _error(f'running AddPod on PreFilter plugin "{plugin.name}": {status.reason}', plugin)
+        return SUCCESS
+
+    def run_remove_pod(self, state: CycleState, pod: Pod, removed: Pod, row: int, table: NodeTable) -> Status:
+        for plugin in self.pre_filter:
+            if plugin.name not in state.skip_filter:
+                status = plugin.remove_pod(state, pod, removed, row, table)
+                if not status.is_success:
+                    return _error(f'running RemovePod on PreFilter plugin "{plugin.name}": {status.reason}', plugin)
+        return SUCCESS
+
+    def run_post_filter(
+        self, state: CycleState, pod: Pod, table: NodeTable, statuses: Mapping[str, Status]
+    ) -> PostFilterResult:
+        """The first that helps ends it; what the others said is told together."""
+        reasons: list[str] = []
+        nominated: str | None = None
+        for plugin in self.post_filter:
+            result = plugin.post_filter(state, pod, table, statuses)
+            if result.status.is_success:
+                return result
+            if result.status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return PostFilterResult(result.status.of(plugin.name), result.nominated_node)
+            if not result.status.is_rejected:
+                return PostFilterResult(_error(result.status.reason, plugin))
+            if result.nominated_node is not None:
+                nominated = result.nominated_node
+            reasons.extend(result.status.reasons)
+        return PostFilterResult(Status(Code.UNSCHEDULABLE, tuple(reasons)), nominated)
+
+    # ------------------------------------------------------------------ scores
+
+    def run_scores(
+        self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows, record: DecisionRecord | None = None
+    ) -> Scores | Status:
+        """The weighted sum of all plugins' scores, a number for each of those rows."""
+        for plugin in self.pre_score:
+            began = time.perf_counter()
+            status = plugin.pre_score(state, pod, table, rows)
+            self._spent(plugin, began)
+            if status.code == Code.SKIP:
+                state.skip_score.add(plugin.name)
+            elif not status.is_success:
+                return _error(f'running PreScore plugin "{plugin.name}": {status.reason}', plugin)
+        totals = np.zeros(len(rows), np.int64)
+        for scorer, weight in self.score:
+            if scorer.name in state.skip_score:
+                continue
+            began = time.perf_counter()
+            raw = scorer.score(state, pod, table, rows)
+            if isinstance(raw, Status):
+                return _error(f'running Score plugins: plugin "{scorer.name}" failed with: {raw.reason}', scorer)
+            scores = scorer.normalize(state, pod, raw.copy() if record is not None else raw)
+            self._spent(scorer, began)
+            if isinstance(scores, Status):
+                text = f'plugin "{scorer.name}" failed with: {scores.reason}'
+                return _error(f"running Normalize on Score plugins: {text}", scorer)
+            wrong = _out_of_range(scores)
+            if wrong is not None:
+                text = (
+                    f'plugin "{scorer.name}" returns an invalid score {wrong}, it should in the range of '
+                    f"[{MIN_SCORE}, {MAX_SCORE}] after normalizing"
+                )
+                return _error(f"applying score defaultWeights on Score plugins: {text}", scorer)
+            totals += scores * weight
+            if record is not None:
+                record.scores.append(ScoreRecord(scorer.name, weight, raw, scores))
+        if record is not None:
+            record.scored_rows, record.totals = rows, totals
+        return totals
+
+    # ------------------------------------------------------------------ binding
+
+    def run_reserve(self, state: CycleState, pod: Pod, node: str) -> Status:
+        """If one fails, all are undone."""
+        for plugin in self.reserve:
+            status = plugin.reserve(state, pod, node)
+            if not status.is_success:
+                self.run_unreserve(state, pod, node)
+                return _told(status, plugin, f'running Reserve plugin "{plugin.name}": {status.reason}')
+        return SUCCESS
+
+    def run_unreserve(self, state: CycleState, pod: Pod, node: str) -> None:
+        for plugin in reversed(self.reserve):
+            plugin.unreserve(state, pod, node)
+
+    def run_permit(self, state: CycleState, pod: Pod, node: str) -> tuple[Status, dict[str, float]]:
+        """Success, or Wait with the plugins that hold the pod back and for how many seconds, or a failure."""
+        waits: dict[str, float] = {}
+        for plugin in self.permit:
+            status, timeout = plugin.permit(state, pod, node)
+            if status.code == Code.WAIT:
+                waits[plugin.name] = min(timeout, MAX_PERMIT_SECONDS)
+            elif not status.is_success:
+                told = _told(status, plugin, f'running Permit plugin "{plugin.name}": {status.reason}')
+                return told, {}
+        return (Status(Code.WAIT) if waits else SUCCESS), waits
+
+    def run_pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
+        for plugin in self.pre_bind:
+            status = plugin.pre_bind(state, pod, node)
+            if not status.is_success and status.code != Code.SKIP:
+                return _told(status, plugin, f'running PreBind plugin "{plugin.name}": {status.reason}')
+        return SUCCESS
+
+    def run_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
+        for plugin in self.bind:
+            status = plugin.bind(state, pod, node)
+            if status.code == Code.SKIP:
+                continue
+            if not status.is_success:
+                return _told(status, plugin, f'running Bind plugin "{plugin.name}": {status.reason}')
+            return SUCCESS
+        return Status(Code.ERROR, "no bind plugin took the pod")
+
+    def run_post_bind(self, state: CycleState, pod: Pod, node: str) -> None:
+        for plugin in self.post_bind:
+            plugin.post_bind(state, pod, node)
+
+    def _spent(self, plugin: Plugin, began: float) -> None:
+        self.seconds[plugin.name] = self.seconds.get(plugin.name, 0.0) + time.perf_counter() - began
+
+
+MAX_PERMIT_SECONDS = 15 * 60.0
+_ANY_EVENT = Registration("*", Action.ALL)
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterOutcome:
+    """`nodes` are those that are left by the plugins named in `narrowed_by`, also where there is none; None means all."""
+
+    status: Status
+    nodes: frozenset[str] | None = None
+    narrowed_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """The rows that one plugin turned down first."""
+
+    plugin: str
+    rows: Rows
+    numbers: Any
+    verdicts: Verdicts
+
+    def error(self) -> Status | None:
+        """A verdict that is no rejection, but something that went wrong."""
+        for number in np.unique(self.numbers).tolist():
+            status: Status = self.verdicts.statuses[number]
+            if not status.is_rejected:
+                return status
+        return None
+
+    def groups(self) -> Iterator[tuple[Status, int]]:
+        """Each status and how many rows have it."""
+        numbers, counts = np.unique(self.numbers, return_counts=True)
+        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+            yield self.verdicts.statuses[number], count
+
+    def without(self, row: int) -> Objection:
+        others = self.rows != row
+        return replace(self, rows=self.rows[others], numbers=self.numbers[others])
+
+    def statuses(self) -> Iterator[tuple[int, Status]]:
+        known = {number: self.verdicts.statuses[number].of(self.plugin) for number in np.unique(self.numbers).tolist()}
+        for row, number in zip(self.rows.tolist(), self.numbers.tolist(), strict=True):
+            yield row, known[number]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterOutcome:
+    """The rows that passed, and who objected to the others."""
+
+    rows: Rows
+    objections: Sequence[Objection]
+    error: Status = SUCCESS
+
+    def statuses(self, table: NodeTable) -> dict[str, Status]:
+        """The status of every node that was turned down."""
+        return {table.node(row).name: status for objection in self.objections for row, status in objection.statuses()}
+
+
+def _of(points: Mapping[str, Sequence[tuple[Plugin, int]]], point: str) -> list[Any]:
+    """The plugins enabled at a point; that they implement it was checked when the profile was made."""
+    return [plugin for plugin, _ in points.get(point, ())]
+
+
+def _error(text: str, plugin: Plugin) -> Status:
+    return Status(Code.ERROR, text, plugin.name)
+
+
+def _told(status: Status, plugin: Plugin, error: str) -> Status:
+    return status.of(plugin.name) if status.is_rejected else Status(Code.ERROR, error, plugin.name)
+
+
+def _nowhere(plugins: Sequence[str]) -> Status:
+    if len(plugins) == 1:
+        return rejection(f"node(s) didn't satisfy plugin {plugins[0]}", resolvable=False)
+    return rejection(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously", resolvable=False)
+
+
+def _out_of_range(scores: Scores) -> int | None:
+    if not len(scores) or (scores.min() >= MIN_SCORE and scores.max() <= MAX_SCORE):
+        return None
+    return int(scores[(scores < MIN_SCORE) | (scores > MAX_SCORE)][0])

@@ -1,0 +1,106 @@
+"""What an API server adds to a pod before a scheduler sees it, as far as scheduling looks at it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.k8s.errors import ManifestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kubewasp.k8s.objects import PriorityClass
+
+SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_TOLERATED_FOR_A_WHILE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_REQUIRED, _PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
+
+
+def default_pod(
+    manifest: Mapping[str, Any], *, uid: str, priority_class: Callable[[str], PriorityClass | None]
+) -> dict[str, Any]:
+    """The pod as it would be stored. `priority_class` looks one up by name; an empty name asks for the default one."""
+    metadata: dict[str, Any] = {"namespace": "default", "uid": uid} | dict(manifest.get("metadata") or {})
+    spec = dict(manifest.get("spec") or {})
+    spec.setdefault("schedulerName", "default-scheduler")
+    for kind in ("containers", "initContainers"):
+        if spec.get(kind):
+            spec[kind] = [_with_requests(container) for container in spec[kind]]
+    _set_priority(spec, priority_class)
+    _add_tolerations(spec)
+    labels = metadata.get("labels") or {}
+    if spec.get("affinity"):
+        spec["affinity"] = _merged_keys(spec["affinity"], labels)
+    status = {"phase": "Pending"} | dict(manifest.get("status") or {})
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+
+
+def _with_requests(container: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A limit without a request is a request too."""
+    resources = container.get("resources") or {}
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    if not limits or limits.keys() <= requests.keys():
+        return container
+    return {**container, "resources": {**resources, "requests": {**limits, **requests}}}
+
+
+def _set_priority(spec: dict[str, Any], priority_class: Callable[[str], PriorityClass | None]) -> None:
+    if spec.get("priority") is not None:
+        return
+    name = spec.get("priorityClassName") or ""
+    if name in SYSTEM_PRIORITIES:
+        spec["priority"] = SYSTEM_PRIORITIES[name]
+        return
+    found = priority_class(name)
+    if found is None:
+        if name:
+            raise ManifestError("spec.priorityClassName", f"no PriorityClass with name {name} was found")
+        spec["priority"] = 0
+        return
+    spec["priority"] = found.value
+    spec["priorityClassName"] = found.name
+    spec.setdefault("preemptionPolicy", found.preemption_policy)
+
+
+def _add_tolerations(spec: dict[str, Any]) -> None:
+    tolerations = list(spec.get("tolerations") or ())
+    for key in _TOLERATED_FOR_A_WHILE:
+        if not any(t.get("key") in (key, None, "") and t.get("effect") in ("NoExecute", None, "") for t in tolerations):
+            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+    spec["tolerations"] = tolerations
+
+
+def _merged_keys(affinity: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
+    """`matchLabelKeys` and `mismatchLabelKeys` become part of the label selector."""
+    merged = dict(affinity)
+    for kind in ("podAffinity", "podAntiAffinity"):
+        rules = merged.get(kind)
+        if not rules:
+            continue
+        rules = dict(rules)
+        if rules.get(_REQUIRED):
+            rules[_REQUIRED] = [_merged_term(term, labels) for term in rules[_REQUIRED]]
+        if rules.get(_PREFERRED):
+            rules[_PREFERRED] = [
+                {**item, "podAffinityTerm": _merged_term(item.get("podAffinityTerm") or {}, labels)}
+                for item in rules[_PREFERRED]
+            ]
+        merged[kind] = rules
+    return merged
+
+
+def _merged_term(term: Mapping[str, Any], labels: Mapping[str, str]) -> Mapping[str, Any]:
+    selector = term.get("labelSelector")
+    wanted = [("In", key) for key in term.get("matchLabelKeys") or () if key in labels]
+    wanted += [("NotIn", key) for key in term.get("mismatchLabelKeys") or () if key in labels]
+    if selector is None or not wanted:
+        return term
+    known = list(selector.get("matchExpressions") or ())
+    for operator, key in wanted:
+        expression = {"key": key, "operator": operator, "values": [labels[key]]}
+        if expression not in known:
+            known.append(expression)
+    return {**term, "labelSelector": {**selector, "matchExpressions": known}}

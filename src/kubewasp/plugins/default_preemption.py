@@ -1,0 +1,229 @@
+"""Makes room for a pod that fits nowhere, by removing pods of lower priority.
+
+Candidates are tried on the table itself: pods are taken off a node, the filters asked, and the pods put back.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.framework.events import Action
+from kubewasp.framework.messages import fit_error, histogram
+from kubewasp.framework.plugin import (
+    EnqueueExtensions,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreEnqueuePlugin,
+    Registration,
+    rejection,
+)
+from kubewasp.framework.status import SUCCESS, Code, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.cycle_state import CycleState
+    from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.k8s.objects import DisruptionBudget
+    from kubewasp.k8s.pods import Pod
+
+_NOT_HELPFUL = rejection("Preemption is not helpful for scheduling", resolvable=False)
+_NO_VICTIMS = rejection("No preemption victims found for incoming pod", resolvable=False)
+_PRIORITY_OFFSET = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node on which the pod fits once the victims are gone; the most important victim stands first."""
+
+    node: str
+    victims: tuple[Pod, ...]
+    violations: int
+
+
+class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
+    """Picks the node whose victims matter least, nominates the pod to it, and evicts them."""
+
+    name = "DefaultPreemption"
+
+    def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
+        self._handle = handle
+        self._percentage = args.get("minCandidateNodesPercentage", 10)
+        self._absolute = args.get("minCandidateNodesAbsolute", 100)
+        self.random = random.Random(0)  # noqa: S311 - where to begin looking; seeded for a simulation
+
+    def pre_enqueue(self, pod: Pod) -> Status:
+        """Victims are evicted at once here, so no pod waits for its own preemption."""
+        return SUCCESS
+
+    def events(self) -> Sequence[Registration]:
+        return [Registration("Pod", Action.DELETE, lambda _pod, _old, _new: False)]
+
+    def post_filter(
+        self, state: CycleState, pod: Pod, table: NodeTable, statuses: Mapping[str, Status]
+    ) -> PostFilterResult:
+        reason = self._ineligible(pod, table, statuses)
+        if reason:
+            return PostFilterResult(rejection(f"preemption: {reason}", resolvable=True))
+        candidates, failures = self.candidates(state, pod, table, statuses)
+        if not candidates:
+            errors = [status.reason for _, status in failures if not status.is_rejected]
+            if errors:
+                text = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+                return PostFilterResult(Status(Code.ERROR, f"preemption: {text}"))
+            tried = dict(failures)
+            told = [(tried.get(node.name, _NOT_HELPFUL), 1) for node in table.nodes if node is not None]
+            text = fit_error(len(table), histogram(told))
+            return PostFilterResult(rejection(f"preemption: {text}", resolvable=True), nominated_node="")
+        best = pick(candidates)
+        self._evict(pod, best)
+        return PostFilterResult(SUCCESS, nominated_node=best.node, victims=best.victims)
+
+    def _ineligible(self, pod: Pod, table: NodeTable, statuses: Mapping[str, Status]) -> str:
+        if pod.spec.preemption_policy == "Never":
+            return "not eligible due to preemptionPolicy=Never."
+        row = table.row(pod.nominated_node) if pod.nominated_node else None
+        if row is None:
+            return ""
+        status = statuses.get(pod.nominated_node)
+        if status is None or status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            return ""
+        for other in table.pods_on[row].values():
+            if other.priority < pod.priority and other.is_terminating and other.is_disrupted:
+                return "not eligible due to a terminating pod on the nominated node."
+        return ""
+
+    # ------------------------------------------------------------------ candidates
+
+    def candidates(
+        self, state: CycleState, pod: Pod, table: NodeTable, statuses: Mapping[str, Status]
+    ) -> tuple[list[Candidate], list[tuple[str, Status]]]:
+        """The nodes where preemption helps, and for those that were tried in vain, why it does not."""
+        names = [name for name, status in statuses.items() if status.code == Code.UNSCHEDULABLE]
+        if not names:
+            return [], []
+        start = self.random.randrange(len(names))
+        wanted = min(max(len(names) * self._percentage // 100, self._absolute), len(names))
+        budgets = list(self._handle.store.all("PodDisruptionBudget"))
+        found: list[Candidate] = []
+        failures: list[tuple[str, Status]] = []
+        for name in names[start:] + names[:start]:
+            row = table.row(name)
+            if row is None:
+                continue
+            result = self._try(state, pod, table, row, budgets)
+            if isinstance(result, Status):
+                failures.append((name, result))
+                continue
+            found.append(result)
+            if len(found) >= wanted and any(not candidate.violations for candidate in found):
+                break
+        return found, failures
+
+    def _try(
+        self, state: CycleState, pod: Pod, table: NodeTable, row: int, budgets: Sequence[DisruptionBudget]
+    ) -> Candidate | Status:
+        lower = [other for other in table.pods_on[row].values() if other.priority < pod.priority]
+        if not lower:
+            return _NO_VICTIMS
+        trial = state.clone()
+        handle = self._handle
+        gone: dict[str, Pod] = {}
+        try:
+            for other in lower:
+                gone[other.uid] = other
+                status = handle.take_off(trial, pod, other, row)
+                if not status.is_success:
+                    return status
+            status = handle.check(trial, pod, row)
+            if not status.is_success:
+                return status
+            lower.sort(key=_importance)
+            violating, others = split_by_budgets(lower, budgets)
+            violations = 0
+            for place, other in enumerate([*violating, *others]):
+                status = handle.put_on(trial, pod, other, row)
+                if status.is_success and handle.check(trial, pod, row).is_success:
+                    del gone[other.uid]
+                    continue
+                if status.is_success:
+                    status = handle.take_off(trial, pod, other, row)
+                if not status.is_success:
+                    return status
+                violations += place < len(violating)
+            victims = tuple(sorted(gone.values(), key=_importance))
+        finally:
+            for other in gone.values():
+                table.add_pod(other)
+        node = table.node(row).name
+        if not victims:
+            return Status(Code.ERROR, f'expected at least one victim pod on node "{node}"')
+        return Candidate(node, victims, violations)
+
+    # ------------------------------------------------------------------ eviction
+
+    def _evict(self, pod: Pod, best: Candidate) -> None:
+        """Makes room. Where that fails, the pod does not wait for its victims to go, but is tried again."""
+        handle = self._handle
+        for other in list(handle.nominated_pods(best.node)):
+            if other.priority < pod.priority:
+                handle.withdraw_nomination(other)
+        for victim in best.victims:
+            if victim.is_terminating or handle.preempt_waiting_pod(victim.uid):
+                continue
+            if handle.client.evict(victim, pod, best.node):
+                handle.activate(pod)
+
+
+def split_by_budgets(pods: Sequence[Pod], budgets: Sequence[DisruptionBudget]) -> tuple[list[Pod], list[Pod]]:
+    """Which of the pods cannot go without breaking a disruption budget, and which can."""
+    allowed = [budget.disruptions_allowed for budget in budgets]
+    violating: list[Pod] = []
+    others: list[Pod] = []
+    for pod in pods:
+        breaks = False
+        for place, budget in enumerate(budgets):
+            if not _covers(budget, pod):
+                continue
+            allowed[place] -= 1
+            breaks |= allowed[place] < 0
+        (violating if breaks else others).append(pod)
+    return violating, others
+
+
+def _covers(budget: DisruptionBudget, pod: Pod) -> bool:
+    if budget.namespace != pod.namespace or not pod.labels or pod.name in budget.disrupted_pods:
+        return False
+    selector = budget.selector
+    return selector is not None and not selector.is_empty and selector.matches(pod.labels)
+
+
+def pick(candidates: Sequence[Candidate]) -> Candidate:
+    """The candidate that does the least harm; each rule decides only what those before it leave open."""
+
+    def harm(candidate: Candidate) -> tuple[float, ...]:
+        victims = candidate.victims
+        top = victims[0].priority
+        earliest = min(_started(victim) for victim in victims if victim.priority == top)
+        return (
+            candidate.violations,
+            top,
+            sum(victim.priority + _PRIORITY_OFFSET for victim in victims),
+            len(victims),
+            -earliest,
+        )
+
+    return min(candidates, key=harm)
+
+
+def _importance(pod: Pod) -> tuple[int, float]:
+    """The most important first: by priority, then by how long it has run."""
+    return -pod.priority, _started(pod)
+
+
+def _started(pod: Pod) -> float:
+    """A pod that has not started is as good as one that starts now."""
+    return float("inf") if pod.start_time is None else pod.start_time

@@ -1,0 +1,191 @@
+"""Does the pod fit, and how full would the node be?  HOT PATH, guarded by bench/cycle.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kubewasp.framework.events import Action
+from kubewasp.framework.plugin import (
+    MAX_SCORE,
+    EnqueueExtensions,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    Registration,
+    ScorePlugin,
+    Verdicts,
+)
+from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY, is_extended
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.cycle_state import CycleState
+    from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.framework.plugin import Rows, Scores
+    from kubewasp.k8s.nodes import Node
+    from kubewasp.k8s.pods import Pod, PodSpec
+    from kubewasp.k8s.resources import Resources
+
+_MAX_EXTENDER_SCORE = 10
+# Bits of a verdict: 0 for pods, then one for each resource asked for (those beyond share the last), and this one.
+_LAST_BIT = 60
+_NEVER = 1 << 61
+
+
+class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+    """A verdict is a number whose bits are what is short, and one more: short even if the node were empty."""
+
+    name = "NodeResourcesFit"
+
+    def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
+        strategy = args.get("scoringStrategy") or {}
+        resources = strategy.get("resources") or [{"name": CPU, "weight": 1}, {"name": MEMORY, "weight": 1}]
+        self._weights = [(item["name"], item.get("weight") or 1) for item in resources]
+        self._ignored = frozenset(args.get("ignoredResources") or ())
+        self._ignored_groups = frozenset(args.get("ignoredResourceGroups") or ())
+        kind = strategy.get("type") or "LeastAllocated"
+        self._shape = [
+            (point["utilization"], point["score"] * (MAX_SCORE // _MAX_EXTENDER_SCORE))
+            for point in (strategy.get("requestedToCapacityRatio") or {}).get("shape") or ()
+        ]
+        self._strategy = {
+            "LeastAllocated": _least_allocated,
+            "MostAllocated": _most_allocated,
+            "RequestedToCapacityRatio": self._by_shape,
+        }[kind]
+        self._drops_zeros = kind == "RequestedToCapacityRatio"
+
+    # ------------------------------------------------------------------ filter
+
+    def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
+        return PreFilterResult()
+
+    def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
+        spec = pod.spec
+        verdicts = table.cache.get((self, "fit", spec), lambda some: self._short(spec, table, some))[rows]
+        return Verdicts(verdicts, _Shortages(self._asked(spec.resources.requests))) if verdicts.any() else None
+
+    def _short(self, spec: PodSpec, table: NodeTable, rows: Rows) -> NDArray[np.int64]:
+        short = (table.pod_count[rows] + 1 > table.max_pods[rows]).astype(np.int64)
+        for place, (name, amount) in enumerate(self._asked(spec.resources.requests), start=1):
+            allocatable = table.allocatable_of(name)[rows]
+            short[amount > allocatable - table.requested_of(name)[rows]] |= 1 << min(place, _LAST_BIT)
+            short[amount > allocatable] |= _NEVER
+        return short
+
+    def _asked(self, requests: Resources) -> list[tuple[str, int]]:
+        asked = [(CPU, requests.cpu), (MEMORY, requests.memory), (EPHEMERAL, requests.ephemeral)]
+        return [(name, amount) for name, amount in asked if amount > 0] + [
+            (name, amount) for name, amount in requests.scalars.items() if amount and not self._is_ignored(name)
+        ]
+
+    def _is_ignored(self, name: str) -> bool:
+        if not is_extended(name):
+            return False
+        return name in self._ignored or name.partition("/")[0] in self._ignored_groups
+
+    # ------------------------------------------------------------------ score
+
+    def pre_score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status:
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
+        spec = pod.spec
+        return table.cache.get((self, "score", spec), lambda some: self._scores(spec, table, some))[rows]
+
+    def _scores(self, spec: PodSpec, table: NodeTable, rows: Rows) -> Scores:
+        total = np.zeros(len(rows), np.int64)
+        weights = np.zeros(len(rows), np.int64)
+        for name, weight in self._weights:
+            asked = spec.resources.scoring.get(name)
+            if not asked and name not in (CPU, MEMORY, EPHEMERAL):
+                continue
+            capacity = table.allocatable_of(name)[rows]
+            used = (table.non_zero[name] if name in table.non_zero else table.requested_of(name))[rows] + asked
+            there = capacity != 0
+            score = self._strategy(used, np.where(there, capacity, 1))
+            counted = there & (score > 0) if self._drops_zeros else there
+            total += np.where(counted, score * weight, 0)
+            weights += np.where(counted, weight, 0)
+        divisor = np.maximum(weights, 1)
+        if self._drops_zeros:
+            return np.floor(total / divisor + 0.5).astype(np.int64)
+        return total // divisor
+
+    def _by_shape(self, used: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Piecewise linear in the utilization; integer division goes toward zero, also on a falling slope."""
+        utilization = np.where(used > capacity, MAX_SCORE, used * MAX_SCORE // capacity)
+        scores = np.full(len(used), self._shape[-1][1], np.int64)
+        for place in range(len(self._shape) - 1, 0, -1):
+            (low, start), (high, end) = self._shape[place - 1], self._shape[place]
+            rise = (end - start) * (utilization - low)
+            steps = np.sign(rise) * (np.abs(rise) // (high - low))
+            scores = np.where(utilization <= high, start + steps, scores)
+        return np.where(utilization <= self._shape[0][0], self._shape[0][1], scores)
+
+    # ------------------------------------------------------------------ events
+
+    def events(self) -> Sequence[Registration]:
+        return [
+            Registration("Pod", Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, _gave_back),
+            Registration("Node", Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._has_more),
+        ]
+
+    def _has_more(self, pod: Pod, old: Any, new: Any) -> bool:
+        if new is None:
+            return False
+        asked = self._asked(pod.spec.resources.requests)
+        if new.max_pods < 1 or any(amount > new.allocatable.get(name) for name, amount in asked):
+            return False
+        return old is None or new.max_pods > old.max_pods or _grew(asked, old, new)
+
+
+class _Shortages(Sequence[Status]):
+    """The status of each combination of bits. There are too many of them to write them all down."""
+
+    def __init__(self, asked: Sequence[tuple[str, int]]) -> None:
+        self._texts = ["Too many pods", *(f"Insufficient {name}" for name, _ in asked)]
+
+    def __len__(self) -> int:
+        return 2 * _NEVER
+
+    def __getitem__(self, bits: Any) -> Any:
+        if not bits:
+            return SUCCESS
+        code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if bits & _NEVER else Code.UNSCHEDULABLE
+        return Status(code, tuple(text for place, text in enumerate(self._texts[: _LAST_BIT + 1]) if bits >> place & 1))
+
+
+def _grew(asked: Sequence[tuple[str, int]], old: Node, new: Node) -> bool:
+    return any(new.allocatable.get(name) > old.allocatable.get(name) for name, _ in asked)
+
+
+def _gave_back(pod: Pod, old: Any, new: Any) -> bool:
+    if old is None:
+        return False
+    if new is None:
+        return bool(old.node or old.nominated_node)
+    if new.uid == pod.uid:
+        return True
+    if not old.node:
+        return False
+    asked, before, after = pod.spec.resources.requests, old.resources.requests, new.resources.requests
+    names = [CPU, MEMORY, EPHEMERAL, *asked.scalars]
+    return any(asked.get(name) and after.get(name) < before.get(name) for name in names)
+
+
+def _least_allocated(used: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.where(used > capacity, 0, (capacity - used) * MAX_SCORE // capacity)
+
+
+def _most_allocated(used: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.minimum(used, capacity) * MAX_SCORE // capacity

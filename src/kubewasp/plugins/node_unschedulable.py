@@ -1,0 +1,50 @@
+"""Keeps pods off cordoned nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.framework.events import Action
+from kubewasp.framework.plugin import EnqueueExtensions, FilterPlugin, Registration, Verdicts, rejection
+from kubewasp.framework.status import SUCCESS
+from kubewasp.k8s.taints import UNSCHEDULABLE, is_tolerated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.cycle_state import CycleState
+    from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.framework.plugin import Rows
+    from kubewasp.k8s.pods import Pod
+
+_STATUSES = (SUCCESS, rejection("node(s) were unschedulable", resolvable=False))
+
+
+class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
+    """`spec.unschedulable` is a taint by another name."""
+
+    name = "NodeUnschedulable"
+
+    def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
+        pass
+
+    def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
+        cordoned = table.is_unschedulable[rows]
+        if not cordoned.any() or is_tolerated(UNSCHEDULABLE, pod.spec.tolerations):
+            return None
+        return Verdicts(cordoned, _STATUSES)
+
+    def events(self) -> Sequence[Registration]:
+        return [
+            Registration("Node", Action.ADD | Action.UPDATE_NODE_TAINT, _uncordoned),
+            Registration("Pod", Action.UPDATE_POD_TOLERATION, _tolerates),
+        ]
+
+
+def _uncordoned(_pod: Pod, old: Any, new: Any) -> bool:
+    return new is not None and not new.is_unschedulable and (old is None or old.is_unschedulable)
+
+
+def _tolerates(pod: Pod, _old: Any, new: Any) -> bool:
+    return new is not None and new.uid == pod.uid and is_tolerated(UNSCHEDULABLE, new.spec.tolerations)

@@ -1,0 +1,208 @@
+"""A node takes no more volumes of a CSI driver than the driver says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kubewasp.cluster.volume_index import may_attach
+from kubewasp.framework.events import Action
+from kubewasp.framework.plugin import (
+    EnqueueExtensions,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    Registration,
+    Verdicts,
+    rejection,
+)
+from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.k8s.csi_migration import BY_NAME, BY_SOURCE
+from kubewasp.k8s.storage import claim_name, not_owner, uses_claim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.cycle_state import CycleState
+    from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.framework.plugin import Rows
+    from kubewasp.k8s.pods import Pod, Volume
+    from kubewasp.k8s.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
+
+    # The driver of each volume by the volume's unique id.
+    Volumes = dict[str, str]
+
+_TOO_MANY = rejection("node(s) exceed max volume count", resolvable=True)
+_NO_LIMIT = -1
+
+
+class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+    """Counts exactly only where it matters: on nodes whose number of volumes, however shared, may reach the limit."""
+
+    name = "NodeVolumeLimits"
+
+    def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
+        self._store = handle.store
+        self._limits: dict[str, tuple[tuple[int, ...], NDArray[np.int64]]] = {}
+        self._attachments: tuple[int, dict[str, list[VolumeAttachment]]] = (-1, {})
+
+    def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
+        if any(may_attach(volume) for volume in pod.spec.volumes):
+            return PreFilterResult()
+        return PreFilterResult(Status(Code.SKIP))
+
+    def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
+        new: Volumes = {}
+        problem = self._collect(pod, new, is_new=True)
+        if not problem.is_success:
+            return Verdicts(np.ones(len(rows), np.bool_), (SUCCESS, problem))
+        numbers = np.zeros(len(rows), np.bool_)
+        at_most = self._attached_at_most(table)
+        for driver, count in Counter(new.values()).items():
+            limits = self._limits_of(driver, table)[rows]
+            numbers |= (limits != _NO_LIMIT) & (at_most[rows] + count > limits)
+        for index in np.flatnonzero(numbers).tolist():
+            numbers[index] = self._exceeds(new, int(rows[index]), table)
+        return Verdicts(numbers, (SUCCESS, _TOO_MANY)) if numbers.any() else None
+
+    # ------------------------------------------------------------------ what is on a node
+
+    def _attached_at_most(self, table: NodeTable) -> NDArray[np.int64]:
+        """The volumes on each row, where one that several pods use may be counted several times."""
+        counts = table.volumes.attachable.astype(np.int64)
+        for node, attachments in self._attachments_by_node().items():
+            row = table.row(node)
+            if row is not None:
+                counts[row] += len(attachments)
+        return counts
+
+    def _exceeds(self, new: Volumes, row: int, table: NodeTable) -> bool:
+        node = table.node(row).name
+        attached: Volumes = {}
+        for pod in table.pods_on[row].values():
+            if pod.spec.volumes:
+                self._collect(pod, attached, is_new=False)
+        for attachment in self._attachments_by_node().get(node, ()):
+            volume = self._store.get("PersistentVolume", attachment.volume)
+            if volume is not None and volume.source == "csi":
+                attached.update(_persistent(volume))
+        limits = self._store.get("CSINode", node).limits
+        counts = Counter(attached.values())
+        more = Counter(driver for volume, driver in new.items() if volume not in attached)
+        return any(counts[driver] + count > limits[driver] for driver, count in more.items() if driver in limits)
+
+    def _attachments_by_node(self) -> dict[str, list[VolumeAttachment]]:
+        generation = self._store.generation("VolumeAttachment")
+        if self._attachments[0] != generation:
+            by_node: dict[str, list[VolumeAttachment]] = {}
+            for attachment in self._store.all("VolumeAttachment"):
+                if attachment.volume:
+                    by_node.setdefault(attachment.node, []).append(attachment)
+            self._attachments = (generation, by_node)
+        return self._attachments[1]
+
+    def _limits_of(self, driver: str, table: NodeTable) -> NDArray[np.int64]:
+        """How many volumes of a driver each row takes."""
+        version = (self._store.generation("CSINode"), table.objects.generation, table.capacity)
+        known = self._limits.get(driver)
+        if known is None or known[0] != version:
+            limits = np.full(table.capacity, _NO_LIMIT, np.int64)
+            for csi_node in self._store.all("CSINode"):
+                row = table.row(csi_node.name)
+                if row is not None:
+                    limits[row] = csi_node.limits.get(driver, _NO_LIMIT)
+            known = self._limits[driver] = (version, limits)
+        return known[1]
+
+    # ------------------------------------------------------------------ what a pod brings
+
+    def _collect(self, pod: Pod, volumes: Volumes, *, is_new: bool) -> Status:
+        """Adds the volumes of a pod that CSI drivers attach, on a node with a CSINode: any other has no limits."""
+        for volume in pod.spec.volumes:
+            if not uses_claim(volume):
+                volumes.update(_inline(volume))
+                continue
+            name = claim_name(pod, volume)
+            claim = self._store.get("PersistentVolumeClaim", name, pod.namespace)
+            if claim is None:
+                if is_new:
+                    text = f'looking up PVC {pod.namespace}/{name}: persistentvolumeclaim "{name}" not found'
+                    return rejection(text, resolvable=False)
+            elif not volume.is_ephemeral or claim.is_controlled_by(pod):
+                volumes.update(self._claimed(claim))
+            elif is_new:
+                return Status(Code.ERROR, not_owner(pod, claim))
+        return SUCCESS
+
+    def _claimed(self, claim: PersistentVolumeClaim) -> Iterable[tuple[str, str]]:
+        volume = self._store.get("PersistentVolume", claim.volume) if claim.volume else None
+        if volume is not None:
+            return _persistent(volume)
+        storage_class = self._store.get("StorageClass", claim.storage_class) if claim.storage_class else None
+        if storage_class is None:
+            return ()
+        plugin = BY_NAME.get(storage_class.provisioner)
+        if plugin is None:
+            driver = storage_class.provisioner
+        elif plugin.is_migrated:
+            driver = plugin.driver
+        else:
+            return ()
+        # No volume has this handle: it stands for the one that the claim will get.
+        return [_identified(driver, f"claim:{claim.key}")] if driver else ()
+
+    # ------------------------------------------------------------------ events
+
+    def events(self) -> Sequence[Registration]:
+        return [
+            Registration("CSINode", Action.ADD),
+            Registration("CSINode", Action.UPDATE, _limit_grew),
+            Registration("Pod", Action.DELETE, _freed),
+            Registration("PersistentVolumeClaim", Action.ADD, _is_claimed),
+            Registration("VolumeAttachment", Action.DELETE, _detached),
+        ]
+
+
+def _identified(driver: str, handle: str) -> tuple[str, str]:
+    return f"{driver}/{handle}", driver
+
+
+def _inline(volume: Volume) -> Iterable[tuple[str, str]]:
+    plugin = BY_SOURCE.get(volume.source)
+    if plugin is None or not plugin.is_migrated:
+        return ()
+    return [_identified(plugin.driver, plugin.handle(volume.details, {}))]
+
+
+def _persistent(volume: PersistentVolume) -> Iterable[tuple[str, str]]:
+    plugin = BY_SOURCE.get(volume.source)
+    if volume.source == "csi":
+        driver, handle = volume.details.get("driver") or "", volume.details.get("volumeHandle") or ""
+    elif plugin is not None and plugin.is_migrated:
+        driver, handle = plugin.driver, plugin.handle(volume.details, volume.labels)
+    else:
+        return ()
+    return [_identified(driver, handle)] if driver and handle else ()
+
+
+def _limit_grew(_pod: Pod, old: Any, new: Any) -> bool:
+    return any(count > old.limits.get(driver, 0) for driver, count in new.limits.items())
+
+
+def _freed(_pod: Pod, old: Any, _new: Any) -> bool:
+    return bool(old.node or old.nominated_node) and any(may_attach(volume) for volume in old.spec.volumes)
+
+
+def _is_claimed(pod: Pod, _old: Any, new: Any) -> bool:
+    names = (claim_name(pod, volume) for volume in pod.spec.volumes)
+    return bool(new.namespace == pod.namespace and new.name in names)
+
+
+def _detached(pod: Pod, old: Any, _new: Any) -> bool:
+    drivers = (BY_SOURCE[volume.source].driver for volume in pod.spec.volumes if volume.source in BY_SOURCE)
+    return any(volume.claim for volume in pod.spec.volumes) or old.attacher in drivers

@@ -1,0 +1,464 @@
+"""Spreads pods that are alike over zones, hosts or any other domain of nodes with the same value of a label.  HOT PATH.
+
+Guarded by bench/cycle.py. Pods are never looked at one by one: the index of pods keeps how many match on each row, and
+what depends on nodes only (which rows count, to which domain they belong) is kept until a node changes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kubewasp.cluster.table import ABSENT
+from kubewasp.framework.events import Action
+from kubewasp.framework.plugin import (
+    MAX_SCORE,
+    EnqueueExtensions,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    Registration,
+    ScorePlugin,
+    Verdicts,
+    rejection,
+)
+from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.k8s.nodes import HOSTNAME, ZONE
+from kubewasp.k8s.pods import SpreadConstraint, spread_constraint
+from kubewasp.k8s.selectors import LabelSelector, Requirement
+from kubewasp.k8s.taints import untolerated
+from kubewasp.plugins.node_affinity import matches_required
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from kubewasp.cluster.store import ObjectStore
+    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.cycle_state import CycleState
+    from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.framework.plugin import Rows, Scores
+    from kubewasp.k8s.nodes import Node
+    from kubewasp.k8s.objects import PodOwner
+    from kubewasp.k8s.pods import Pod, PodSpec
+
+    Numbers = NDArray[np.intp]
+    Amounts = NDArray[np.float64]  # whole numbers, as bincount gives them
+
+NAME = "PodTopologySpread"
+SYSTEM_DEFAULTS = (
+    SpreadConstraint(max_skew=3, topology_key=HOSTNAME, is_hard=False, selector=None),
+    SpreadConstraint(max_skew=5, topology_key=ZONE, is_hard=False, selector=None),
+)
+_REASON = "node(s) didn't match pod topology spread constraints"
+_MISSING, _SKEWED = 1, 2
+_STATUSES = (
+    SUCCESS,
+    rejection(f"{_REASON} (missing required label)", resolvable=False),
+    rejection(_REASON, resolvable=True),
+)
+_SKIP = Status(Code.SKIP)
+_SKIPPED = PreFilterResult(_SKIP)
+_SCORING = f"{NAME}/scoring"
+_NO_DOMAIN = 2**31 - 1  # the minimum where no domain counts
+_MOST, _MOST_LAYOUTS = 1024, 256
+
+
+class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+    """Hard constraints filter, soft ones score."""
+
+    name = NAME
+
+    def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
+        self._is_system = args.get("defaultingType", "System") == "System"
+        configured = tuple(spread_constraint(item) for item in args.get("defaultConstraints") or ())
+        self._defaults = SYSTEM_DEFAULTS if self._is_system else configured
+        self._has_default = {hard: any(c.is_hard == hard for c in self._defaults) for hard in (True, False)}
+        self._selectors = DefaultSelectors(handle.store)
+        self._prepared: dict[tuple[int, int], _Prepared] = {}
+        self._layouts: dict[tuple[str, tuple[str, ...], str], tuple[int, _Layout]] = {}
+
+    # ------------------------------------------------------------------ filtering
+
+    def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
+        constraints = self._constraints(pod, is_hard=True)
+        if not constraints:
+            return _SKIPPED
+        keys = tuple(constraint.key for constraint in constraints)
+        spreads = []
+        for constraint in constraints:
+            layout = self._layout(table, constraint, keys)
+            spreads.append(_Spread(constraint, layout, layout.sums(constraint.counts(table))))
+        state[NAME] = _Filtering(spreads)
+        return PreFilterResult()
+
+    def add_pod(self, state: CycleState, pod: Pod, added: Pod, row: int, table: NodeTable) -> Status:
+        state[NAME].move(pod, added, row, 1)
+        return SUCCESS
+
+    def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, row: int, table: NodeTable) -> Status:
+        state[NAME].move(pod, removed, row, -1)
+        return SUCCESS
+
+    def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
+        filtering: _Filtering = state[NAME]
+        first, *others = filtering.spreads
+        numbers = first.verdicts()[first.layout.ids[rows]]
+        for spread in others:
+            numbers = np.where(numbers, numbers, spread.verdicts()[spread.layout.ids[rows]])
+        return Verdicts(numbers, _STATUSES)
+
+    # ------------------------------------------------------------------ scoring
+
+    def pre_score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status:
+        constraints = self._constraints(pod, is_hard=False)
+        if not constraints or not len(table):
+            return _SKIP
+        needs_all = bool(pod.spec.spread) or not self._is_system
+        keys = tuple(constraint.key for constraint in constraints) if needs_all else ()
+        layouts = [self._layout(table, constraint, keys) for constraint in constraints]
+        places = [layout.ids[rows] for layout in layouts]
+        ignored = _any_absent(places) if needs_all else None
+        parts = []
+        for constraint, layout, at in zip(constraints, layouts, places, strict=True):
+            counts = constraint.counts(table)
+            seen = at if ignored is None else at[~ignored]
+            if constraint.key == HOSTNAME:  # each node for itself, whatever the label says
+                weight = math.log(len(seen) + 2)
+                part = (np.zeros(len(rows)) if counts is None else counts[rows] * weight) + (constraint.max_skew - 1)
+                parts.append(np.where(at == ABSENT, 0.0, part))
+            else:
+                weight = math.log(layout.distinct(seen) + 2)
+                of_domains = layout.sums(counts, merge_empty=True) * weight + (constraint.max_skew - 1)
+                of_domains[ABSENT] = 0
+                parts.append(of_domains[at])
+        state[_SCORING] = _Scoring(parts, ignored)
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
+        """Smaller is better until the scores are normalized."""
+        scoring: _Scoring = state[_SCORING]
+        total = scoring.parts[0]
+        for part in scoring.parts[1:]:
+            total = total + part
+        whole = np.floor(total)
+        scores = (whole + (total - whole >= 0.5)).astype(np.int64)  # halves go up
+        if scoring.ignored is not None:
+            scores[scoring.ignored] = 0
+        return scores
+
+    def normalize(self, state: CycleState, pod: Pod, scores: Scores) -> Scores | Status:
+        ignored = state[_SCORING].ignored
+        judged = scores if ignored is None else scores[~ignored]
+        if not len(judged):
+            return np.zeros_like(scores)
+        low, high = judged.min(), judged.max()
+        found = np.full_like(scores, MAX_SCORE) if high == 0 else MAX_SCORE * (high + low - scores) // high
+        if ignored is not None:
+            found[ignored] = 0
+        return found
+
+    # ------------------------------------------------------------------ events
+
+    def events(self) -> Sequence[Registration]:
+        of_pods = Action.ADD | Action.DELETE | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION
+        of_nodes = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
+        return [
+            Registration("Pod", of_pods, self._after_pod_change),
+            Registration("Node", of_nodes, self._after_node_change),
+        ]
+
+    def _after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+        changed = [item for item in (old, new) if item is not None]
+        if not all(_is_involved(item, pod) for item in changed):
+            return False
+        constraints = self._constraints(pod, is_hard=True)
+        if old is None or new is None:
+            return any(constraint.matches(changed[0].labels) for constraint in constraints)
+        tolerates_more = new.uid == pod.uid and old.spec.tolerations != new.spec.tolerations
+        if tolerates_more and any(constraint.honor_taints for constraint in constraints):
+            return True
+        return any(constraint.matches(old.labels) != constraint.matches(new.labels) for constraint in constraints)
+
+    def _after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
+        keys = [constraint.key for constraint in self._constraints(pod, is_hard=True)]
+        had = old is not None and all(key in old.labels for key in keys)
+        has = new is not None and all(key in new.labels for key in keys)
+        if had != has or old is None or new is None:
+            return had != has
+        moved = any(old.labels[key] != new.labels[key] for key in keys) if has else False
+        return has and (moved or old.taints != new.taints)
+
+    # ------------------------------------------------------------------ what is kept
+
+    def _constraints(self, pod: Pod, *, is_hard: bool) -> tuple[_Constraint, ...]:
+        """Those of the pod or, if it has none, the default ones; with a selector each."""
+        derived = None
+        if not pod.spec.spread:
+            if not self._has_default[is_hard]:
+                return ()
+            derived = self._selectors.of(pod)
+            if derived is None:
+                return ()
+        key = (pod.spec.id, id(pod.labels))
+        known = self._prepared.get(key)
+        if known is None or known.labels is not pod.labels or known.derived is not derived:
+            if len(self._prepared) >= _MOST:
+                self._prepared.clear()
+            known = self._prepared[key] = _Prepared(pod, self._defaults, derived)
+        return known.hard if is_hard else known.soft
+
+    def _layout(self, table: NodeTable, constraint: _Constraint, keys: tuple[str, ...]) -> _Layout:
+        """`keys` are the labels that a node must have to be counted."""
+        key = (constraint.key, keys, constraint.policies)
+        generation, known = self._layouts.get(key, (-1, None))
+        if known is None or generation != table.objects.generation:
+            if len(self._layouts) >= _MOST_LAYOUTS:
+                self._layouts.clear()
+            known = _Layout(table, constraint, keys)
+            self._layouts[key] = (table.objects.generation, known)
+        return known
+
+
+class DefaultSelectors:
+    """The selector of a pod that says nothing of spreading: that of its services and of its controller."""
+
+    _CONTROLLERS = frozenset((("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet")))
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._generation = -1
+        self._services: dict[str, list[LabelSelector]] = {}
+        self._known: dict[tuple[str, int, str], tuple[Mapping[str, str], LabelSelector | None, LabelSelector]] = {}
+
+    def of(self, pod: Pod) -> LabelSelector | None:
+        """The same object for pods that are alike; None where nothing selects the pod."""
+        if self._store.generation("Service") != self._generation:
+            self._read_services()
+        owner = self._owner(pod)
+        theirs = None if owner is None else owner.selector
+        if theirs is None and pod.namespace not in self._services:
+            return None
+        key = (pod.namespace, id(pod.labels), "" if owner is None else owner.kind)
+        known = self._known.get(key)
+        if known is None or known[0] is not pod.labels or not (known[1] is theirs or known[1] == theirs):
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            known = self._known[key] = (pod.labels, theirs, self._derive(pod, owner))
+        return None if known[2].is_empty else known[2]
+
+    def _read_services(self) -> None:
+        self._generation = self._store.generation("Service")
+        self._known.clear()
+        self._services.clear()
+        for service in self._store.all("Service"):
+            if service.selector is not None:
+                self._services.setdefault(service.namespace, []).append(service.selector)
+
+    def _owner(self, pod: Pod) -> PodOwner | None:
+        owner = pod.owner
+        if owner is None or (owner.api_version, owner.kind) not in self._CONTROLLERS:
+            return None
+        found: PodOwner | None = self._store.get(owner.kind, owner.name, pod.namespace)
+        return found
+
+    def _derive(self, pod: Pod, owner: PodOwner | None) -> LabelSelector:
+        matching = (item for item in self._services.get(pod.namespace, ()) if item.matches(pod.labels))
+        pairs = {requirement.key: requirement for selector in matching for requirement in selector.requirements}
+        more: tuple[Requirement, ...] = ()
+        if owner is not None and owner.selector is not None:
+            if owner.kind == "ReplicationController":  # a plain map, whose values go before those of the services
+                pairs |= {requirement.key: requirement for requirement in owner.selector.requirements}
+            else:
+                more = owner.selector.requirements
+        return LabelSelector(tuple(pairs.values()) + more)
+
+
+class _Constraint:
+    """A constraint as it concerns one pod; the same for all pods with that spec and those labels."""
+
+    __slots__ = (
+        *("_query", "honor_affinity", "honor_taints", "key", "matches_itself", "max_skew", "min_domains"),
+        *("namespace", "policies", "selector", "spec"),
+    )
+
+    def __init__(self, constraint: SpreadConstraint, pod: Pod) -> None:
+        spec = pod.spec
+        keys = [key for key in constraint.match_label_keys if key in pod.labels]
+        selector = constraint.selector
+        if selector is not None and keys:
+            selector = selector.with_values({key: pod.labels[key] for key in keys})
+        self.key = constraint.topology_key
+        self.max_skew = constraint.max_skew
+        self.min_domains = constraint.min_domains
+        self.spec = spec
+        self.honor_affinity = constraint.honor_affinity and (
+            bool(spec.node_selector) or spec.required_affinity is not None
+        )
+        self.honor_taints = constraint.honor_taints
+        self.namespace = pod.namespace
+        self.selector = selector
+        self.matches_itself = self.matches(pod.labels)
+        # Which nodes count, as a text: pods with the same one share what is derived from nodes.
+        wanted = _wanted_nodes(spec) if self.honor_affinity else ""
+        self.policies = f"{wanted} {spec.tolerations if self.honor_taints else ''}"
+        counts_none = selector is None or selector.is_empty  # though the latter matches everything
+        self._query = "" if counts_none else f"{NAME} {pod.namespace} {selector}"
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return self.selector is not None and self.selector.matches(labels)
+
+    def counts(self, table: NodeTable) -> NDArray[np.int32] | None:
+        """How many pods match on each row, those left out that are terminating; None if none can."""
+        if not self._query:
+            return None
+        return table.pods.counts(self._query, self._counts, with_terminating=False)
+
+    def _counts(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        return namespace == self.namespace and self.matches(labels)
+
+
+class _Prepared:
+    """The constraints of a pod; `derived` is the selector of default ones."""
+
+    __slots__ = ("derived", "hard", "labels", "soft")
+
+    def __init__(self, pod: Pod, defaults: Sequence[SpreadConstraint], derived: LabelSelector | None) -> None:
+        self.labels = pod.labels
+        self.derived = derived
+        found = pod.spec.spread
+        if derived is not None:
+            found = tuple(replace(item, selector=derived, match_label_keys=()) for item in defaults)
+        self.hard = tuple(_Constraint(item, pod) for item in found if item.is_hard)
+        self.soft = tuple(_Constraint(item, pod) for item in found if not item.is_hard)
+
+
+class _Layout:
+    """What a constraint sees of the nodes: the domain of each row, and which rows count.
+
+    A domain is a number of the label's column; rows that do not count are summed up in one more at the end.
+    """
+
+    __slots__ = ("_bins", "_domains", "_empty", "_size", "domain_count", "ids")
+
+    def __init__(self, table: NodeTable, constraint: _Constraint, keys: tuple[str, ...]) -> None:
+        column = table.label(constraint.key)
+        size, count = len(column.values), len(table.nodes)
+        counted = np.ones(count, np.bool_)
+        for key in keys:
+            counted &= table.label(key).ids[:count] != ABSENT
+        if constraint.honor_affinity:
+            counted &= _wanted_rows(table, constraint.spec)[:count]
+        if constraint.honor_taints:
+            tolerated = [untolerated(taints, constraint.spec.tolerations) is None for taints in table.taint_sets]
+            counted &= np.array(tolerated)[table.taint_ids[:count]]
+        self.ids: Numbers = column.ids[:count].astype(np.intp)
+        self._empty = max(column.find(""), ABSENT)
+        self._bins: Numbers = np.where(counted, self.ids, size)
+        self._size = size
+        has_rows = np.bincount(self._bins, minlength=size + 1)[:size] > 0
+        self._domains = np.flatnonzero(has_rows)
+        self.domain_count = len(self._domains)
+
+    def sums(self, counts: NDArray[np.int32] | None, *, merge_empty: bool = False) -> Amounts:
+        """Of the rows that count, by domain. `merge_empty`: rows without the label count as if it were empty."""
+        if counts is None:
+            return np.zeros(self._size + 1)
+        sums = np.bincount(self._bins, counts[: len(self._bins)], self._size + 1).astype(np.float64, copy=False)
+        if merge_empty and self._empty != ABSENT:
+            sums[self._empty] += sums[ABSENT]
+        return sums
+
+    def minimum(self, sums: Amounts) -> int:
+        """Of the domains that have a row which counts."""
+        return int(sums[self._domains].min(initial=_NO_DOMAIN))
+
+    def counts_row(self, row: int) -> bool:
+        return bool(self._bins[row] != self._size)
+
+    def distinct(self, places: Numbers) -> int:
+        """How many domains there are among those; lacking the label is the same as having it empty."""
+        seen = np.bincount(places, minlength=self._size)
+        both = self._empty != ABSENT and seen[ABSENT] and seen[self._empty]
+        return int(np.count_nonzero(seen)) - bool(both)
+
+
+class _Spread:
+    """A hard constraint and how many pods of its selector each domain has."""
+
+    __slots__ = ("constraint", "layout", "matching")
+
+    def __init__(self, constraint: _Constraint, layout: _Layout, matching: Amounts) -> None:
+        self.constraint = constraint
+        self.layout = layout
+        self.matching = matching
+
+    def verdicts(self) -> NDArray[np.int8]:
+        """A number for each domain."""
+        constraint, layout = self.constraint, self.layout
+        fewest = layout.minimum(self.matching) if layout.domain_count >= constraint.min_domains else 0
+        most = constraint.max_skew + fewest - constraint.matches_itself
+        verdicts = np.where(self.matching > most, np.int8(_SKEWED), np.int8(0))
+        verdicts[ABSENT] = _MISSING
+        return verdicts
+
+
+class _Filtering:
+    """What Filter needs, changed in place in a trial."""
+
+    __slots__ = ("spreads",)
+
+    def __init__(self, spreads: list[_Spread]) -> None:
+        self.spreads = spreads
+
+    def clone(self) -> _Filtering:
+        return _Filtering([_Spread(item.constraint, item.layout, item.matching.copy()) for item in self.spreads])
+
+    def move(self, pod: Pod, other: Pod, row: int, amount: int) -> None:
+        """In a trial terminating pods count, and an empty selector matches: that is how it is done upstream."""
+        if other.namespace != pod.namespace:
+            return
+        for spread in self.spreads:
+            if spread.layout.counts_row(row) and spread.constraint.matches(other.labels):
+                spread.matching[spread.layout.ids[row]] += amount
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoring:
+    """What each soft constraint adds to the score of each feasible row, and which rows are left out."""
+
+    parts: list[Amounts]
+    ignored: NDArray[np.bool_] | None
+
+
+def _any_absent(places: Sequence[Numbers]) -> NDArray[np.bool_] | None:
+    """The rows that lack one of the labels; None where no row does."""
+    absent = places[0] == ABSENT
+    for item in places[1:]:
+        absent |= item == ABSENT
+    return absent if absent.any() else None
+
+
+def _wanted_nodes(spec: PodSpec) -> str:
+    """What node selector and required node affinity ask for, as a text."""
+    return f"{sorted((spec.node_selector or {}).items())} {spec.required_affinity}"
+
+
+def _wanted_rows(table: NodeTable, spec: PodSpec) -> NDArray[np.bool_]:
+    """Which rows have it."""
+
+    def compute(rows: Rows) -> NDArray[np.bool_]:
+        return np.fromiter((matches_required(spec, table.node(row)) for row in rows.tolist()), np.bool_, len(rows))
+
+    return table.cache.get((NAME, _wanted_nodes(spec)), compute, of_nodes=True)
+
+
+def _is_involved(changed: Pod, pod: Pod) -> bool:
+    if changed.uid == pod.uid:
+        return True
+    return bool(changed.node or changed.nominated_node) and changed.namespace == pod.namespace

@@ -1,0 +1,38 @@
+"""Holds a pod back while it has scheduling gates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.framework.events import Action
+from kubewasp.framework.plugin import EnqueueExtensions, PreEnqueuePlugin, Registration, rejection
+from kubewasp.framework.status import SUCCESS, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.k8s.pods import Pod
+
+
+class SchedulingGates(PreEnqueuePlugin, EnqueueExtensions):
+    """A pod is tried when its last gate is gone."""
+
+    name = "SchedulingGates"
+
+    def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
+        pass
+
+    def pre_enqueue(self, pod: Pod) -> Status:
+        gates = pod.spec.scheduling_gates
+        if not gates:
+            return SUCCESS
+        return rejection(f"waiting for scheduling gates: [{' '.join(gates)}]", resolvable=False)
+
+    def events(self) -> Sequence[Registration]:
+        return [Registration("Pod", Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, is_same_pod)]
+
+
+def is_same_pod(pod: Pod, _old: Any, new: Any) -> bool:
+    """A hint: the pod that changed is the one that waits."""
+    return new is not None and new.uid == pod.uid

@@ -1,0 +1,76 @@
+"""Keeps pods off tainted nodes, and away from those that would rather not have them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kubewasp.framework.events import Action
+from kubewasp.framework.plugin import (
+    EnqueueExtensions,
+    FilterPlugin,
+    PreScorePlugin,
+    Registration,
+    ScorePlugin,
+    Verdicts,
+    normalized,
+    rejection,
+)
+from kubewasp.framework.status import SUCCESS, Status
+from kubewasp.k8s.taints import PREFER_NO_SCHEDULE, is_tolerated, untolerated
+from kubewasp.plugins.scheduling_gates import is_same_pod
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.cycle_state import CycleState
+    from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.framework.plugin import Rows, Scores
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.k8s.taints import Taint, Toleration
+
+_STATUSES = (SUCCESS, rejection("node(s) had untolerated taint(s)", resolvable=False))
+
+
+class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+    """Nodes have few different sets of taints: each set is judged once, and the rows take its verdict."""
+
+    name = "TaintToleration"
+
+    def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
+        pass
+
+    def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
+        tolerations = pod.spec.tolerations
+        verdicts = np.array([untolerated(taints, tolerations) is not None for taints in table.taint_sets])
+        return Verdicts(verdicts[table.taint_ids[rows]], _STATUSES) if verdicts.any() else None
+
+    def pre_score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status:
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
+        tolerations = [item for item in pod.spec.tolerations if item.effect in ("", PREFER_NO_SCHEDULE)]
+        counts = np.array([_unwanted(taints, tolerations) for taints in table.taint_sets], np.int64)
+        return counts[table.taint_ids[rows]] if counts.any() else np.zeros(len(rows), np.int64)
+
+    def normalize(self, state: CycleState, pod: Pod, scores: Scores) -> Scores | Status:
+        return normalized(scores, reverse=True)
+
+    def events(self) -> Sequence[Registration]:
+        return [
+            Registration("Node", Action.ADD | Action.UPDATE_NODE_TAINT, _tolerated_now),
+            Registration("Pod", Action.UPDATE_POD_TOLERATION, is_same_pod),
+        ]
+
+
+def _unwanted(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> int:
+    return sum(taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(taint, tolerations) for taint in taints)
+
+
+def _tolerated_now(pod: Pod, old: Any, new: Any) -> bool:
+    tolerations = pod.spec.tolerations
+    if new is None or untolerated(new.taints, tolerations) is not None:
+        return False
+    return old is None or untolerated(old.taints, tolerations) is not None

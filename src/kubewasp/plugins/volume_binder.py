@@ -1,0 +1,348 @@
+"""Finds volumes for the claims of a pod, for all nodes at once, and keeps what was promised to pods on their way.
+
+What a claim can get does not depend on the node, but for the labels that a volume, a class or its free storage asks
+for: these are compared for all rows together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kubewasp.cluster.node_masks import rows_matching_any, rows_matching_terms, single_label
+from kubewasp.k8s.csi_migration import BY_SOURCE
+from kubewasp.k8s.storage import WAIT_FOR_FIRST_CONSUMER, claim_name, uses_claim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from kubewasp.cluster.store import ObjectStore
+    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.plugin import Rows
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.k8s.selectors import Requirement
+    from kubewasp.k8s.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+
+    Mask = NDArray[np.bool_]
+    Choice = NDArray[np.int64]
+
+# The reasons against a node, one bit each.
+NODE_CONFLICT, BIND_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_MISSING = 1, 2, 4, 8
+_NONE = -1
+
+
+class BindingError(Exception):
+    """Something is wrong with an object, other than that the pod does not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaims:
+    """The claims of a pod. `candidates` are the volumes of each class that a delayed claim asks for."""
+
+    bound: tuple[PersistentVolumeClaim, ...]
+    delayed: tuple[tuple[PersistentVolumeClaim, StorageClass], ...]
+    immediate: tuple[PersistentVolumeClaim, ...]
+    candidates: dict[str, list[PersistentVolume]]
+
+
+@dataclass(slots=True)
+class Findings:
+    """The reasons against each row (bits, 0 if none), and what claims get there: a volume's place, or provisioning."""
+
+    reasons: NDArray[np.int8]
+    matches: list[tuple[PersistentVolumeClaim, Choice]] = field(default_factory=list)
+    provisions: list[tuple[PersistentVolumeClaim, Mask]] = field(default_factory=list)
+
+
+class Assumed:
+    """The objects of a kind as the scheduler has promised them, until the store hears of a newer state."""
+
+    def __init__(self, store: ObjectStore, kind: str) -> None:
+        self._store = store
+        self._kind = kind
+        self._promised: dict[tuple[str, str], tuple[Any, Any]] = {}
+        self.version = 0
+
+    def get(self, name: str, namespace: str = "") -> Any:
+        return self._current(namespace, name, self._store.get(self._kind, name, namespace))
+
+    def all(self) -> list[Any]:
+        if not self._promised:
+            return list(self._store.all(self._kind))
+        return [self._current(getattr(item, "namespace", ""), item.name, item) for item in self._store.all(self._kind)]
+
+    def promise(self, promised: Any) -> Any:
+        """From now on the object is as given; returns how it is stored."""
+        namespace = getattr(promised, "namespace", "")
+        stored = self._store.get(self._kind, promised.name, namespace)
+        self._promised[namespace, promised.name] = (stored, promised)
+        self.version += 1
+        return stored
+
+    def take_back(self, promised: Any) -> None:
+        if self._promised.pop((getattr(promised, "namespace", ""), promised.name), None) is not None:
+            self.version += 1
+
+    def _current(self, namespace: str, name: str, stored: Any) -> Any:
+        known = self._promised.get((namespace, name))
+        if known is None:
+            return stored
+        before, promised = known
+        if stored is before or (stored is not None and stored.manifest == before.manifest):
+            return promised
+        self.take_back(promised)
+        return stored
+
+
+class VolumeBinder:
+    """Reads the store, with what was promised on top of it."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self.volumes = Assumed(store, "PersistentVolume")
+        self.claims = Assumed(store, "PersistentVolumeClaim")
+        self._by_class: dict[str, list[PersistentVolume]] = {}
+        self._by_class_version = (-1, -1)
+
+    # ------------------------------------------------------------------ the pod
+
+    def claims_of(self, pod: Pod) -> PodClaims:
+        """The claims of a pod, all of which exist."""
+        bound: list[PersistentVolumeClaim] = []
+        delayed: list[tuple[PersistentVolumeClaim, StorageClass]] = []
+        immediate: list[PersistentVolumeClaim] = []
+        for volume in pod.spec.volumes:
+            if not uses_claim(volume):
+                continue
+            claim = self.claims.get(claim_name(pod, volume), pod.namespace)
+            if claim.is_bound:
+                bound.append(claim)
+                continue
+            storage_class = self._delaying_class(claim)
+            if storage_class is None or claim.volume:
+                immediate.append(claim)
+            else:
+                delayed.append((claim, storage_class))
+        names = {storage_class.name for _, storage_class in delayed}
+        candidates = {name: self._volumes_of(name) for name in names}
+        return PodClaims(tuple(bound), tuple(delayed), tuple(immediate), candidates)
+
+    def _delaying_class(self, claim: PersistentVolumeClaim) -> StorageClass | None:
+        found: StorageClass | None = self._store.get("StorageClass", claim.storage_class)
+        if found is None:
+            return None
+        if not found.binding_mode:
+            raise BindingError(f'VolumeBindingMode not set for StorageClass "{found.name}"')
+        return found if found.binding_mode == WAIT_FOR_FIRST_CONSUMER else None
+
+    def _volumes_of(self, storage_class: str) -> list[PersistentVolume]:
+        version = (self._store.generation("PersistentVolume"), self.volumes.version)
+        if self._by_class_version != version:
+            self._by_class = {}
+            for volume in self.volumes.all():
+                self._by_class.setdefault(volume.storage_class, []).append(volume)
+            self._by_class_version = (version[0], self.volumes.version)
+        return self._by_class.get(storage_class, [])
+
+    # ------------------------------------------------------------------ the nodes
+
+    def find(self, claims: PodClaims, table: NodeTable, rows: Rows) -> Findings:
+        """Where the claims can be had, and what they would get there."""
+        findings = Findings(np.zeros(len(rows), np.int8))
+        self._check_bound(claims, table, rows, findings)
+        if claims.delayed:
+            self._find_delayed(claims, table, rows, findings)
+        return findings
+
+    def _check_bound(self, claims: PodClaims, table: NodeTable, rows: Rows, findings: Findings) -> None:
+        """The first claim that fails decides a row."""
+        undecided = np.ones(len(rows), np.bool_)
+        for claim in claims.bound:
+            volume = self.volumes.get(claim.volume)
+            if volume is None:
+                findings.reasons[undecided] |= VOLUME_MISSING
+                return
+            reached = self.reaches(volume, table, rows)
+            findings.reasons[undecided & ~reached] |= NODE_CONFLICT
+            undecided &= reached
+
+    def _find_delayed(self, claims: PodClaims, table: NodeTable, rows: Rows, findings: Findings) -> None:
+        left = np.ones(len(rows), np.bool_)
+        to_match, to_provision = [], []
+        for claim, storage_class in claims.delayed:
+            if claim.selected_node is None:
+                to_match.append((claim, storage_class))
+            else:
+                left &= rows == _row(table, claim.selected_node)
+                to_provision.append((claim, storage_class, left))
+        findings.reasons[~left] |= BIND_CONFLICT
+        chosen: dict[str, list[Choice]] = {}
+        for claim, storage_class in sorted(to_match, key=lambda item: item[0].size.nanos):
+            taken = chosen.setdefault(storage_class.name, [])
+            choice = _choose(claim, claims.candidates[storage_class.name], taken, table, rows)
+            taken.append(choice)
+            findings.matches.append((claim, choice))
+            if (choice == _NONE).any():
+                to_provision.append((claim, storage_class, choice == _NONE))
+        for claim, storage_class, wanted in to_provision:
+            here = wanted & left
+            allowed = _rows_allowed(storage_class, table, rows)
+            roomy = self._rows_with_space(claim, storage_class, table, rows)
+            findings.reasons[here & ~allowed] |= BIND_CONFLICT
+            findings.reasons[here & allowed & ~roomy] |= NOT_ENOUGH_SPACE
+            findings.provisions.append((claim, here))
+            left &= ~here | (allowed & roomy)
+
+    def _rows_with_space(
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass, table: NodeTable, rows: Rows
+    ) -> Mask:
+        driver = self._store.get("CSIDriver", storage_class.provisioner)
+        if claim.request is None or driver is None or not driver.checks_capacity:
+            return np.ones(len(rows), np.bool_)
+        size = claim.request.value()
+        selectors = [
+            capacity.topology.requirements
+            for capacity in self._store.all("CSIStorageCapacity")
+            if capacity.storage_class == storage_class.name
+            and capacity.topology is not None
+            and capacity.limit is not None
+            and capacity.limit >= size
+        ]
+        return rows_matching_any(table, selectors, rows)
+
+    def reaches(self, volume: PersistentVolume, table: NodeTable, rows: Rows) -> Mask:
+        """Whether each row's node reaches the volume, be it in-tree or, where the node says so, by a CSI driver."""
+        reached = _reaches(volume, table, rows)
+        plugin = BY_SOURCE.get(volume.source)
+        if plugin is None or not plugin.is_migrated or not plugin.zone_key:
+            return reached
+        csi_nodes = [self._store.get("CSINode", table.node(row).name) for row in rows.tolist()]
+        migrated = np.array([item is not None and item.has_migrated(plugin.name) for item in csi_nodes], np.bool_)
+        affinity = plugin.affinity(volume.affinity, volume.labels)
+        if affinity is None or not migrated.any():
+            return reached
+        return np.where(migrated, rows_matching_terms(table, affinity, rows), reached)
+
+
+def _rows_allowed(storage_class: StorageClass, table: NodeTable, rows: Rows) -> Mask:
+    """Where volumes of the class can be made."""
+    if not storage_class.provisions:
+        return np.zeros(len(rows), np.bool_)
+    if not storage_class.topologies:
+        return np.ones(len(rows), np.bool_)
+    return rows_matching_terms(table, storage_class.topologies, rows)
+
+
+# ---------------------------------------------------------------------- matching
+
+
+def _choose(
+    claim: PersistentVolumeClaim,
+    volumes: Sequence[PersistentVolume],
+    taken: Sequence[Choice],
+    table: NodeTable,
+    rows: Rows,
+) -> Choice:
+    """The place of the volume that the claim gets on each row: the one meant for it, else the smallest; -1 if none."""
+    if claim.selector_error:
+        text = f"error creating internal label selector for claim: {claim.key}: {claim.selector_error}"
+        raise BindingError(text)
+    suitable = []
+    for place, volume in enumerate(volumes):
+        if not _is_eligible(volume, claim):
+            continue
+        if volume.claim is not None:
+            free = _reaches(volume, table, rows)
+            for choice in taken:
+                free &= choice != place
+            return np.where(free, place, _NONE)
+        if _is_suitable(volume, claim):
+            suitable.append(place)
+    suitable.sort(key=lambda place: volumes[place].capacity.nanos)
+    reached = _first_reached(suitable, len(taken) + 1, volumes, table, rows)
+    chosen = np.full(len(rows), _NONE, np.int64)
+    for choice in reached.T[::-1]:
+        free = choice != _NONE
+        for other in taken:
+            free &= choice != other
+        chosen[free] = choice[free]
+    return chosen
+
+
+def _is_eligible(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """What holds for volumes that were meant for the claim, too."""
+    return (
+        (volume.claim is None or volume.is_bound_to(claim))
+        and volume.capacity.nanos >= claim.size.nanos
+        and volume.volume_mode == claim.volume_mode
+        and volume.attributes_class == claim.attributes_class
+        and not volume.is_deleting
+    )
+
+
+def _is_suitable(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    return (
+        volume.phase == "Available"
+        and (claim.selector is None or claim.selector.matches(volume.labels))
+        and claim.access_modes <= volume.access_modes
+    )
+
+
+def _first_reached(
+    suitable: Sequence[int], most: int, volumes: Sequence[PersistentVolume], table: NodeTable, rows: Rows
+) -> NDArray[np.int64]:
+    """The first suitable volumes that each row reaches, so many of them; -1 where there are no more.
+
+    Volumes tied to one label, as local ones are, are not compared with each row but looked up by the label's value.
+    """
+    none = len(suitable)
+    ranks = np.full((len(rows), most), none, np.int64)
+    by_label: dict[str, dict[int, list[int]]] = {}
+    everywhere = 0
+    for rank, place in enumerate(suitable):
+        label = _only_label(volumes[place])
+        if label is not None:
+            column = table.label(label.key)
+            for value in set(label.values):
+                by_label.setdefault(label.key, {}).setdefault(column.find(value), []).append(rank)
+            continue
+        reached = _reaches(volumes[place], table, rows)
+        ranks = _smallest(ranks, np.where(reached, rank, none)[:, np.newaxis])
+        everywhere += bool(reached.all())
+        if everywhere == most:
+            break
+    for key, known in by_label.items():
+        column = table.label(key)
+        of_value = np.full((len(column.values), most), none, np.int64)
+        for number, found in known.items():
+            if number >= 0:
+                of_value[number, : len(found)] = found[:most]
+        ranks = _smallest(ranks, of_value[column.ids[rows]])
+    return np.array([*suitable, _NONE], np.int64).take(ranks)
+
+
+def _smallest(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Of each row, as many of the smallest as `left` has."""
+    return np.sort(np.hstack((left, right)), axis=1)[:, : left.shape[1]]
+
+
+def _only_label(volume: PersistentVolume) -> Requirement | None:
+    terms = volume.affinity
+    if terms is None or len(terms) != 1 or terms[0].fields or terms[0].invalid:
+        return None
+    return single_label(terms[0].expressions)
+
+
+def _reaches(volume: PersistentVolume, table: NodeTable, rows: Rows) -> Mask:
+    if volume.affinity is None:
+        return np.ones(len(rows), np.bool_)
+    return rows_matching_terms(table, volume.affinity, rows)
+
+
+def _row(table: NodeTable, node: str) -> int:
+    row = table.row(node)
+    return _NONE if row is None else row

@@ -1,0 +1,161 @@
+"""Disks that only one pod may write, and claims that only one pod may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kubewasp.cluster.volume_index import EXCLUSIVE_DISKS
+from kubewasp.framework.events import Action
+from kubewasp.framework.plugin import (
+    EnqueueExtensions,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    Registration,
+    Verdicts,
+    rejection,
+)
+from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.k8s.storage import READ_WRITE_ONCE_POD
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.cycle_state import CycleState
+    from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.framework.plugin import Rows
+    from kubewasp.k8s.pods import Pod, PodSpec, Volume
+
+_SKIP = PreFilterResult(Status(Code.SKIP))
+_DISK, _CLAIM = 1, 2
+_STATUSES = (
+    SUCCESS,
+    rejection("node(s) had no available disk", resolvable=True),
+    rejection(
+        "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+        "already in-use by another pod",
+        resolvable=True,
+    ),
+)
+
+
+@dataclass(slots=True)
+class _Conflicts:
+    """The claims for one pod only that the pod asks for, and how often other pods use them."""
+
+    claims: frozenset[str]
+    count: int
+
+    def clone(self) -> _Conflicts:
+        return replace(self)
+
+
+class VolumeRestrictions(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+    """Pods without such disks skip it, unless another pod uses a claim of theirs that is for one pod only."""
+
+    name = "VolumeRestrictions"
+
+    def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
+        self._store = handle.store
+
+    def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
+        if not pod.spec.volumes:
+            return _SKIP
+        exclusive = set()
+        for volume in pod.spec.volumes:
+            if volume.source != "persistentVolumeClaim":
+                continue
+            claim = self._store.get("PersistentVolumeClaim", volume.claim, pod.namespace)
+            if claim is None:
+                text = f'persistentvolumeclaim "{volume.claim}" not found'
+                return PreFilterResult(rejection(text, resolvable=False))
+            if READ_WRITE_ONCE_POD in claim.access_modes:
+                exclusive.add(volume.claim)
+        used = sum((pod.namespace, claim) in table.volumes.claims for claim in exclusive)
+        if not used and not _disks(pod.spec):
+            return _SKIP
+        state[self.name] = _Conflicts(frozenset(exclusive), used)
+        return PreFilterResult()
+
+    def add_pod(self, state: CycleState, pod: Pod, added: Pod, row: int, table: NodeTable) -> Status:
+        conflicts: _Conflicts = state[self.name]
+        conflicts.count += _uses(added, conflicts.claims)
+        return SUCCESS
+
+    def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, row: int, table: NodeTable) -> Status:
+        conflicts: _Conflicts = state[self.name]
+        conflicts.count -= _uses(removed, conflicts.claims)
+        return SUCCESS
+
+    def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
+        conflicts: _Conflicts = state[self.name]
+        numbers = np.full(len(rows), _CLAIM if conflicts.count > 0 else 0, np.int8)
+        if _disks(pod.spec):
+            numbers[_rows_with_conflict(pod.spec, table)[rows]] = _DISK
+        return Verdicts(numbers, _STATUSES) if numbers.any() else None
+
+    def events(self) -> Sequence[Registration]:
+        return [
+            Registration("Pod", Action.DELETE, _freed),
+            Registration("Node", Action.ADD),
+            Registration("PersistentVolumeClaim", Action.ADD, _is_claimed),
+        ]
+
+
+def _rows_with_conflict(spec: PodSpec, table: NodeTable) -> NDArray[np.bool_]:
+    mask = np.zeros(table.capacity, np.bool_)
+    for other, counts in table.volumes.with_disks.items():
+        if _share_disk(spec, other):
+            mask[counts.rows()] = True
+    return mask
+
+
+def _uses(pod: Pod, claims: frozenset[str]) -> int:
+    # By name alone, whatever the namespace, as kube-scheduler counts it in a trial.
+    return sum(volume.claim in claims for volume in pod.spec.volumes if volume.claim)
+
+
+def _disks(spec: PodSpec) -> list[Volume]:
+    return [volume for volume in spec.volumes if volume.source in EXCLUSIVE_DISKS]
+
+
+def _share_disk(spec: PodSpec, other: PodSpec) -> bool:
+    return any(_conflict(mine, theirs) for mine in _disks(spec) for theirs in _disks(other))
+
+
+def _conflict(mine: Volume, theirs: Volume) -> bool:
+    """Whether two volumes are the same disk and one of them writes it."""
+    if mine.source != theirs.source:
+        return False
+    here, there = mine.details, theirs.details
+    if mine.source == "awsElasticBlockStore":
+        return bool(here.get("volumeID") == there.get("volumeID"))
+    if here.get("readOnly") and there.get("readOnly"):
+        return False
+    if mine.source == "gcePersistentDisk":
+        return bool(here.get("pdName") == there.get("pdName"))
+    if mine.source == "iscsi":
+        return bool(here.get("iqn") == there.get("iqn"))
+    return _image(here) == _image(there) and not set(here.get("monitors") or ()).isdisjoint(there.get("monitors") or ())
+
+
+def _image(details: Mapping[str, Any]) -> tuple[str, str]:
+    return details.get("pool") or "rbd", details.get("image") or ""
+
+
+def _freed(pod: Pod, old: Any, _new: Any) -> bool:
+    if old is None or old.namespace != pod.namespace:
+        return False
+    claims = {volume.claim for volume in old.spec.volumes if volume.claim}
+    return _share_disk(pod.spec, old.spec) or any(volume.claim in claims for volume in pod.spec.volumes)
+
+
+def _is_claimed(pod: Pod, _old: Any, new: Any) -> bool:
+    names = (volume.claim for volume in pod.spec.volumes)
+    return new is not None and new.namespace == pod.namespace and new.name in names

@@ -1,0 +1,146 @@
+"""Volumes that carry zone or region labels are reached only from nodes of that zone or region."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kubewasp.cluster.table import ABSENT
+from kubewasp.framework.events import Action
+from kubewasp.framework.plugin import (
+    EnqueueExtensions,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    Registration,
+    Verdicts,
+    rejection,
+)
+from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.k8s.csi_migration import MULTIZONE_SEPARATOR
+from kubewasp.k8s.nodes import BETA_REGION, BETA_ZONE, REGION, ZONE
+from kubewasp.k8s.storage import WAIT_FOR_FIRST_CONSUMER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.cycle_state import CycleState
+    from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.framework.plugin import Rows
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.k8s.storage import PersistentVolume, PersistentVolumeClaim
+
+_STATUSES = (SUCCESS, rejection("node(s) had no available volume zone", resolvable=False))
+_LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+_SUCCESSOR = {BETA_ZONE: ZONE, BETA_REGION: REGION}
+_SKIP = PreFilterResult(Status(Code.SKIP))
+
+
+@dataclass(frozen=True, slots=True)
+class _Topology:
+    """A label of a volume, and the values of it that nodes may have."""
+
+    label: str
+    values: frozenset[str]
+
+
+class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+    """Looks at bound claims only; nodes without any such label pass."""
+
+    name = "VolumeZone"
+
+    def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
+        self._store = handle.store
+
+    def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
+        topologies: list[_Topology] = []
+        for volume in pod.spec.volumes:
+            if volume.source != "persistentVolumeClaim":
+                continue
+            problem = self._collect(pod.namespace, volume.claim, topologies)
+            if problem:
+                return PreFilterResult(rejection(problem, resolvable=False))
+        if not topologies:
+            return _SKIP
+        state[self.name] = topologies
+        return PreFilterResult()
+
+    def _collect(self, namespace: str, name: str, topologies: list[_Topology]) -> str:
+        """Adds what the volume of a claim asks of nodes; returns what is wrong with the claim."""
+        claim: PersistentVolumeClaim | None = self._store.get("PersistentVolumeClaim", name, namespace)
+        if claim is None:
+            return f'persistentvolumeclaim "{name}" not found'
+        if not claim.volume:
+            return self._why_unbound(claim)
+        volume = self._store.get("PersistentVolume", claim.volume)
+        if volume is None:
+            return f'persistentvolume "{claim.volume}" not found'
+        topologies.extend(_topologies(volume))
+        return ""
+
+    def _why_unbound(self, claim: PersistentVolumeClaim) -> str:
+        if not claim.storage_class:
+            return "PersistentVolumeClaim had no pv name and storageClass name"
+        storage_class = self._store.get("StorageClass", claim.storage_class)
+        if storage_class is None:
+            return f'storageclass.storage.k8s.io "{claim.storage_class}" not found'
+        if not storage_class.binding_mode:
+            return f'VolumeBindingMode not set for StorageClass "{claim.storage_class}"'
+        return "" if storage_class.binding_mode == WAIT_FOR_FIRST_CONSUMER else "PersistentVolume had no name"
+
+    def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
+        constrained = np.zeros(len(rows), np.bool_)
+        for label in _LABELS:
+            constrained |= table.label(label).ids[rows] != ABSENT
+        outside = np.zeros(len(rows), np.bool_)
+        for topology in state[self.name]:
+            outside |= ~_inside(topology, table, rows)
+        return Verdicts(constrained & outside, _STATUSES)
+
+    def events(self) -> Sequence[Registration]:
+        return [
+            Registration("StorageClass", Action.ADD, _delays_binding),
+            Registration("Node", Action.ADD | Action.UPDATE_NODE_LABEL),
+            Registration("PersistentVolumeClaim", Action.ADD | Action.UPDATE, _is_claimed),
+            Registration("PersistentVolume", Action.ADD | Action.UPDATE, _topologies_changed),
+        ]
+
+
+def _topologies(volume: PersistentVolume) -> list[_Topology]:
+    found = []
+    for label in _LABELS:
+        if label in volume.labels:
+            values = [value.strip() for value in volume.labels[label].split(MULTIZONE_SEPARATOR)]
+            if all(values):
+                found.append(_Topology(label, frozenset(values)))
+    return found
+
+
+def _inside(topology: _Topology, table: NodeTable, rows: Rows) -> NDArray[np.bool_]:
+    column = table.label(topology.label)
+    numbers = column.ids[rows]
+    inside = np.isin(numbers, [column.find(value) for value in topology.values])
+    successor = _SUCCESSOR.get(topology.label)
+    if successor is None:
+        return inside
+    newer = table.label(successor)
+    wanted = [newer.find(value) for value in topology.values]
+    return np.where(numbers == ABSENT, np.isin(newer.ids[rows], wanted), inside)
+
+
+def _delays_binding(_pod: Pod, _old: Any, new: Any) -> bool:
+    return new is not None and new.binding_mode == WAIT_FOR_FIRST_CONSUMER
+
+
+def _is_claimed(pod: Pod, _old: Any, new: Any) -> bool:
+    names = (volume.claim for volume in pod.spec.volumes)
+    return new is not None and new.namespace == pod.namespace and new.name in names
+
+
+def _topologies_changed(_pod: Pod, old: Any, new: Any) -> bool:
+    return new is not None and (old is None or _topologies(old) != _topologies(new))

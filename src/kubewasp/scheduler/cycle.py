@@ -1,0 +1,245 @@
+"""One pod: PreFilter, Filter, (PostFilter,) PreScore, Score, pick.  HOT PATH, guarded by bench/cycle.py.
+
+Nothing is changed here but the plugins' own state; what to do with the choice is the scheduler's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kubewasp.framework.cycle_state import CycleState
+from kubewasp.framework.messages import NO_NODES, fit_error, histogram
+from kubewasp.framework.plugin import rejection
+from kubewasp.framework.runtime import FilterOutcome, Objection
+from kubewasp.framework.status import SUCCESS, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.plugin import Rows, Scores
+    from kubewasp.framework.record import DecisionRecord
+    from kubewasp.framework.runtime import Framework, PreFilterOutcome
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.scheduler.nominator import Nominator
+
+_SMALLEST_SAMPLE = 100
+
+
+@dataclass(slots=True)
+class Choice:
+    """What came of a scheduling cycle: a node, or the message and the plugins that tell why there is none."""
+
+    state: CycleState
+    node: str = ""
+    message: str = ""
+    is_error: bool = False
+    rejected_by: frozenset[str] = frozenset()
+    nominated_node: str | None = None
+    victims: Sequence[Pod] = ()
+    feasible: int = 0
+    statuses: Mapping[str, Status] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Rotation:
+    """Where in the order of nodes the next search begins. A scheduler has one, whatever the profile."""
+
+    start: int = 0
+
+
+class SchedulingCycle:
+    """Chooses nodes for pods of one profile."""
+
+    def __init__(
+        self,
+        framework: Framework,
+        table: NodeTable,
+        nominator: Nominator,
+        rotation: Rotation,
+        *,
+        percentage: int | None = None,
+    ) -> None:
+        self._framework = framework
+        self._table = table
+        self._nominator = nominator
+        self._rotation = rotation
+        self._percentage = percentage
+
+    def choose(self, pod: Pod, record: DecisionRecord | None = None) -> Choice:
+        state, table, framework = CycleState(), self._table, self._framework
+        if not len(table):
+            return Choice(state, message=NO_NODES, nominated_node="")
+        narrowed = framework.run_pre_filter(state, pod, table, record)
+        if not narrowed.status.is_success:
+            return self._rejected_before_nodes(state, pod, narrowed)
+        nominated = self._nominated_row(pod)
+        if nominated is not None:
+            outcome = self.filter_rows(state, pod, np.array([nominated], np.int32), record)
+            if outcome.error.is_success and len(outcome.rows):
+                return Choice(state, node=table.node(nominated).name, feasible=1)
+        rows, absent = self._rows(narrowed.nodes)
+        outcome = self.filter_rows(state, pod, rows, record)
+        if not outcome.error.is_success:
+            return Choice(state, message=outcome.error.reason, is_error=True)
+        feasible, examined = self._sampled(rows, outcome.rows)
+        self._rotation.start = (self._rotation.start + examined) % len(table)
+        if not len(feasible):
+            return self._nowhere(state, pod, outcome, absent, narrowed.narrowed_by)
+        if len(feasible) == 1:
+            if record is not None:
+                framework.run_scores(state, pod, table, feasible, record)  # to be shown; they decide nothing
+            return Choice(state, node=table.node(int(feasible[0])).name, feasible=1)
+        totals = framework.run_scores(state, pod, table, feasible, record)
+        if isinstance(totals, Status):
+            return Choice(state, message=totals.reason, is_error=True, feasible=len(feasible))
+        best = int(feasible[select(totals)])
+        return Choice(state, node=table.node(best).name, feasible=len(feasible))
+
+    # ------------------------------------------------------------------ filtering
+
+    def filter_rows(
+        self, state: CycleState, pod: Pod, rows: Rows, record: DecisionRecord | None = None
+    ) -> FilterOutcome:
+        """All filters; on nodes that at least as important pods are nominated to, once more with those pods there.
+
+        A node must pass both ways. Where it fails with those pods, that is what is told of it.
+        """
+        outcome = self._framework.run_filters(state, pod, self._table, rows, record)
+        contested = self._nominator.nodes_above(pod)
+        if not contested or not outcome.error.is_success:
+            return outcome
+        for node, others in contested.items():
+            row = self._table.row(node)
+            if row is None or row not in rows:
+                continue
+            trial = self._with_nominated(state, pod, row, others)
+            if not trial.error.is_success:
+                return trial
+            if not len(trial.rows):
+                kept = [objection.without(row) for objection in outcome.objections]
+                objections = [*(objection for objection in kept if len(objection.rows)), *trial.objections]
+                outcome = FilterOutcome(outcome.rows[outcome.rows != row], objections)
+        return outcome
+
+    def _with_nominated(self, state: CycleState, pod: Pod, row: int, others: Sequence[Pod]) -> FilterOutcome:
+        table, trial = self._table, state.clone()
+        name = table.node(row).name
+        added = [replace(other, node=name) for other in others]
+        try:
+            for other in added:
+                table.add_pod(other)
+                status = self._framework.run_add_pod(trial, pod, other, row, table)
+                if not status.is_success:
+                    return FilterOutcome(np.zeros(0, np.int32), (), status)
+            return self._framework.run_filters(trial, pod, table, np.array([row], np.int32))
+        finally:
+            for other in added:
+                table.remove_pod(other)
+
+    def _nominated_row(self, pod: Pod) -> int | None:
+        node = self._nominator.node_of(pod.uid)
+        return self._table.row(node) if node else None
+
+    def _rows(self, nodes: frozenset[str] | None) -> tuple[Rows, int]:
+        """The rows to look at, in the order of visits, and how many others there are."""
+        order = self._table.order()
+        if nodes is not None:
+            named = {row for row in map(self._table.row, nodes) if row is not None}
+            return np.array([row for row in order.tolist() if row in named], np.int32), len(order) - len(named)
+        return (np.roll(order, -self._rotation.start) if self._rotation.start else order), 0
+
+    def _sampled(self, rows: Rows, feasible: Rows) -> tuple[Rows, int]:
+        """The feasible rows that are wanted, and how many rows are looked at for them: up to the first one too many."""
+        wanted = self._wanted(len(rows))
+        if len(feasible) <= wanted:
+            return feasible, len(rows)
+        return feasible[:wanted], int(np.flatnonzero(rows == feasible[wanted])[0])
+
+    def _wanted(self, count: int) -> int:
+        """All, or a sample where the configuration asks for one; a single one where nothing ranks them."""
+        if not self._framework.score:
+            return 1
+        if not self._percentage or count < _SMALLEST_SAMPLE:
+            return count
+        return max(_SMALLEST_SAMPLE, count * self._percentage // 100)
+
+    # ------------------------------------------------------------------ no node
+
+    def _rejected_before_nodes(self, state: CycleState, pod: Pod, narrowed: PreFilterOutcome) -> Choice:
+        status = narrowed.status
+        if not status.is_rejected:
+            return Choice(state, message=status.reason, is_error=True)
+        names = [node.name for node in self._table.nodes if node is not None]
+        statuses = dict.fromkeys(names, status)
+        helped = self._framework.run_post_filter(state, pod, self._table, statuses)
+        message = fit_error(len(names), {}, pre_filter=status.reason, post_filter=helped.status.reason)
+        return Choice(
+            state,
+            message=message,
+            rejected_by=frozenset((status.plugin, *narrowed.narrowed_by)) - {""},
+            nominated_node=helped.nominated_node,
+            victims=helped.victims,
+            statuses=statuses,
+        )
+
+    def _nowhere(
+        self, state: CycleState, pod: Pod, outcome: FilterOutcome, absent: int, narrowed_by: Sequence[str]
+    ) -> Choice:
+        statuses = outcome.statuses(self._table)
+        helped = self._framework.run_post_filter(state, pod, self._table, statuses)
+        counts = [group for objection in outcome.objections for group in objection.groups()]
+        if absent:
+            counts.append((_absent(narrowed_by), absent))
+        reasons = histogram(counts)
+        message = fit_error(len(self._table), reasons, post_filter=helped.status.reason)
+        return Choice(
+            state,
+            message=message,
+            rejected_by=frozenset(objection.plugin for objection in outcome.objections) | frozenset(narrowed_by),
+            nominated_node=helped.nominated_node,
+            victims=helped.victims,
+            statuses=statuses,
+        )
+
+
+def _absent(plugins: Sequence[str]) -> Status:
+    return rejection(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]", resolvable=False)
+
+
+def one_objection(outcome: FilterOutcome) -> Status:
+    """What the filters said of the one row they were asked about."""
+    if not outcome.error.is_success:
+        return outcome.error
+    if len(outcome.rows):
+        return SUCCESS
+    last: Objection = outcome.objections[-1]
+    return next(status for _, status in last.statuses())
+
+
+def select(totals: Scores) -> int:
+    """The place of the winner: kube-scheduler's, ties included.
+
+    It builds a max-heap and takes the root. An element that is beaten by none of those below it stays on top, and of
+    two children the left one rises unless the right one is better: so among the best, the winner is the first that is
+    met when the heap is walked from the root, left before right.
+    """
+    best = np.flatnonzero(totals == totals.max())
+    if len(best) == 1 or best[0] == 0:
+        return int(best[0])
+    return int(best[_walk_order(len(totals))[best].argmin()])
+
+
+@lru_cache(maxsize=64)
+def _walk_order(count: int) -> NDArray[np.int64]:
+    """For each place of a binary heap, when it is met on that walk."""
+    places = np.arange(1, count + 1, dtype=np.int64)
+    depths = np.floor(np.log2(places)).astype(np.int64)
+    deepest = int(depths[-1])
+    return (places << (deepest - depths)) * (deepest + 2) + depths

@@ -1,0 +1,44 @@
+"""Pods that wait for room on a node that preemption is clearing for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kubewasp.k8s.pods import Pod
+
+
+class Nominator:
+    """Which pods are nominated to which node."""
+
+    def __init__(self) -> None:
+        self._by_node: dict[str, dict[str, Pod]] = {}
+        self._node_of: dict[str, str] = {}
+
+    def nominate(self, pod: Pod, node: str) -> None:
+        self.withdraw(pod.uid)
+        if node:
+            self._by_node.setdefault(node, {})[pod.uid] = pod
+            self._node_of[pod.uid] = node
+
+    def withdraw(self, uid: str) -> None:
+        node = self._node_of.pop(uid, None)
+        if node is not None:
+            del self._by_node[node][uid]
+            if not self._by_node[node]:
+                del self._by_node[node]
+
+    def on(self, node: str) -> list[Pod]:
+        return list(self._by_node.get(node, {}).values())
+
+    def node_of(self, uid: str) -> str:
+        return self._node_of.get(uid, "")
+
+    def nodes_above(self, pod: Pod) -> dict[str, list[Pod]]:
+        """The nodes with nominated pods that count against this one: other pods of at least its priority."""
+        found = {}
+        for node, pods in self._by_node.items():
+            counting = [other for other in pods.values() if other.priority >= pod.priority and other.uid != pod.uid]
+            if counting:
+                found[node] = counting
+        return found

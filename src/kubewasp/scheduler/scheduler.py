@@ -1,0 +1,368 @@
+"""The scheduler: takes in what happens in the cluster, schedules one pod after the other, and binds them.
+
+The scheduling cycle is sequential. Everything outside (the cluster, time, binding) comes through the clock and the
+client, so that the same code runs in a simulation and against an API server.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kubewasp.cluster.store import ObjectStore
+from kubewasp.cluster.table import NodeTable
+from kubewasp.framework.events import Action
+from kubewasp.framework.messages import fit_error
+from kubewasp.framework.status import Code, Status
+from kubewasp.scheduler.changes import node_actions, pod_actions
+from kubewasp.scheduler.cycle import Rotation, SchedulingCycle, one_objection
+from kubewasp.scheduler.nominator import Nominator
+from kubewasp.scheduler.queue import ClusterChange, QueuedPod, SchedulingQueue
+from kubewasp.scheduler.waiting import WaitingPod, timeout_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from kubewasp.framework.cycle_state import CycleState
+    from kubewasp.framework.events import RecordedEvent
+    from kubewasp.framework.handle import Client, Clock
+    from kubewasp.framework.record import DecisionRecord
+    from kubewasp.framework.runtime import Framework
+    from kubewasp.k8s.nodes import Node
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.scheduler.cycle import Choice
+
+_MAX_EVENTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try of one pod. `node` is set when it was bound or waits for permission; else `message` tells why not."""
+
+    pod: Pod
+    node: str = ""
+    message: str = ""
+    is_waiting: bool = False
+    is_error: bool = False
+    nominated_node: str = ""
+    victims: tuple[Pod, ...] = ()
+    feasible: int = 0
+    seconds: float = 0.0
+
+
+class Scheduler:
+    """Implements `SchedulerHandle` for its plugins. Make it, make the frameworks with it, then `start` it."""
+
+    def __init__(self, clock: Clock, client: Client) -> None:
+        self.clock = clock
+        self.client = client
+        self.table = NodeTable()
+        self.store = ObjectStore()
+        self.nominator = Nominator()
+        self.recorded: list[RecordedEvent] = []
+        self.waiting: dict[str, WaitingPod] = {}
+        self.frameworks: Mapping[str, Framework] = {}
+        self.queue = SchedulingQueue({}, clock)
+        # Asked before each attempt; a record that it returns is filled.
+        self.record_for: Callable[[Pod], DecisionRecord | None] = lambda _pod: None
+        self._cycles: dict[str, SchedulingCycle] = {}
+        self._assumed: dict[str, Pod] = {}
+        self.store.subscribe(self._object_changed)
+
+    def start(
+        self,
+        frameworks: Sequence[Framework],
+        *,
+        percentages: Mapping[str, int | None] | None = None,
+        initial_backoff: float = 1.0,
+        max_backoff: float = 10.0,
+    ) -> None:
+        """Takes the profiles; before this, no pod may be added."""
+        self.frameworks = {framework.name: framework for framework in frameworks}
+        self.queue = SchedulingQueue(
+            self.frameworks, self.clock, initial_backoff=initial_backoff, max_backoff=max_backoff
+        )
+        rotation, shares = Rotation(), percentages or {}
+        self._cycles = {
+            name: SchedulingCycle(framework, self.table, self.nominator, rotation, percentage=shares.get(name))
+            for name, framework in self.frameworks.items()
+        }
+
+    # ------------------------------------------------------------------ what happens in the cluster
+
+    def put_node(self, node: Node) -> None:
+        row = self.table.row(node.name)
+        before = None if row is None else self.table.nodes[row]
+        self.table.put_node(node)
+        for action in node_actions(before, node):
+            self.queue.move(ClusterChange("Node", action, before, node))
+
+    def delete_node(self, name: str) -> None:
+        row = self.table.row(name)
+        if row is not None:
+            before = self.table.node(row)
+            self.table.remove_node(name)
+            self.queue.move(ClusterChange("Node", Action.DELETE, before, None))
+
+    def put_pod(self, pod: Pod, before: Pod | None = None) -> None:
+        """A pod that is new, or has changed."""
+        if before is not None and before.resource_version and before.resource_version == pod.resource_version:
+            return
+        if pod.is_finished:
+            if before is not None:
+                self.delete_pod(before)
+        elif pod.node:
+            self._put_assigned(pod, before)
+        elif pod.spec.scheduler_name in self.frameworks and pod.uid not in self._assumed:
+            self._put_pending(pod, before)
+
+    def _put_pending(self, pod: Pod, before: Pod | None) -> None:
+        known = self.queue.get(pod.uid)
+        if known is None:
+            self.queue.add(pod)
+            self.nominator.nominate(pod, pod.nominated_node)
+            return
+        before = before or known.pod
+        nominated = self.nominator.node_of(pod.uid)
+        if nominated and not before.nominated_node and not pod.nominated_node:
+            pod = replace(pod, nominated_node=nominated)  # whoever wrote this had not heard of the nomination
+        self.nominator.nominate(pod, pod.nominated_node)
+        for action in pod_actions(before, pod):
+            self.queue.update(pod, action, before)
+        if nominated and nominated != pod.nominated_node:
+            self._nomination_ended(replace(before, nominated_node=nominated))
+
+    def _put_assigned(self, pod: Pod, before: Pod | None) -> None:
+        assumed = self._assumed.pop(pod.uid, None)
+        if assumed is not None and assumed.node != pod.node:
+            self.table.remove_pod(assumed)
+        self.table.add_pod(pod)
+        self.nominator.withdraw(pod.uid)
+        if before is None or not before.node:
+            self.queue.scheduled(pod.uid)
+            self.queue.move(ClusterChange("AssignedPod", Action.ADD, None, pod))
+        else:
+            for action in pod_actions(before, pod):
+                self.queue.move(ClusterChange("AssignedPod", action, before, pod))
+
+    def delete_pod(self, pod: Pod) -> None:
+        waiting = self.waiting.get(pod.uid)
+        if waiting is not None:
+            self._reject(waiting, Status(Code.UNSCHEDULABLE, "removed"))
+        self.queue.delete(pod.uid)
+        nominated = self.nominator.node_of(pod.uid)
+        self.nominator.withdraw(pod.uid)
+        assumed = self._assumed.pop(pod.uid, None)
+        placed = pod if pod.node else assumed
+        if placed is not None:
+            self.table.remove_pod(placed)
+            self.queue.move(ClusterChange("AssignedPod", Action.DELETE, placed, None))
+        elif nominated:
+            self._nomination_ended(replace(pod, nominated_node=nominated))
+
+    def _nomination_ended(self, pod: Pod) -> None:
+        """To pods that are no more important, a nominated pod was as good as on its node."""
+        change = ClusterChange("AssignedPod", Action.DELETE, pod, None)
+        self.queue.move(change, lambda other: other.priority <= pod.priority)
+
+    def _object_changed(self, kind: str, before: Any, after: Any) -> None:
+        action = Action.ADD if before is None else Action.DELETE if after is None else Action.UPDATE
+        self.queue.move(ClusterChange(kind, action, before, after))
+
+    # ------------------------------------------------------------------ scheduling
+
+    def schedule_one(self) -> Attempt | None:
+        """Tries the next pod; None when there is none now."""
+        queued = self.queue.pop()
+        if queued is None:
+            return None
+        if queued.pod.is_terminating:
+            self.queue.delete(queued.pod.uid)
+            return Attempt(queued.pod, message=f"skip schedule deleting pod: {queued.pod.key}")
+        return self._attempt(queued)
+
+    def look(self, pod: Pod, record: DecisionRecord) -> Choice:
+        """What would come of an attempt of that pod now; the pod stays where it is."""
+        return self._cycles[pod.spec.scheduler_name].choose(pod, record)
+
+    def _attempt(self, queued: QueuedPod) -> Attempt:
+        began = time.perf_counter()
+        pod = queued.pod
+        framework = self.frameworks[pod.spec.scheduler_name]
+        choice = self._cycles[framework.name].choose(pod, self.record_for(pod))
+        result = self._place(queued, framework, choice) if choice.node else self._failed(queued, choice)
+        return replace(result, feasible=choice.feasible, seconds=time.perf_counter() - began)
+
+    def _place(self, queued: QueuedPod, framework: Framework, choice: Choice) -> Attempt:
+        pod, node, state = queued.pod, choice.node, choice.state
+        assumed = replace(pod, node=node)
+        self._assumed[pod.uid] = assumed
+        self.table.add_pod(assumed)
+        self.nominator.withdraw(pod.uid)
+        status = framework.run_reserve(state, assumed, node)
+        if not status.is_success:
+            self._forget(assumed, state)
+            return self._returned(queued, status)
+        status, timeouts = framework.run_permit(state, assumed, node)
+        if status.code == Code.WAIT:
+            self.waiting[pod.uid] = WaitingPod(queued, assumed, state, self.clock.now(), timeouts)
+            return Attempt(pod, node=node, is_waiting=True)
+        if not status.is_success:
+            framework.run_unreserve(state, assumed, node)
+            self._forget(assumed, state)
+            return self._returned(queued, status)
+        return self._bind(queued, framework, assumed, state)
+
+    def _bind(self, queued: QueuedPod, framework: Framework, assumed: Pod, state: CycleState) -> Attempt:
+        node = assumed.node
+        self.queue.done(assumed.uid)
+        status = framework.run_pre_bind(state, assumed, node)
+        if status.is_success:
+            status = framework.run_bind(state, assumed, node)
+        if not status.is_success:
+            return self._undone(queued, framework, assumed, state, status)
+        framework.run_post_bind(state, assumed, node)
+        self.queue.scheduled(assumed.uid)
+        state.close()
+        return Attempt(queued.pod, node=node)
+
+    def _undone(
+        self, queued: QueuedPod, framework: Framework, assumed: Pod, state: CycleState, status: Status
+    ) -> Attempt:
+        """After binding failed, or the permission to bind was refused. Others were tried meanwhile: they hear of it."""
+        framework.run_unreserve(state, assumed, assumed.node)
+        self._forget(assumed, state)
+        gone = ClusterChange("AssignedPod", Action.DELETE, assumed, None)
+        if not status.is_rejected:
+            self.queue.move(gone)
+            return self._returned(queued, status)
+        result = self._returned(queued, status)
+        self.queue.move(gone, lambda other: other.uid != assumed.uid)
+        return result
+
+    def _forget(self, assumed: Pod, state: CycleState) -> None:
+        state.close()
+        self._assumed.pop(assumed.uid, None)
+        self.table.remove_pod(assumed)
+
+    def _returned(self, queued: QueuedPod, status: Status) -> Attempt:
+        """A pod that had a node goes back to the queue."""
+        if status.is_rejected:
+            message = fit_error(1, dict.fromkeys(status.reasons, 1))
+            rejected_by = frozenset((status.plugin,)) - {""}
+        else:
+            message, rejected_by = status.reason, frozenset()
+        queued.message = message
+        self._give_back(queued, rejected_by, nominated_node="")
+        return Attempt(queued.pod, message=message, is_error=not status.is_rejected)
+
+    def _failed(self, queued: QueuedPod, choice: Choice) -> Attempt:
+        queued.message = choice.message
+        choice.state.close()
+        if choice.is_error:
+            self._give_back(queued, frozenset(), nominated_node="")
+        else:
+            self._give_back(queued, choice.rejected_by, nominated_node=choice.nominated_node)
+        return Attempt(
+            queued.pod,
+            message=choice.message,
+            is_error=choice.is_error,
+            nominated_node=choice.nominated_node or "",
+            victims=tuple(choice.victims),
+        )
+
+    def _give_back(self, queued: QueuedPod, rejected_by: frozenset[str], nominated_node: str | None) -> None:
+        before = queued.pod
+        if nominated_node is not None:
+            if nominated_node != before.nominated_node:
+                queued.pod = replace(before, nominated_node=nominated_node)
+            self.nominator.nominate(queued.pod, nominated_node)
+        self.queue.give_back(queued, rejected_by)
+        if before.nominated_node and queued.pod is not before:
+            self._nomination_ended(before)
+
+    # ------------------------------------------------------------------ waiting pods
+
+    def allow_waiting_pod(self, uid: str, plugin: str) -> bool:
+        """A plugin no longer holds the pod back; when none does, it is bound."""
+        waiting = self.waiting.get(uid)
+        if waiting is None:
+            return False
+        waiting.timeouts.pop(plugin, None)
+        if not waiting.timeouts:
+            del self.waiting[uid]
+            framework = self.frameworks[waiting.assumed.spec.scheduler_name]
+            self._bind(waiting.queued, framework, waiting.assumed, waiting.state)
+        return True
+
+    def expire_waiting(self) -> list[Attempt]:
+        """Rejects the waiting pods whose time is up."""
+        now = self.clock.now()
+        results = []
+        for waiting in [waiting for waiting in self.waiting.values() if waiting.deadline <= now]:
+            if waiting.assumed.uid in self.waiting:
+                seconds, plugin = waiting.first_timeout()
+                status = Status(Code.UNSCHEDULABLE, timeout_text(seconds, plugin), plugin)
+                results.append(self._reject(waiting, status))
+        return results
+
+    def next_deadline(self) -> float | None:
+        return min((waiting.deadline for waiting in self.waiting.values()), default=None)
+
+    def _reject(self, waiting: WaitingPod, status: Status) -> Attempt:
+        del self.waiting[waiting.assumed.uid]
+        framework = self.frameworks[waiting.assumed.spec.scheduler_name]
+        return self._undone(waiting.queued, framework, waiting.assumed, waiting.state, status)
+
+    # ------------------------------------------------------------------ SchedulerHandle
+
+    def get_waiting_pod(self, uid: str) -> bytes | None:
+        waiting = self.waiting.get(uid)
+        return None if waiting is None else waiting.assumed.encoded
+
+    def reject_waiting_pod(self, uid: str) -> bool:
+        waiting = self.waiting.get(uid)
+        if waiting is None:
+            return False
+        self._reject(waiting, Status(Code.UNSCHEDULABLE, "removed"))
+        return True
+
+    def preempt_waiting_pod(self, uid: str) -> bool:
+        waiting = self.waiting.get(uid)
+        if waiting is None:
+            return False
+        self._reject(waiting, Status(Code.ERROR, "waiting on permit for pod: preempted"))
+        return True
+
+    def record_event(self, event: RecordedEvent) -> None:
+        if len(self.recorded) < _MAX_EVENTS:
+            self.recorded.append(event)
+
+    def check(self, state: CycleState, pod: Pod, row: int) -> Status:
+        cycle = self._cycles[pod.spec.scheduler_name]
+        return one_objection(cycle.filter_rows(state, pod, np.array([row], np.int32)))
+
+    def put_on(self, state: CycleState, pod: Pod, other: Pod, row: int) -> Status:
+        self.table.add_pod(other)
+        return self.frameworks[pod.spec.scheduler_name].run_add_pod(state, pod, other, row, self.table)
+
+    def take_off(self, state: CycleState, pod: Pod, other: Pod, row: int) -> Status:
+        self.table.remove_pod(other)
+        return self.frameworks[pod.spec.scheduler_name].run_remove_pod(state, pod, other, row, self.table)
+
+    def nominated_pods(self, node: str) -> Sequence[Pod]:
+        return self.nominator.on(node)
+
+    def withdraw_nomination(self, pod: Pod) -> None:
+        self.nominator.withdraw(pod.uid)
+        queued = self.queue.get(pod.uid)
+        if queued is not None:
+            queued.pod = replace(queued.pod, nominated_node="")
+        self._nomination_ended(pod)
+
+    def activate(self, pod: Pod) -> None:
+        self.queue.activate(pod.uid)

@@ -1,0 +1,215 @@
+"""A wasm guest as a plugin of the scheduling framework: the same interfaces as any other plugin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kubewasp.framework.events import ALL_EVENTS, Action
+from kubewasp.framework.plugin import (
+    BindPlugin,
+    EnqueueExtensions,
+    FilterPlugin,
+    PermitPlugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    Registration,
+    ReservePlugin,
+    ScorePlugin,
+    Verdicts,
+)
+from kubewasp.framework.status import SUCCESS, Code, Status, code_label
+from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.limits import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.config import WasmPluginSettings
+    from kubewasp.framework.cycle_state import CycleState
+    from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.framework.plugin import Rows, Scores
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.wasm.cycle import Cycle
+
+# Which exported hook makes a guest take part in which extension point.
+_POINTS = {
+    "prefilter": "preFilter",
+    "filter": "filter",
+    "postfilter": "postFilter",
+    "prescore": "preScore",
+    "score": "score",
+    "reserve": "reserve",
+    "permit": "permit",
+    "prebind": "preBind",
+    "bind": "bind",
+    "postbind": "postBind",
+}
+
+
+class WasmPlugin(
+    PreFilterPlugin,
+    FilterPlugin,
+    PostFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    ReservePlugin,
+    PermitPlugin,
+    PreBindPlugin,
+    BindPlugin,
+    PostBindPlugin,
+    EnqueueExtensions,
+):
+    """Has all extension points; the profile asks only those whose hooks the guest exports."""
+
+    def __init__(self, name: str, guest: Guest, handle: SchedulerHandle) -> None:
+        self.name = name
+        self.guest = guest
+        self._handle = handle
+        self._scored = f"{name}: scored nodes"
+        guest.handle = handle
+
+    def _cycle(self, state: CycleState, pod: Pod) -> Cycle:
+        """The pod's instance; a guest sees `prefilter` first, whatever it is asked for."""
+        cycle: Cycle | None = state.get(self.name)
+        if cycle is None:
+            cycle = self.guest.cycle(pod.encoded, self._handle.table.objects)
+            state[self.name] = cycle
+            if "prefilter" in self.guest.hooks:
+                cycle.prefilter()
+        return cycle
+
+    # ------------------------------------------------------------------ scheduling cycle
+
+    def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
+        cycle = state[self.name] = self.guest.cycle(pod.encoded, table.objects)
+        result = cycle.prefilter()
+        names = None if result.node_names is None else frozenset(result.node_names)
+        return PreFilterResult(_known(result.status), names)
+
+    def add_pod(self, state: CycleState, pod: Pod, added: Pod, row: int, table: NodeTable) -> Status:
+        if "addpod" not in self.guest.hooks:
+            return SUCCESS
+        return _known(self._cycle(state, pod).add_pod(added.encoded, table.node(row).name).status)
+
+    def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, row: int, table: NodeTable) -> Status:
+        if "removepod" not in self.guest.hooks:
+            return SUCCESS
+        return _known(self._cycle(state, pod).remove_pod(removed.encoded, table.node(row).name).status)
+
+    def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
+        calls = self._cycle(state, pod).call_rows("filter", rows)
+        if not calls.values.any():
+            return None
+        # A verdict is a pair of code and reason; each pair that occurs gets a number.
+        failing = calls.values != 0
+        pairs, places = np.unique(calls.values[failing] << 32 | calls.reason_numbers[failing], return_inverse=True)
+        numbers = np.zeros(len(rows), np.int64)
+        numbers[failing] = places + 1
+        return Verdicts(numbers, [SUCCESS, *(_status(pair, calls.reasons) for pair in pairs.tolist())])
+
+    def post_filter(
+        self, state: CycleState, pod: Pod, table: NodeTable, statuses: Mapping[str, Status]
+    ) -> PostFilterResult:
+        codes = {name: int(status.code) for name, status in statuses.items()}
+        result = self._cycle(state, pod).postfilter(codes)
+        nominated = result.nominated_node if result.nominating_mode == 1 else None
+        return PostFilterResult(_known(result.status), nominated)
+
+    def pre_score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status:
+        names = [table.node(row).name for row in rows.tolist()]
+        return _known(self._cycle(state, pod).prescore(names).status)
+
+    def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
+        calls = self._cycle(state, pod).call_rows("score", rows)
+        codes = calls.values.astype(np.int32)
+        if codes.any():
+            first = int(np.flatnonzero(codes)[0])
+            number = int(calls.reason_numbers[first])
+            return Status(Code.ERROR, calls.reasons[number - 1] if number else code_label(int(codes[first])))
+        if "normalizescore" in self.guest.hooks:
+            state[self._scored] = [table.node(row).name for row in rows.tolist()]
+        return calls.values >> 32
+
+    def normalize(self, state: CycleState, pod: Pod, scores: Scores) -> Scores | Status:
+        if "normalizescore" not in self.guest.hooks:
+            return scores
+        names = state[self._scored]
+        result = self._cycle(state, pod).normalize_score(dict(zip(names, scores.tolist(), strict=True)))
+        if not result.status.is_success:
+            return _known(result.status)
+        return np.fromiter((result.scores[name] for name in names), np.int64, len(names))
+
+    # ------------------------------------------------------------------ binding
+
+    def reserve(self, state: CycleState, pod: Pod, node: str) -> Status:
+        return _known(self._cycle(state, pod).reserve(node).status)
+
+    def unreserve(self, state: CycleState, pod: Pod, node: str) -> None:
+        if "unreserve" in self.guest.hooks:
+            self._cycle(state, pod).unreserve(node)
+
+    def permit(self, state: CycleState, pod: Pod, node: str) -> tuple[Status, float]:
+        result = self._cycle(state, pod).permit(node)
+        return _known(result.status), result.timeout_ms / 1000
+
+    def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
+        return _known(self._cycle(state, pod).prebind(node).status)
+
+    def bind(self, state: CycleState, pod: Pod, node: str) -> Status:
+        return _known(self._cycle(state, pod).bind(node).status)
+
+    def post_bind(self, state: CycleState, pod: Pod, node: str) -> None:
+        self._cycle(state, pod).postbind(node)
+
+    # ------------------------------------------------------------------ queue
+
+    def events(self) -> Sequence[Registration]:
+        if self.guest.cluster_events == ALL_EVENTS:
+            return [Registration("*", Action.ALL)]
+        return [Registration(event.resource, Action(event.action & Action.ALL)) for event in self.guest.cluster_events]
+
+
+class GuestLoader:
+    """Makes plugins of the `pluginConfig` entries that have a `guestURL`; a guest is loaded once."""
+
+    def __init__(self) -> None:
+        self._guests: dict[tuple[str, int], Guest] = {}
+
+    def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
+        return {_POINTS[hook] for hook in self._guest(name, settings).hooks if hook in _POINTS}
+
+    def create(self, name: str, settings: WasmPluginSettings, handle: SchedulerHandle) -> WasmPlugin:
+        return WasmPlugin(name, self._guest(name, settings), handle)
+
+    def _guest(self, name: str, settings: WasmPluginSettings) -> Guest:
+        key = (name, id(settings))
+        if key not in self._guests:
+            self._guests[key] = Guest.load(
+                settings.guest_url,
+                name=name,
+                sha256=settings.sha256 or None,
+                config=settings.guest_config,
+                log_severity=settings.log_severity,
+                args=settings.args,
+                limits=Limits.from_config(settings.limits),
+                failure_policy=settings.failure_policy,
+            )
+        return self._guests[key]
+
+
+def _known(status: Status) -> Status:
+    """A guest may return any number; what is no code means Error."""
+    return status if 0 <= status.code <= Code.SKIP else Status(Code.ERROR, status.reasons)
+
+
+def _status(pair: int, reasons: Sequence[str]) -> Status:
+    number = pair & 0xFFFFFFFF
+    return _known(Status(pair >> 32, reasons[number - 1] if number else ""))

@@ -1,0 +1,134 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Kubewasp
+from tests.guests.build import wat
+
+Write = Callable[[str, str], Path]
+
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+def policy(guest: object, args: str = "", enabled: str = "multiPoint: {enabled: [{name: policy, weight: 5}]}") -> str:
+    return f"""{HEAD}
+profiles:
+- schedulerName: wasm-scheduler
+  plugins: {{{enabled}}}
+  pluginConfig:
+  - name: policy
+    args: {{guestURL: "{guest}"{args}}}
+"""
+
+
+def test_the_table_shows_settings_points_and_args(kubewasp: Kubewasp, write: Write) -> None:
+    ended = kubewasp("config", "check", write("s.yaml", HEAD + "parallelism: 3\n"))
+    assert (ended.code, ended.err) == (0, "")
+    lines = [" ".join(line.split()) for line in ended.out.splitlines()]
+    assert "parallelism 3" in lines
+    assert "leader election lease kube-system/kube-scheduler, 15s, renewed within 10s," in lines
+    assert "profile default-scheduler" in lines
+    assert "nodes to score adaptive" in lines
+    assert "postFilter DynamicResources, DefaultPreemption" in lines
+    assert any(line.startswith("score TaintToleration ×3, NodeAffinity ×2, NodeResourcesFit ×1,") for line in lines)
+    assert "VolumeBinding {bindTimeoutSeconds: 600}" in lines
+    assert not any(line.startswith("permit") for line in lines)
+
+
+def test_the_table_shows_extenders(kubewasp: Kubewasp, write: Write) -> None:
+    extenders = "extenders: [{urlPrefix: http://a, filterVerb: f, prioritizeVerb: p, weight: 2, ignorable: true}]\n"
+    ended = kubewasp("config", "check", write("s.yaml", HEAD + extenders + "leaderElection: {leaderElect: false}\n"))
+    lines = [" ".join(line.split()) for line in ended.out.splitlines()]
+    assert "extender http://a: filter, prioritize (weight 2); ignorable" in lines
+    assert "leader election off" in lines
+
+
+def test_json_and_yaml_are_the_configuration_in_effect(kubewasp: Kubewasp, write: Write) -> None:
+    path = write("s.yaml", HEAD + "percentageOfNodesToScore: 40\n")
+    as_json = kubewasp("config", "check", path, "-o", "json").json
+    assert yaml.safe_load(kubewasp("config", "check", path, "-o", "yaml").out) == as_json
+    [profile] = as_json["profiles"]
+    assert profile["percentageOfNodesToScore"] == 40
+    assert profile["plugins"]["multiPoint"] == {"disabled": [{"name": "*"}]}
+    assert profile["plugins"]["bind"] == {"enabled": [{"name": "DefaultBinder"}]}
+    assert profile["plugins"]["score"]["enabled"][0] == {"name": "TaintToleration", "weight": 3}
+    again = write("again.yaml", yaml.safe_dump(as_json))
+    assert kubewasp("config", "check", again, "-o", "json").json == as_json
+
+
+def test_the_default_configuration_is_a_file_to_start_from(kubewasp: Kubewasp, write: Write) -> None:
+    ended = kubewasp("config", "default")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("# ")
+    empty, full = write("empty.yaml", HEAD), write("full.yaml", ended.out)
+    assert kubewasp("config", "check", full, "-o", "json").json == kubewasp("config", "check", empty, "-o", "json").json
+
+
+def test_errors_are_told_with_their_paths(kubewasp: Kubewasp, write: Write) -> None:
+    path = write("s.yaml", HEAD + "parallelism: 0\nprofiles: [{plugins: {score: {enabled: [{name: A, weight: x}]}}}]\n")
+    ended = kubewasp("config", "check", path)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.splitlines() == [
+        f"error: {path}: 2 problems",
+        '  profiles[0].plugins.score.enabled[0].weight: expected an integer, got "x"',
+        "  parallelism: Invalid value: 0: should be an integer value greater than zero",
+    ]
+
+
+def test_a_file_that_is_not_there_is_an_error(kubewasp: Kubewasp, tmp_path: Path) -> None:
+    ended = kubewasp("config", "check", tmp_path / "none.yaml")
+    assert (ended.code, ended.err) == (1, f"error: {tmp_path}/none.yaml: cannot be read: No such file or directory\n")
+
+
+def test_an_unknown_plugin_is_an_error(kubewasp: Kubewasp, write: Write) -> None:
+    path = write("s.yaml", HEAD + "profiles: [{plugins: {score: {enabled: [{name: Nope}]}}}]\n")
+    ended = kubewasp("config", "check", path)
+    assert (ended.code, ended.err) == (
+        1,
+        f'error: {path}: profiles[0].plugins.score: ScorePlugin "Nope" does not exist\n',
+    )
+
+
+def test_a_wasm_plugin_stands_where_its_guest_has_hooks(kubewasp: Kubewasp, write: Write) -> None:
+    path = write("s.yaml", policy(wat("all_hooks"), ", guestConfig: hello, limits: {memory: 64Mi}"))
+    [profile] = kubewasp("config", "check", path, "-o", "json").json["profiles"]
+    points = [point for point, plugins in profile["plugins"].items()
+              if any(plugin["name"] == "policy" for plugin in plugins.get("enabled", ()))]  # fmt: skip
+    assert sorted(points) == sorted(
+        ["preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit", "preBind", "bind", "postBind"]
+    )
+    assert profile["plugins"]["score"]["enabled"][-1] == {"name": "policy", "weight": 5}
+    assert profile["pluginConfig"][-1]["args"]["guestConfig"] == "hello"
+    assert "policy (wasm) ×5" in " ".join(kubewasp("config", "check", path).out.split())
+
+
+def test_a_guest_that_cannot_be_loaded_is_an_error(kubewasp: Kubewasp, write: Write) -> None:
+    ended = kubewasp("config", "check", write("s.yaml", policy("nowhere.wasm")))
+    assert ended.code == 1
+    assert 'profiles[0]: plugin "policy": wasm: cannot load nowhere.wasm: No such file or directory' in ended.err
+
+
+def test_limits_of_a_guest_are_checked(kubewasp: Kubewasp, write: Write) -> None:
+    ended = kubewasp("config", "check", write("s.yaml", policy("p.wasm", ", limits: {callTimeout: soon, x: 1}")))
+    path = "profiles[0].pluginConfig[0].args.limits.callTimeout"
+    assert f"{path}: expected a duration such as 500ms or 1m30s, got 'soon'" in ended.err
+
+
+def test_a_wasm_plugin_that_is_not_enabled_is_a_warning(kubewasp: Kubewasp, write: Write) -> None:
+    ended = kubewasp(
+        "config", "check", write("s.yaml", policy("http://me:secret@nowhere/p.wasm", enabled="")), "-o", "yaml"
+    )
+    assert ended.code == 0
+    assert ended.err == (
+        'warning: profiles[0].pluginConfig[0]: "policy" is configured but not enabled; '
+        "to use it, enable it under plugins.multiPoint\n"
+    )
+    assert "secret" not in ended.out
+    assert "http://nowhere/p.wasm" in ended.out
+
+
+@pytest.mark.parametrize("command", [["config"], ["config", "check", "--help"], ["config", "default", "--help"]])
+def test_help(kubewasp: Kubewasp, command: list[str]) -> None:
+    assert "kubewasp config" in kubewasp(*command).out

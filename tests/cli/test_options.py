@@ -1,0 +1,103 @@
+"""Wrong usage: exit code 2, and a text that says what was expected."""
+
+import pytest
+
+from tests.cli.conftest import Kubewasp
+from tests.guests import HOOKS
+from tests.guests.build import wat, wat_text
+
+
+def usage_error(kubewasp: Kubewasp, *arguments: object) -> str:
+    return kubewasp("plugin", "call", wat("filter"), *arguments).usage_error
+
+
+def test_unknown_hook(kubewasp: Kubewasp) -> None:
+    told = usage_error(kubewasp, "filter", "fliter")
+    assert told == f"Invalid value for HOOK: unknown hook 'fliter'; there are {', '.join(HOOKS)}"
+
+
+def test_hook_that_the_guest_does_not_export(kubewasp: Kubewasp) -> None:
+    ended = kubewasp("plugin", "call", wat("postfilter"), "filter", "score")
+    assert ended.usage_error.endswith("does not export score; it has filter, postfilter")
+
+
+def test_missing_arguments(kubewasp: Kubewasp) -> None:
+    assert usage_error(kubewasp) == "Missing argument 'HOOK...'."
+    for command in ("call", "inspect", "bench"):
+        assert "Missing argument" in kubewasp("plugin", command).usage_error
+
+
+@pytest.mark.parametrize("option", ["--limit", "--global", "--score", "--node-status"])
+@pytest.mark.parametrize("given", ["name", "=1", ""])
+def test_assignment_without_name_or_value(kubewasp: Kubewasp, option: str, given: str) -> None:
+    told = usage_error(kubewasp, "filter", option, given)
+    assert told == f"Invalid value for {option}: expected NAME=VALUE, got {given!r}"
+
+
+@pytest.mark.parametrize("option", ["--global", "--score", "--node-status"])
+@pytest.mark.parametrize("value", ["", "many", "1.5", "08", str(2**63)])
+def test_value_that_is_no_integer(kubewasp: Kubewasp, option: str, value: str) -> None:
+    told = usage_error(kubewasp, "filter", option, f"name={value}")
+    assert told.startswith(f"Invalid value for {option}: name: expected a 64-bit integer")
+    assert told.endswith(f"got {value!r}")
+
+
+def test_unknown_status_name(kubewasp: Kubewasp) -> None:
+    told = usage_error(kubewasp, "filter", "--node-status", "a=Nope")
+    assert "one of Success, Error, Unschedulable, UnschedulableAndUnresolvable, Wait, Skip" in told
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ("speed=1", "limits.speed: unknown limit; there are memory, callTimeout, startTimeout"),
+        ("call_timeout=1s", "limits.call_timeout: unknown limit"),
+        ("memory=1", "limits.memory: expected an integer from 65536 to"),
+        ("memory=lots", "limits.memory: 'lots' is not a quantity"),
+        ("callTimeout=soon", "limits.callTimeout: "),
+        ("callTimeout=1h", "limits.callTimeout: expected a number from 0.01 to 600"),
+    ],
+)
+@pytest.mark.parametrize("command", ["call", "inspect", "bench"])
+def test_limit_that_makes_no_sense(kubewasp: Kubewasp, command: str, limit: str, told: str) -> None:
+    hooks = ["filter"] if command == "call" else []
+    ended = kubewasp("plugin", command, wat("filter"), *hooks, "--limit", limit)
+    assert f"Invalid value for --limit: {told}" in ended.usage_error
+
+
+@pytest.mark.parametrize("option", ["--config", "--arg", "--score", "--node-status"])
+def test_text_that_is_not_utf8(kubewasp: Kubewasp, option: str) -> None:
+    told = usage_error(kubewasp, "filter", option, "\udcff=1")
+    assert told == f"Invalid value for '{option}': expected UTF-8 text, got '\\udcff=1'"
+
+
+@pytest.mark.parametrize("arguments", [["--nodes", "0"], ["--pods", "0"], ["--nodes", "x"], ["-o", "xml"], ["--what"]])
+def test_wrong_options_of_bench(kubewasp: Kubewasp, arguments: list[str]) -> None:
+    assert kubewasp("plugin", "bench", wat("filter"), *arguments).usage_error
+
+
+def test_unknown_command(kubewasp: Kubewasp) -> None:
+    assert "No such command 'plug'" in kubewasp("plug").usage_error
+    assert "No such command 'run'" in kubewasp("plugin", "run").usage_error
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("other=1", 'guest does not export a global "other"'),
+        ("filter=1", 'guest does not export a global "filter"'),
+        ("fixed=1", 'the exported global "fixed" is not mutable'),
+        ("share=1", 'global "share" cannot be set to 1'),
+    ],
+)
+def test_global_that_cannot_be_set_is_the_guests_matter(kubewasp: Kubewasp, setting: str, told: str) -> None:
+    guest = wat_text("""
+        (module
+          (memory (export "memory") 1)
+          (global (export "fixed") i32 (i32.const 0))
+          (global (export "share") (mut f32) (f32.const 0))
+          (func (export "filter") (result i32) (i32.const 0)))
+    """)
+    ended = kubewasp("plugin", "call", guest, "filter", "--global", setting)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(f"error: {guest}: wasm: {told}")

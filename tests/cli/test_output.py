@@ -1,0 +1,59 @@
+import pytest
+
+from kubewasp.cli.output import print_facts, print_table, printable, size
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\ttext\nof two lines", "plain\ttext\nof two lines"),
+        ("µ – 日本 …", "µ – 日本 …"),
+        ("\x1b[2Jgone", "\\x1b[2Jgone"),
+        ("\x00\x07\b\v\f\r\x7f", "\\x00\\x07\\x08\\x0b\\x0c\\x0d\\x7f"),
+        ("\x85\x9b", "\\x85\\x9b"),
+    ],
+)
+def test_control_characters_are_escaped(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (65536, "64.0 KiB"),
+        (1536 * 1024, "1.5 MiB"),
+        (2**32, "4.0 GiB"),
+        (2**42, "4096.0 GiB"),
+    ],
+)
+def test_sizes_are_shown_as_people_read_them(count: int, shown: str) -> None:
+    assert size(count) == shown
+
+
+def test_table_has_no_trailing_blanks(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("A", "NUMBER", "B"), [("one", "1", ""), ("two", "10", "x")], right=("NUMBER",))
+    assert capsys.readouterr().out == "A    NUMBER  B\none       1\ntwo      10  x\n"
+
+
+def test_table_without_rows_is_its_heading(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("A", "B"), [])
+    assert capsys.readouterr().out == "A  B\n"
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80])
+def test_table_is_never_wider_than_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    print_table(("NAME", "TEXT", "MORE"), [("x" * 50, "word " * 20, "y" * 50)])
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= columns
+    assert (out.count("x"), out.count("y")) == (50, 50)
+
+
+def test_text_is_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    print_facts([("name", "[bold]x[/bold] :smile: [link=http://x]y")])
+    assert capsys.readouterr().out == "name  [bold]x[/bold] :smile: [link=http://x]y\n"

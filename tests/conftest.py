@@ -1,0 +1,34 @@
+"""What all tests share: a cache of compiled guests that is not the user's, and a small cluster."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from kubewasp.cluster.nodes import Nodes
+from tests import samples
+from tests.guests.build import ROOT
+
+settings.register_profile("kubewasp", deadline=None)
+settings.load_profile("kubewasp")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_guests() -> Iterator[None]:
+    """Guests are compiled once for all runs: an entry's name carries what it was compiled from."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(os.environ, "KUBEWASP_CACHE_DIR", str(ROOT / ".build" / "compiled"))
+        yield
+
+
+@pytest.fixture
+def pod() -> dict[str, Any]:
+    return samples.pod("pod-1")
+
+
+@pytest.fixture
+def nodes() -> Nodes:
+    """node-1, node-2 and node-3."""
+    return samples.nodes(3)

@@ -1,0 +1,33 @@
+"""Sets and reads the exported globals by which the test guests are steered."""
+
+from typing import cast
+
+from wasmtime import Global
+
+from kubewasp.wasm.cycle import Cycle
+from tests.guests import GETTERS, HOOKS, MISBEHAVIOURS
+
+
+def steer(cycle: Cycle, **values: int) -> None:
+    for name, value in values.items():
+        cycle.instance.set_guest_global(name, value)
+
+
+def peek(cycle: Cycle, name: str) -> int:
+    instance = cycle.instance
+    return int(cast(Global, instance._exports[name]).value(instance._store))
+
+
+def getter(name: str) -> int:
+    """The number by which `echo` knows a getter."""
+    return GETTERS.index(name)
+
+
+def bit(*hooks: str) -> int:
+    """The value of `where` that stands for those hooks."""
+    return sum(1 << HOOKS.index(hook) for hook in hooks)
+
+
+def misbehave(cycle: Cycle, what: str, *hooks: str) -> None:
+    """From now on the guest `misbehave` does that, in those hooks or in all."""
+    steer(cycle, what=MISBEHAVIOURS.index(what), where=bit(*hooks) if hooks else -1)

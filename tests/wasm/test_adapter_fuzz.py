@@ -1,0 +1,120 @@
+"""Every import called with every kind of number: the guest gets an answer or an Error, and nobody else notices."""
+
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubewasp.cluster.nodes import Nodes
+from kubewasp.wasm.cycle import Cycle
+from kubewasp.wasm.guest import Guest
+from tests import samples
+from tests.guests import IMPORTS
+from tests.guests.build import SOURCES, wat, wat_text
+from tests.wasm.steering import peek, steer
+
+SMALL, HUGE = 65536, 2**32
+FIXED_TEXTS = b'\x0a\x06\x0a\x00\x12\x00\x1a\x00null:{"Size":,"NumNodes":}'
+
+
+def numbers(size: int) -> st.SearchStrategy[int]:
+    """Addresses and lengths around everything that could be an edge, for a memory of that size; as i32."""
+    edges = {0, 1, 6, 8, 48, 64, 128, 1024, size - 8, size - 1, size, size + 1, 2**31 - 1, 2**31, 2**32 - 1}
+    unsigned = st.sampled_from(sorted(edge % 2**32 for edge in edges)) | st.integers(0, 2**32 - 1)
+    return unsigned.map(lambda number: (number + 2**31) % 2**32 - 2**31)
+
+
+@cache
+def cluster() -> Nodes:
+    return Nodes(samples.node(f"node-{number}", images={"image": 100}, labels={"a": "b"}) for number in range(1, 10))
+
+
+@cache
+def guest(size: int) -> Guest:
+    """The guest `imports` with a memory of that size: in 4 GiB every address exists, and sums wrap around."""
+    source = wat("imports")
+    if size == HUGE:
+        text = (SOURCES / "wat" / "imports.wat").read_text()
+        source = wat_text(text.replace('(memory (export "memory") 1)', '(memory (export "memory") 65536)'))
+    return Guest.load(source, name="fuzzed", config="a config", limits={"call_timeout": 0.3, "memory": HUGE})
+
+
+@cache
+def impatient() -> Guest:
+    return Guest.load(wat("imports"), name="fuzzed", limits={"call_timeout": 0.05})
+
+
+def shared_nodes(cycle: Cycle) -> list[bytes]:
+    """The nodes as they lie in the memory that all instances read."""
+    view = cycle._mirror._heap._view
+    places = [int(row["node"]) for row in cycle._mirror._rows]
+    return [view[place & 0xFFFFFFFF : (place & 0xFFFFFFFF) + (place >> 32)].tobytes() for place in places]
+
+
+def fuzz(size: int, which: int, data: st.DataObject) -> None:
+    arguments = data.draw(st.tuples(*[numbers(size)] * IMPORTS[which][2]), label="arguments")
+    with guest(size).cycle(samples.pod(), cluster()) as cycle:
+        steer(cycle, which=which, **dict(zip("abcde", arguments, strict=False)))
+        verdicts = cycle.filter(["node-2"])
+        assert verdicts.codes[0] in (0, 1)
+        if verdicts.codes[0]:
+            assert verdicts.reason(0).startswith("wasm: filter error: ")
+            assert '(plugin "fuzzed")' in verdicts.reason(0)
+            assert cycle.instance.broken
+        own = bytes(cycle.instance._bytes[1024 : 1024 + len(FIXED_TEXTS)])
+        assert own == FIXED_TEXTS, "the adapter's own texts"
+        assert shared_nodes(cycle) == [cluster().encoded(row) for row in range(len(cluster()))]
+    with guest(size).cycle(samples.pod(), cluster()) as cycle:
+        steer(cycle, which=5, a=1024, b=64)
+        assert cycle.filter(["node-3"]).codes.tolist() == [0]
+        assert peek(cycle, "result") == 6
+        assert cycle.instance.read(1024, 6, "test") == b"node-3"
+
+
+@pytest.mark.parametrize("which", range(len(IMPORTS)), ids=[name for _, name, _ in IMPORTS])
+@given(data=st.data())
+@settings(max_examples=50)
+def test_an_import_called_with_any_numbers_answers_or_fails_cleanly(which: int, data: st.DataObject) -> None:
+    fuzz(SMALL, which, data)
+
+
+# random_get is left out: it would fill the 4 GiB.
+@pytest.mark.parametrize(
+    "which", [pytest.param(index, id=name) for index, (_, name, _) in enumerate(IMPORTS) if name != "random_get"]
+)
+@given(data=st.data())
+@settings(max_examples=25)
+def test_a_guest_that_has_all_the_memory_there_is_gets_no_further(which: int, data: st.DataObject) -> None:
+    fuzz(HUGE, which, data)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 6, 65536, 2**31, 2**32 - 1])), max_size=8),
+    st.integers(0, 10),
+)
+@settings(max_examples=60)
+def test_output_from_anywhere_is_captured_or_fails_cleanly(pieces: list[tuple[int, int]], count: int) -> None:
+    """fd_write goes through a list of addresses and lengths that lies in the guest's memory."""
+    listed = b"".join(at.to_bytes(4, "little") + length.to_bytes(4, "little") for at, length in pieces)
+    with guest(SMALL).cycle(samples.pod(), cluster()) as cycle:
+        cycle.instance.write(2048, listed, "test")
+        which = [name for _, name, _ in IMPORTS].index("fd_write")
+        steer(cycle, which=which, a=1, b=2048, c=min(count, len(pieces)), d=4096)
+        verdicts = cycle.filter(["node-2"])
+        assert verdicts.codes[0] in (0, 1)
+        assert len(verdicts.trace.output) <= cycle.guest.limits.output + 100
+        assert bytes(cycle.instance._bytes[1024 : 1024 + len(FIXED_TEXTS)]) == FIXED_TEXTS
+
+
+@given(st.binary(min_size=96, max_size=96), st.integers(-1, 3))
+@settings(max_examples=40)
+def test_a_sleep_of_any_kind_ends_or_fails_cleanly(subscriptions: bytes, count: int) -> None:
+    with impatient().cycle(samples.pod(), cluster()) as cycle:
+        cycle.instance.write(2048, subscriptions, "test")
+        which = [name for _, name, _ in IMPORTS].index("poll_oneoff")
+        steer(cycle, which=which, a=2048, b=8192, c=count, d=4096)
+        verdicts = cycle.filter(["node-2"])
+        assert verdicts.codes[0] in (0, 1)
+        if verdicts.codes[0]:
+            assert "time limit of 0.05 s exceeded" in verdicts.reason(0)

@@ -1,0 +1,77 @@
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from kubewasp.wasm.errors import KubewaspError
+from kubewasp.wasm.limits import MIB, LimitError, Limits, config_name
+
+
+def problem(settings: dict[str, Any]) -> str:
+    with pytest.raises(LimitError) as caught:
+        Limits.from_mapping(settings)
+    return str(caught.value)
+
+
+def test_every_limit_has_a_default() -> None:
+    assert Limits.from_mapping({}) == Limits()
+    assert Limits().memory == 256 * MIB
+
+
+def test_limits_are_set_by_name() -> None:
+    limits = Limits.from_mapping({"memory": 64 * MIB, "call_timeout": 0.5})
+    assert (limits.memory, limits.call_timeout) == (64 * MIB, 0.5)
+
+
+def test_an_unknown_limit_is_refused_with_the_known_ones() -> None:
+    text = problem({"timeout": 1})
+    assert text.startswith("limits.timeout: unknown limit; there are call_timeout, guest_size, log, memory,")
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"memory": "1Gi"}, "limits.memory: expected an integer, got '1Gi'"),
+        ({"memory": 1.5e9}, "limits.memory: expected an integer, got 1500000000.0"),
+        ({"memory": True}, "limits.memory: expected an integer, got True"),
+        ({"memory": 0}, "limits.memory: expected an integer from 65536 to 4294967296, got 0"),
+        ({"memory": 2**33}, "limits.memory: expected an integer from 65536 to 4294967296, got 8589934592"),
+        ({"call_timeout": None}, "limits.callTimeout: expected a number, got None"),
+        ({"call_timeout": 0}, "limits.callTimeout: expected a number from 0.01 to 600, got 0"),
+        ({"call_timeout": float("nan")}, "limits.callTimeout: expected a number from 0.01 to 600, got nan"),
+        ({"start_timeout": -1}, "limits.startTimeout: expected a number from 0.01 to 600, got -1"),
+        ({"reason": -1}, "limits.reason: expected an integer from 0 to 1048576, got -1"),
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_refused_by_name(settings: dict[str, Any], text: str) -> None:
+    assert problem(settings) == text
+
+
+def test_a_wrong_limit_is_the_users_mistake() -> None:
+    assert issubclass(LimitError, KubewaspError)
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Limits)])
+def test_every_limit_is_bounded_on_both_sides(name: str) -> None:
+    for value in (-1, 2**63):
+        assert problem({name: value}).startswith(f"limits.{config_name(name)}: expected ")
+
+
+def test_a_configuration_file_has_units() -> None:
+    limits = Limits.from_config({"callTimeout": "500ms", "startTimeout": 2, "memory": "64Mi", "guestSize": 1000})
+    assert limits == Limits(call_timeout=0.5, start_timeout=2, memory=64 * MIB, guest_size=1000)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"call_timeout": 1}, "limits.call_timeout: unknown limit; there are memory, callTimeout, startTimeout,"),
+        ({"callTimeout": "soon"}, "limits.callTimeout: expected a duration such as 500ms or 1m30s, got 'soon'"),
+        ({"memory": "lots"}, "limits.memory: "),
+        ({"memory": "1"}, "limits.memory: expected an integer from 65536 to 4294967296, got 1"),
+    ],
+)
+def test_a_limit_of_a_configuration_file_is_refused_by_its_name_there(settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(LimitError) as caught:
+        Limits.from_config(settings)
+    assert str(caught.value).startswith(text)

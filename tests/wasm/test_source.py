@@ -1,0 +1,306 @@
+import base64
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.source import fetch
+from tests.guests.build import EXAMPLES, example, wat
+
+MANY = 1 << 20
+CONTENT = b"\0asm, let us say"
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+AUTHORIZATION = "Basic " + base64.b64encode(b"user:p@ss word").decode()
+
+
+class Server(ThreadingHTTPServer):
+    """A web server on the loopback interface."""
+
+    daemon_threads = False  # closing it waits for them
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.over = threading.Event()
+        self.authorizations: list[str | None] = []
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.server_port}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that hang up are what some tests are about."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.authorizations.append(self.headers["Authorization"])
+        match self.path.partition("?")[0]:
+            case "/guest.wasm":
+                self.answer(CONTENT)
+            case "/filter.wasm":
+                self.answer(wat("filter").read_bytes())
+            case "/text.wat":
+                self.answer(b"(module)")
+            case "/broken.wat":
+                self.answer(b"(modul")
+            case "/private.wasm" if self.headers["Authorization"] == AUTHORIZATION:
+                self.answer(CONTENT)
+            case "/private.wasm":
+                self.send_error(401)
+            case "/moved.wasm":
+                self.redirect("/guest.wasm")
+            case "/to-a-file.wasm":
+                self.redirect(wat("filter").as_uri())
+            case "/to-ftp.wasm":
+                self.redirect("ftp://127.0.0.1/guest.wasm")
+            case "/round.wasm":
+                self.redirect("/round.wasm")
+            case "/silent.wasm":
+                self.server.over.wait()
+            case "/drip.wasm":
+                self.begin(MANY)
+                while not self.server.over.wait(0.01):
+                    self.wfile.write(b"x")
+            case "/cut.wasm":
+                self.begin(MANY)
+                self.wfile.write(CONTENT)
+            case _:
+                self.send_error(404)
+
+    def begin(self, length: int) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def answer(self, content: bytes) -> None:
+        self.begin(len(content))
+        self.wfile.write(content)
+
+    def redirect(self, where: str) -> None:
+        self.send_response(302)
+        self.send_header("Location", where)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with Server() as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.over.set()
+        running.shutdown()
+        thread.join()
+
+
+def problem(source: Any, **options: Any) -> str:
+    with pytest.raises(GuestLoadError) as caught:
+        fetch(source, **{"max_bytes": MANY} | options)
+    return str(caught.value)
+
+
+# ---------------------------------------------------------------- files
+
+
+@pytest.fixture
+def guest_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plug ins").mkdir()
+    path = tmp_path / "plug ins" / "guest.wasm"
+    path.write_bytes(CONTENT)
+    return path
+
+
+def test_a_guest_is_read_from_a_path(guest_file: Path) -> None:
+    assert fetch(guest_file, max_bytes=MANY) == CONTENT
+    assert fetch(str(guest_file), max_bytes=MANY) == CONTENT
+    assert fetch("plug ins/guest.wasm", max_bytes=MANY) == CONTENT
+
+
+def test_a_guest_is_read_from_a_file_address(guest_file: Path) -> None:
+    assert fetch(guest_file.as_uri(), max_bytes=MANY) == CONTENT
+    assert fetch(f"file://{guest_file}", max_bytes=MANY) == CONTENT
+    assert fetch(f"FILE://{guest_file}", max_bytes=MANY) == CONTENT
+
+
+def test_a_file_address_may_be_relative(guest_file: Path) -> None:
+    assert fetch("file://plug ins/guest.wasm", max_bytes=MANY) == CONTENT
+    assert fetch("file://./plug%20ins/guest.wasm", max_bytes=MANY) == CONTENT
+
+
+def test_a_file_that_is_not_there_is_told_by_the_name_it_was_given(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere.wasm"
+    assert problem(path) == f"wasm: cannot load {path}: No such file or directory"
+    assert problem("file://nowhere.wasm") == "wasm: cannot load file://nowhere.wasm: No such file or directory"
+
+
+def test_a_folder_is_no_guest(tmp_path: Path) -> None:
+    assert problem(tmp_path) == f"wasm: cannot load {tmp_path}: Is a directory"
+
+
+def test_a_path_that_cannot_be_one_is_refused() -> None:
+    assert problem("a\0b") == r"wasm: cannot load 'a\x00b': embedded null byte"
+
+
+def test_a_file_that_is_too_large_is_refused(guest_file: Path) -> None:
+    assert fetch(guest_file, max_bytes=len(CONTENT)) == CONTENT
+    text = problem(guest_file, max_bytes=len(CONTENT) - 1)
+    assert text == f"wasm: {guest_file} is larger than {len(CONTENT) - 1} bytes; raise limits.guestSize"
+
+
+def test_a_file_of_webassembly_text_is_assembled() -> None:
+    assert fetch(EXAMPLES / "nodenumber.wat", max_bytes=MANY) == example("nodenumber").read_bytes()
+
+
+@pytest.mark.parametrize("content", [b"(modul", b"\xff\xfe"])
+def test_text_that_is_not_webassembly_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "broken.wat"
+    path.write_bytes(content)
+    assert problem(path).startswith(f"wasm: {path} is not WebAssembly text: ")
+
+
+# ---------------------------------------------------------------- http
+
+
+def test_a_guest_is_downloaded(server: Server) -> None:
+    assert fetch(f"http://{server.address}/guest.wasm", max_bytes=MANY) == CONTENT
+    assert fetch(f"HTTP://{server.address}/guest.wasm", max_bytes=MANY) == CONTENT
+
+
+def test_a_downloaded_guest_is_named_after_its_address(server: Server) -> None:
+    guest = Guest.load(f"http://{server.address}/filter.wasm?version=2")
+    assert guest.name == "filter"
+    assert guest.hooks == ("filter",)
+
+
+def test_webassembly_text_is_downloaded_and_assembled(server: Server) -> None:
+    assert fetch(f"http://{server.address}/text.wat", max_bytes=MANY) == b"\0asm\1\0\0\0"
+
+
+def test_an_answer_other_than_ok_is_told(server: Server) -> None:
+    url = f"http://{server.address}/nowhere.wasm"
+    assert problem(url) == f"wasm: cannot load {url}: HTTP 404 Not Found"
+
+
+def test_a_server_that_is_not_there_is_told() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as closed:
+        url = f"http://127.0.0.1:{closed.server_port}/guest.wasm"
+    assert problem(url).startswith(f"wasm: cannot load {url}: ")
+
+
+@pytest.mark.parametrize("page", ["silent", "drip"])
+def test_a_server_that_takes_too_long_is_given_up(page: str, server: Server) -> None:
+    url = f"http://{server.address}/{page}.wasm"
+    assert problem(url, timeout=0.1) == f"wasm: cannot load {url}: no answer within 0.1 s"
+
+
+def test_a_download_that_is_too_large_is_refused(server: Server) -> None:
+    url = f"http://{server.address}/guest.wasm"
+    assert fetch(url, max_bytes=len(CONTENT)) == CONTENT
+    assert problem(url, max_bytes=15) == f"wasm: {url} is larger than 15 bytes; raise limits.guestSize"
+
+
+def test_a_download_that_breaks_off_is_refused(server: Server) -> None:
+    url = f"http://{server.address}/cut.wasm"
+    assert problem(url) == f"wasm: cannot load {url}: the connection ended after {len(CONTENT)} of {MANY} bytes"
+
+
+def test_a_redirect_is_followed(server: Server) -> None:
+    assert fetch(f"http://{server.address}/moved.wasm", max_bytes=MANY) == CONTENT
+
+
+@pytest.mark.parametrize("page", ["to-a-file", "to-ftp", "round"])
+def test_a_redirect_to_anything_but_http_is_refused(page: str, server: Server) -> None:
+    url = f"http://{server.address}/{page}.wasm"
+    assert problem(url).startswith(f"wasm: cannot load {url}: ")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1/x.wasm", "http://", "http:///x.wasm", "http://host:port/x", "http://a b/"]
+)
+def test_an_address_that_cannot_be_one_is_refused(url: str) -> None:
+    assert problem(url).startswith(f"wasm: cannot load {url}: ")
+
+
+@pytest.mark.parametrize("url", ["ftp://host/guest.wasm", "oci://user:secret@host/guest"])
+def test_other_schemes_are_refused(url: str) -> None:
+    text = problem(url)
+    assert "unknown scheme" in text
+    assert text.endswith("use file://, http:// or https://")
+    assert "secret" not in text
+
+
+# ---------------------------------------------------------------- credentials
+
+
+def test_credentials_of_an_address_are_sent(server: Server) -> None:
+    assert fetch(f"http://user:p%40ss%20word@{server.address}/private.wasm", max_bytes=MANY) == CONTENT
+
+
+def test_credentials_do_not_follow_a_redirect(server: Server) -> None:
+    fetch(f"http://user:secret@{server.address}/moved.wasm", max_bytes=MANY)
+    first, second = server.authorizations
+    assert first is not None
+    assert second is None
+
+
+@pytest.mark.parametrize(
+    ("page", "options"),
+    [
+        ("nowhere.wasm", {}),
+        ("private.wasm", {}),
+        ("guest.wasm", {"max_bytes": 1}),
+        ("guest.wasm", {"sha256": "0" * 64}),
+        ("guest.wasm", {"sha256": "odd"}),
+        ("broken.wat", {}),
+        ("silent.wasm", {"timeout": 0.05}),
+        ("cut.wasm", {}),
+        ("to-ftp.wasm", {}),
+    ],
+)
+def test_credentials_are_never_shown(page: str, options: dict[str, Any], server: Server) -> None:
+    text = problem(f"http://user:secret@{server.address}/{page}", **options)
+    assert f"http://{server.address}/{page}" in text
+    assert "secret" not in text
+
+
+def test_credentials_of_an_address_that_cannot_be_one_are_never_shown() -> None:
+    assert "secret" not in problem("http://user:secret@host:port/guest.wasm")
+    assert "secret" not in problem("http://user:secret@[::1/guest.wasm")
+
+
+# ---------------------------------------------------------------- digest
+
+
+@pytest.mark.parametrize("digest", [DIGEST, DIGEST.upper(), f"sha256:{DIGEST}"])
+def test_a_guest_with_the_expected_digest_is_taken(digest: str, guest_file: Path) -> None:
+    assert fetch(guest_file, sha256=digest, max_bytes=MANY) == CONTENT
+
+
+def test_a_guest_with_another_digest_is_refused(guest_file: Path) -> None:
+    text = problem(guest_file, sha256="0" * 64)
+    assert text == f"wasm: {guest_file} has the sha256 {DIGEST}, expected {'0' * 64}"
+
+
+@pytest.mark.parametrize("digest", ["", "abc", DIGEST[:-1], f"{DIGEST}0", f"sha512:{DIGEST}"])
+def test_a_digest_that_cannot_be_one_is_refused(digest: str, guest_file: Path) -> None:
+    assert problem(guest_file, sha256=digest).startswith(f"wasm: sha256 of {guest_file}: expected 64 hexadecimal")
+
+
+def test_the_digest_of_webassembly_text_is_that_of_the_text() -> None:
+    path = EXAMPLES / "nodenumber.wat"
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert fetch(path, sha256=digest, max_bytes=MANY).startswith(b"\0asm")
