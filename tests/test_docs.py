@@ -56,8 +56,11 @@ def test_a_command_prints_what_the_page_shows(body: str) -> None:
             check=False,
         )
         assert result.returncode == 0, result.stderr
-        if shown:
-            assert skeleton(result.stdout) == skeleton(shown)
+        wanted = skeleton(shown)
+        if wanted and wanted[-1] == "…":
+            assert skeleton(result.stdout)[: len(wanted) - 1] == wanted[:-1]
+        elif wanted:
+            assert skeleton(result.stdout) == wanted
 
 
 @pytest.mark.parametrize("body", examples("python"))

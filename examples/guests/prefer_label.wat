@@ -1,8 +1,8 @@
 ;; prefer_label: prefers nodes that carry a label. The configuration is the label, e.g. `capacity=spot`.
 ;;
-;; A label is one entry of the map `metadata.labels` of the Node's protobuf: 0x0a, the length of the key, the key, 0x12,
-;; the length of the value, the value. That sequence is put together once, when the guest starts, and looked for in each
-;; node. (Keys and values are shorter than 64 characters, so a length is one byte.)
+;; A label is one entry of the map `metadata.labels` (field 11 of field 1) of the Node's protobuf: 0x0a, the length of the
+;; key, the key, 0x12, the length of the value, the value. The wanted entry is put together once, when the guest starts;
+;; then each node's metadata is walked, field by field, until it is found.
 (module
   (import "k8s.io/scheduler" "get_config" (func $get_config (param i32 i32) (result i32)))
   (import "k8s.io/scheduler" "currentNodeName" (func $node_name (param i32 i32) (result i32)))
@@ -58,19 +58,40 @@
         (local.set $len (call $node (i32.const 1024) (local.get $name_len) (i32.const 2048) (local.get $len)))))
     (local.get $len))
 
+  ;; A number as protobuf writes it: seven bits a byte, the highest bit says that another byte follows. $at moves on.
+  (global $at (mut i32) (i32.const 0))
+  (func $varint (result i32)
+    (local $value i32) (local $shift i32) (local $byte i32)
+    (loop $next
+      (local.set $byte (i32.load8_u (global.get $at)))
+      (global.set $at (i32.add (global.get $at) (i32.const 1)))
+      (local.set $value
+        (i32.or (local.get $value)
+          (i32.shl (i32.and (local.get $byte) (i32.const 127)) (local.get $shift))))
+      (local.set $shift (i32.add (local.get $shift) (i32.const 7)))
+      (br_if $next (i32.and (local.get $byte) (i32.const 128))))
+    (local.get $value))
+
   ;; 100 for a node with the label, else 0; the score stands in the high half, Success (0) in the low one.
   (func (export "score") (result i64)
-    (local $at i32) (local $end i32)
-    (if (i32.eqz (global.get $needle_len)) (then (return (i64.const 0))))
-    (local.set $end (i32.add (i32.const 2049) (call $read_node)))
-    (local.set $end (i32.sub (local.get $end) (global.get $needle_len)))
-    (local.set $at (i32.const 2048))
+    (local $end i32) (local $tag i32) (local $len i32)
+    (if (i32.or (i32.eqz (global.get $needle_len)) (i32.eqz (call $read_node))) (then (return (i64.const 0))))
+    (global.set $at (i32.const 2049)) ;; behind the tag of `metadata`, the first field
+    (local.set $end (call $varint))
+    (local.set $end (i32.add (local.get $end) (global.get $at)))
     (loop $next
-      (if (i32.lt_s (local.get $at) (local.get $end))
+      (if (i32.lt_u (global.get $at) (local.get $end))
         (then
-          (if (i32.eq (i32.load8_u (local.get $at)) (i32.const 0x0a))
+          (local.set $tag (call $varint))
+          (local.set $len (call $varint)) ;; of a number, this is the number itself
+          (if (i32.eq (i32.and (local.get $tag) (i32.const 7)) (i32.const 2))
             (then
-              (if (call $stands_at (local.get $at)) (then (return (i64.shl (i64.const 100) (i64.const 32)))))))
-          (local.set $at (i32.add (local.get $at) (i32.const 1)))
+              (if (i32.and
+                    (i32.eq (local.get $tag) (i32.const 0x5a))
+                    (i32.eq (local.get $len) (global.get $needle_len)))
+                (then
+                  (if (call $stands_at (global.get $at))
+                    (then (return (i64.shl (i64.const 100) (i64.const 32)))))))
+              (global.set $at (i32.add (global.get $at) (local.get $len)))))
           (br $next))))
     (i64.const 0)))

@@ -193,6 +193,15 @@ def test_a_new_limit_is_seen() -> None:
     assert filtered(plugin, state, pod, handle.table) == {"n": SUCCESS, "m": SUCCESS}
 
 
+def test_the_limits_of_a_node_that_comes_later_are_seen() -> None:
+    handle = FakeHandle(make_table([make_node("n")]), [*bound("c"), csi_node("m", {DRIVER: 0})])
+    plugin, pod = NodeVolumeLimits({}, handle), claiming("c")
+    _, state = pre_filtered(plugin, pod, handle.table)
+    assert filtered(plugin, state, pod, handle.table) == {"n": SUCCESS}
+    handle.table.put_node(make_node("m"))
+    assert filtered(plugin, state, pod, handle.table) == {"n": SUCCESS, "m": TOO_MANY}
+
+
 def test_it_listens_to_csi_nodes_pods_claims_and_attachments() -> None:
     assert registered(NodeVolumeLimits({}, FakeHandle())) == {
         "CSINode": Action.ADD | Action.UPDATE,

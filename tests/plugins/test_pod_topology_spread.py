@@ -244,6 +244,15 @@ class TestTrials:
         plugin.add_pod(state, pod, make_pod(labels=APP), 2, table)
         assert filtered(plugin, state, pod, table) == before
 
+    def test_pods_on_nodes_left_out_by_policy_change_nothing(self) -> None:
+        table = make_table([*zoned("a", "b"), make_node("tainted", {ZONE: "a"}, taints=["k=v:NoSchedule"])])
+        constraint = spread(ZONE, match=APP, nodeTaintsPolicy="Honor")
+        pod = make_pod(labels=APP, topologySpreadConstraints=[constraint])
+        plugin, state = make_plugin(), CycleState()
+        plugin.pre_filter(state, pod, table)
+        plugin.add_pod(state, pod, make_pod(labels=APP), 2, table)
+        assert filtered(plugin, state, pod, table) == dict.fromkeys(("n1", "n2", "tainted"), SUCCESS)
+
 
 class TestScore:
     def test_skips_without_soft_constraints(self) -> None:
@@ -324,11 +333,11 @@ class TestScore:
             make_node("n2", {HOSTNAME: "n2", ZONE: ""}),
             make_node("n3", {HOSTNAME: "n3", ZONE: "a"}),
         ]
-        table = make_table(nodes, [make_pod(labels=APP, node="n1") for _ in range(2)])
+        table = make_table(nodes, [make_pod(labels=APP, node="n1") for _ in range(5)])
         found = scores(make_pod(labels=APP), table, make_plugin([service("s", APP)]))
         host, zone = math.log(3 + 2), math.log(2 + 2)
         assert not isinstance(found, Status)
-        assert found[0] == [round(2 * host + 2), round(2 + 2 * zone + 4), 6]
+        assert found[0] == [round(5 * host + 2), round(2 + 5 * zone + 4), 6]
 
 
 class TestDefaultSelector:

@@ -121,10 +121,12 @@ def test_a_claim_for_one_pod_is_in_use_on_all_nodes() -> None:
     assert filtered(plugin, state, pod, handle.table) == {"a": IN_USE, "b": IN_USE}
 
 
-def test_a_claim_of_the_same_name_in_another_namespace_is_not_in_use() -> None:
-    handle = FakeHandle(make_table([make_node("a")], [claiming("c", node="a", namespace="other")]))
-    handle.store.put(claim("c", modes=["ReadWriteOncePod"]))
-    assert pre_filtered(VolumeRestrictions({}, handle), claiming("c"), handle.table)[0].code == Code.SKIP
+@pytest.mark.parametrize(("here", "there"), [("default", "other"), ("other", "default")])
+def test_a_claim_of_the_same_name_in_another_namespace_is_not_in_use(here: str, there: str) -> None:
+    handle = FakeHandle(make_table([make_node("a")], [claiming("c", node="a", namespace=there)]))
+    handle.store.put(claim("c", modes=["ReadWriteOncePod"], namespace=here))
+    pod = claiming("c", namespace=here)
+    assert pre_filtered(VolumeRestrictions({}, handle), pod, handle.table)[0].code == Code.SKIP
 
 
 def test_a_disk_conflict_is_told_before_a_claim_in_use() -> None:

@@ -414,15 +414,16 @@ def test_an_instance_may_go_from_one_thread_to_another(pod: dict[str, Any], node
 
 def test_a_guest_may_be_called_from_another_guests_callback(pod: dict[str, Any], nodes: Nodes) -> None:
     reasons: list[str] = []
-    inner = load("waiting", handle=FakeHandle({"uid-1": b"pod"}))
+    inner = load("waiting")
 
     def call_inner(_uid: str) -> None:
         with inner.cycle(pod, nodes) as cycle:
             reasons.append(cycle.filter(["node-1"]).reason(0))
 
-    with load("waiting", handle=FakeHandle(on_get=call_inner)).cycle(pod, nodes) as cycle:
+    outer = load("waiting", handle=FakeHandle({"uid-1": b"pod"}, on_get=call_inner))
+    with outer.cycle(pod, nodes) as cycle:
         reasons.append(cycle.filter(["node-1"]).reason(0))
-    assert reasons == ["waiting, rejected", "missing, declined"]
+    assert reasons == ["missing, declined", "waiting, rejected"]
 
 
 # ---------------------------------------------------------------- callbacks that fail

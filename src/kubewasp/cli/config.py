@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from kubewasp.framework.config import EnabledPlugin, Extender, Profile, SchedulerConfig, WasmPluginSettings
-    from kubewasp.framework.handle import SchedulerHandle
-    from kubewasp.framework.plugin import Plugin
+    from kubewasp.framework.config import EnabledPlugin, Extender, Profile, SchedulerConfig
 
 app = typer.Typer(
     help="Check a scheduler configuration: which plugins run where, in which order, with which args.",
@@ -56,9 +54,11 @@ def check(
     from kubewasp.framework.config_reading import load_config
     from kubewasp.framework.config_writing import as_document
     from kubewasp.framework.registry import Registry
+    from kubewasp.wasm.limits import limits_problem
+    from kubewasp.wasm.plugin import GuestLoader
 
     config = load_config(file, check_limits=limits_problem)
-    profiles = [_showable(profile) for profile in Registry(wasm=_Guests()).profiles(config)]
+    profiles = [_showable(profile) for profile in Registry(wasm=GuestLoader()).profiles(config)]
     for warning in config.warnings:
         _warn(warning)
     if output is Output.TABLE:
@@ -83,38 +83,6 @@ def default() -> None:
     sys.stdout.write(_DEFAULT_COMMENT)
     sys.stdout.flush()
     _print_yaml(as_template(default_config()))
-
-
-def limits_problem(limits: Mapping[str, Any]) -> str:
-    """What is wrong with the limits of a wasm plugin; nothing if they are fine."""
-    from kubewasp.wasm.limits import LimitError, Limits
-
-    try:
-        Limits.from_config(limits)
-    except LimitError as error:
-        return str(error)
-    return ""
-
-
-class _Guests:
-    """Loads guests; what is wrong with one is told with the plugin and the profile it belongs to."""
-
-    def __init__(self) -> None:
-        from kubewasp.wasm.plugin import GuestLoader
-
-        self._loader = GuestLoader()
-
-    def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
-        from kubewasp.framework.config import ConfigError, Problem
-        from kubewasp.wasm.errors import KubewaspError
-
-        try:
-            return self._loader.points(name, settings)
-        except KubewaspError as error:
-            raise ConfigError([Problem("", f'plugin "{name}": {error}')]) from None
-
-    def create(self, name: str, settings: WasmPluginSettings, handle: SchedulerHandle) -> Plugin:
-        return self._loader.create(name, settings, handle)
 
 
 def _showable(profile: Profile) -> Profile:

@@ -19,6 +19,8 @@ from kubewasp.scheduler import input as cluster_input
 from kubewasp.scheduler import profiles, scenario
 from kubewasp.scheduler.embedded import EmbeddedCluster
 from kubewasp.scheduler.explanation import Explanation, explain
+from kubewasp.wasm.limits import limits_problem
+from kubewasp.wasm.source import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,9 +85,9 @@ def simulate(
     seed: int = 0,
 ) -> Result:
     """Runs a simulation to its end."""
-    cluster, found = _cluster(paths, config, plugins, seed)
+    cluster, warnings = _cluster(paths, config, plugins, seed)
     steps = scenario.load(timeline) if timeline is not None else None
-    result = Result(cluster, _usage(cluster), warnings=[*found.warnings])
+    result = Result(cluster, _usage(cluster), warnings=warnings)
     began = time.perf_counter()
     with _progress() as progress:
         task = progress.add_task("scheduling", total=sum(not pod.node for pod in cluster.pods.values()) or None)
@@ -153,8 +155,9 @@ def explain_pod(key: str, paths: Sequence[Path], *, config: Path | None, plugins
 
 def _cluster(
     paths: Sequence[Path], config: Path | None, plugins: Sequence[str], seed: int
-) -> tuple[EmbeddedCluster, cluster_input.ClusterInput]:
-    settings = load_config(config) if config is not None else default_config()
+) -> tuple[EmbeddedCluster, list[str]]:
+    """A cluster filled with the manifests, its scheduler ready to go, and what to warn of."""
+    settings = load_config(config, check_limits=limits_problem) if config is not None else default_config()
     settings = with_plugins(settings, plugins)
     found = cluster_input.read(paths)
     cluster = EmbeddedCluster()
@@ -164,13 +167,18 @@ def _cluster(
             if isinstance(plugin, DefaultPreemption):
                 plugin.random = random.Random(seed)  # noqa: S311 - a simulation is repeatable
     cluster_input.fill(cluster, found)
-    return cluster, found
+    return cluster, [*settings.warnings, *found.warnings]
 
 
 def with_plugins(settings: SchedulerConfig, plugins: Sequence[str]) -> SchedulerConfig:
     """`--plugin GUEST`: a guest with default settings, named after its file."""
+    named: dict[str, str] = {}
     for guest in plugins:
-        settings = settings.with_wasm_plugin(PurePath(guest.split("?")[0]).stem, guest)
+        name = PurePath(without_credentials(guest).split("?")[0]).stem
+        if name in named:
+            raise ManifestError("", f"--plugin {guest} and {named[name]} have the same name; configure them in a file")
+        named[name] = guest
+        settings = settings.with_wasm_plugin(name, guest)
     return settings
 
 
@@ -282,21 +290,21 @@ def _print_tables(result: Result) -> None:
 
 
 def _print_placements(placements: Sequence[Pod], most: int = 40) -> None:
-    rows = [(pod.key, pod.node) for pod in placements]
-    if len(rows) > most:
-        by_node: dict[str, int] = {}
-        for _, node in rows:
-            by_node[node] = by_node.get(node, 0) + 1
-        output.print_table(
-            ("NODE", "PLACED", "PODS"),
-            [
-                (node, str(count), ", ".join(key for key, where in rows if where == node))
-                for node, count in sorted(by_node.items())
-            ][:most],
-            right=("PLACED",),
-        )
+    if len(placements) <= most:
+        output.print_table(("PLACED", "NODE"), [(pod.key, pod.node) for pod in placements])
         return
-    output.print_table(("PLACED", "NODE"), rows)
+    by_node: dict[str, dict[str, int]] = {}
+    for pod in placements:
+        groups = by_node.setdefault(pod.node, {})
+        group = pod.owner.name if pod.owner is not None else pod.name
+        groups[group] = groups.get(group, 0) + 1
+    rows = [
+        (node, str(sum(groups.values())), ", ".join(f"{count} {name}" for name, count in groups.items()))
+        for node, groups in sorted(by_node.items())
+    ]
+    output.print_table(("NODE", "PLACED", "OF"), rows[:most], right=("PLACED",))
+    if len(rows) > most:
+        output.console().print(f"… {len(rows) - most} more nodes")
 
 
 def _print_nodes(result: Result, most: int = 40) -> None:

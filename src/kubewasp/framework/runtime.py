@@ -278,7 +278,7 @@ _ANY_EVENT = Registration("*", Action.ALL)
 
 @dataclass(frozen=True, slots=True)
 class PreFilterOutcome:
-    """`nodes` are those that are left by the plugins named in `narrowed_by`, also where there is none; None means all."""
+    """`nodes` are those that the plugins named in `narrowed_by` leave; None means all."""
 
     status: Status
     nodes: frozenset[str] | None = None

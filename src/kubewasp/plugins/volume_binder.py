@@ -251,26 +251,32 @@ def _choose(
     if claim.selector_error:
         text = f"error creating internal label selector for claim: {claim.key}: {claim.selector_error}"
         raise BindingError(text)
+    chosen = np.full(len(rows), _NONE, np.int64)
+    undecided = np.ones(len(rows), np.bool_)
     suitable = []
     for place, volume in enumerate(volumes):
         if not _is_eligible(volume, claim):
             continue
         if volume.claim is not None:
-            free = _reaches(volume, table, rows)
-            for choice in taken:
-                free &= choice != place
-            return np.where(free, place, _NONE)
-        if _is_suitable(volume, claim):
+            meant = undecided & _is_left(np.full(len(rows), place, np.int64), taken)
+            chosen[meant & _reaches(volume, table, rows)] = place
+            undecided &= ~meant
+        elif _is_suitable(volume, claim):
             suitable.append(place)
-    suitable.sort(key=lambda place: volumes[place].capacity.nanos)
-    reached = _first_reached(suitable, len(taken) + 1, volumes, table, rows)
-    chosen = np.full(len(rows), _NONE, np.int64)
-    for choice in reached.T[::-1]:
-        free = choice != _NONE
-        for other in taken:
-            free &= choice != other
-        chosen[free] = choice[free]
+    if undecided.any():
+        suitable.sort(key=lambda place: volumes[place].capacity.nanos)
+        for choice in _first_reached(suitable, len(taken) + 1, volumes, table, rows).T[::-1]:
+            free = undecided & (choice != _NONE) & _is_left(choice, taken)
+            chosen[free] = choice[free]
     return chosen
+
+
+def _is_left(choice: Choice, taken: Sequence[Choice]) -> Mask:
+    """Whether no other claim of the pod got the same volume on the same row."""
+    left = np.ones(len(choice), np.bool_)
+    for other in taken:
+        left &= choice != other
+    return left
 
 
 def _is_eligible(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

@@ -12,9 +12,11 @@ from kubewasp.cluster.store import PARSERS
 from kubewasp.cluster.volume_controller import VolumeController
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.defaulting import default_pod
+from kubewasp.k8s.errors import ManifestError
 from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.objects import name_of, namespace_of
 from kubewasp.k8s.pods import PodParser
+from kubewasp.k8s.selectors import SelectorError
 from kubewasp.scheduler.scheduler import Attempt, Scheduler
 from kubewasp.scheduler.workloads import replacement
 
@@ -65,7 +67,7 @@ class EmbeddedCluster:
         self.owners: dict[tuple[str, str, str], Mapping[str, Any]] = {}
         self.on_attempt: Callable[[Attempt], None] = lambda _attempt: None
         self._parser = PodParser()
-        self._volumes = VolumeController(self.scheduler.store)
+        self._volumes = VolumeController(self.scheduler.store, labels_of=self._labels_of)
 
     # ------------------------------------------------------------------ objects
 
@@ -94,6 +96,7 @@ class EmbeddedCluster:
             return pod is not None
         known = self.scheduler.store.get(kind, name, namespace) is not None
         self.scheduler.store.delete(kind, namespace, name)
+        self._volumes.sync()
         return known
 
     def _apply_node(self, manifest: Mapping[str, Any]) -> None:
@@ -105,10 +108,18 @@ class EmbeddedCluster:
         before = self.pods.get(key)
         uid = before.uid if before is not None else f"uid-{key}"
         stored = default_pod(manifest, uid=uid, priority_class=self._priority_class)
-        pod = self._parser.parse(stored, encode("Pod", stored))
+        try:
+            pod = self._parser.parse(stored, encode("Pod", stored))
+        except SelectorError as error:
+            raise ManifestError("spec", f"a selector cannot be used: {error}") from None
         self.manifests[key] = stored
         self.pods[key] = pod
+        self._volumes.create_claims_of(pod)
+        self._volumes.sync()
         self.scheduler.put_pod(pod, before)
+
+    def _labels_of(self, node: str) -> Mapping[str, str]:
+        return (self.node_manifests.get(node, {}).get("metadata") or {}).get("labels") or {}
 
     def _priority_class(self, name: str) -> PriorityClass | None:
         store = self.scheduler.store

@@ -110,8 +110,6 @@ class Scheduler:
 
     def put_pod(self, pod: Pod, before: Pod | None = None) -> None:
         """A pod that is new, or has changed."""
-        if before is not None and before.resource_version and before.resource_version == pod.resource_version:
-            return
         if pod.is_finished:
             if before is not None:
                 self.delete_pod(before)
@@ -127,6 +125,8 @@ class Scheduler:
             self.nominator.nominate(pod, pod.nominated_node)
             return
         before = before or known.pod
+        if before.resource_version and (before.resource_version, before.encoded) == (pod.resource_version, pod.encoded):
+            return
         nominated = self.nominator.node_of(pod.uid)
         if nominated and not before.nominated_node and not pod.nominated_node:
             pod = replace(pod, nominated_node=nominated)  # whoever wrote this had not heard of the nomination

@@ -70,6 +70,15 @@ class Limits:
         return cls(**values)
 
 
+def limits_problem(limits: Mapping[str, Any]) -> str:
+    """What is wrong with limits as a configuration file has them; nothing if they are fine."""
+    try:
+        Limits.from_config(limits)
+    except LimitError as error:
+        return str(error)
+    return ""
+
+
 def config_name(name: str) -> str:
     """`call_timeout` is `callTimeout` in a configuration file."""
     head, *rest = name.split("_")

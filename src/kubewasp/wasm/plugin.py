@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kubewasp.framework.config import ConfigError, Problem
 from kubewasp.framework.events import ALL_EVENTS, Action
 from kubewasp.framework.plugin import (
     BindPlugin,
@@ -25,6 +26,7 @@ from kubewasp.framework.plugin import (
     Verdicts,
 )
 from kubewasp.framework.status import SUCCESS, Code, Status, code_label
+from kubewasp.wasm.errors import KubewaspError
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
 
@@ -192,17 +194,24 @@ class GuestLoader:
     def _guest(self, name: str, settings: WasmPluginSettings) -> Guest:
         key = (name, id(settings))
         if key not in self._guests:
-            self._guests[key] = Guest.load(
-                settings.guest_url,
-                name=name,
-                sha256=settings.sha256 or None,
-                config=settings.guest_config,
-                log_severity=settings.log_severity,
-                args=settings.args,
-                limits=Limits.from_config(settings.limits),
-                failure_policy=settings.failure_policy,
-            )
+            try:
+                self._guests[key] = _load(name, settings)
+            except KubewaspError as error:
+                raise ConfigError([Problem("", f'plugin "{name}": {error}')]) from None
         return self._guests[key]
+
+
+def _load(name: str, settings: WasmPluginSettings) -> Guest:
+    return Guest.load(
+        settings.guest_url,
+        name=name,
+        sha256=settings.sha256 or None,
+        config=settings.guest_config,
+        log_severity=settings.log_severity,
+        args=settings.args,
+        limits=Limits.from_config(settings.limits),
+        failure_policy=settings.failure_policy,
+    )
 
 
 def _known(status: Status) -> Status:
