@@ -20,12 +20,14 @@ from bench import codec, cycle, host
 if TYPE_CHECKING:
     from bench.bars import Bar
 
+PARTS = {"codec": codec, "host": host, "cycle": cycle}
 RESULTS = Path(__file__).parent / "results"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--check", action="store_true", help="exit 1 when a bar is not reached")
+    parser.add_argument("--only", choices=PARTS, action="append", help="measure just this part; may be repeated")
     arguments = parser.parse_args()
     progress = Console(stderr=True)
     began = time.monotonic()
@@ -33,7 +35,8 @@ def main() -> int:
     def step(what: str) -> None:
         progress.print(f"[dim]{time.monotonic() - began:5.1f} s  {what}[/dim]")
 
-    found = [bar for part in (codec, host, cycle) for bar in part.bars(step)]
+    wanted = [part for name, part in PARTS.items() if not arguments.only or name in arguments.only]
+    found = [bar for part in wanted for bar in part.bars(step)]
     step("done")
     _print(found)
     _keep(found)
