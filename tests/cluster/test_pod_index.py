@@ -1,5 +1,6 @@
 """Counting pods by labels and by affinity, row by row."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -139,12 +140,7 @@ def test_pods_with_the_same_terms_are_counted_together_and_forgotten_with_the_la
         index.count(row, pod, sign)
         versions.append(index.affinity_version)
     assert index.with_affinity == {}
-    assert [later > earlier for earlier, later in zip(versions, versions[1:], strict=False)] == [
-        True,
-        False,
-        False,
-        True,
-    ]
+    assert [later > earlier for earlier, later in itertools.pairwise(versions)] == [True, False, False, True]
     index.count(1, other, 1)
     index.count(1, make_pod(), 1)
     assert [counts.rows().tolist() for counts in index.with_affinity.values()] == [[1]]

@@ -6,9 +6,9 @@ from typing import Any
 
 from kubewasp.cluster.store import ObjectStore
 from kubewasp.cluster.table import NodeTable
-from kubewasp.framework.events import RecordedEvent
+from kubewasp.framework.events import Action, RecordedEvent
 from kubewasp.framework.handle import NoScheduler
-from kubewasp.framework.plugin import FilterPlugin, PreScorePlugin, ScorePlugin
+from kubewasp.framework.plugin import EnqueueExtensions, FilterPlugin, PreScorePlugin, ScorePlugin
 from kubewasp.framework.status import SUCCESS, Status
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.nodes import Node, parse_node
@@ -190,6 +190,15 @@ def scored(
     normal = plugin.normalize(state, pod, raw.copy())
     assert not isinstance(normal, Status)
     return dict(zip(names, raw.tolist(), strict=True)), dict(zip(names, normal.tolist(), strict=True))
+
+
+def wakes(plugin: EnqueueExtensions, resource: str, action: Action, pod: Pod, *change: Any) -> bool:
+    """Whether a pod that the plugin rejected is worth another try after that change (old object, new object)."""
+    old, new = (*change, None, None)[:2]
+    return any(
+        item.resource == resource and item.actions & action and (item.hint is None or item.hint(pod, old, new))
+        for item in plugin.events()
+    )
 
 
 def _taint(text: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """One instance: how it starts, what it may see of the machine, who may use it, and what it may take."""
 
 import gc
+import struct
 import threading
 import weakref
 from typing import Any
@@ -167,7 +168,7 @@ LOOKS_AROUND = """
     (global.set 8 (call $time (i32.const 0) (i64.const 1) (i32.const 2048)))
     (i32.const 0)))
 """
-EBADF = 8
+EBADF, EINVAL = 8, 28
 
 
 def test_a_guest_sees_no_file_no_environment_and_no_socket(
@@ -189,6 +190,27 @@ def test_clocks_and_random_numbers_work(pod: dict[str, Any], nodes: Nodes) -> No
         assert cycle.instance.read(1024, 32, "test") != bytes(32)
         seconds = int.from_bytes(cycle.instance.read(2048, 8, "test"), "little") / 1e9
         assert seconds > 1_700_000_000
+
+
+def test_a_short_sleep_ends_in_time(pod: dict[str, Any], nodes: Nodes) -> None:
+    """Of two clocks, in 1 ms and in an hour, the first one is told; Go's time.Sleep waits in this way."""
+    with load("imports").cycle(pod, nodes) as cycle:
+        for at, userdata, nanoseconds in ((2048, 7, 1_000_000), (2096, 8, 3_600_000_000_000)):
+            subscription = struct.pack("<QB7xI4xQQH6x", userdata, 0, 1, nanoseconds, 0, 0)
+            cycle.instance.write(at, subscription, "test")
+        call_import(cycle, "poll_oneoff", 2048, 4096, 2, 8192)
+        assert cycle.filter(["node-1"]).codes.tolist() == [0]
+        assert peek(cycle, "result") == 0
+        assert cycle.instance.read(8192, 4, "test") == b"\1\0\0\0"
+        assert cycle.instance.read(4096, 8, "test") == b"\7" + bytes(7)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1025, 2**31 - 1])
+def test_a_sleep_for_an_odd_number_of_things_is_refused(count: int, pod: dict[str, Any], nodes: Nodes) -> None:
+    with load("imports").cycle(pod, nodes) as cycle:
+        call_import(cycle, "poll_oneoff", 2048, 4096, count, 8192)
+        assert cycle.filter(["node-1"]).codes.tolist() == [0]
+        assert peek(cycle, "result") == EINVAL
 
 
 PRINTS = """

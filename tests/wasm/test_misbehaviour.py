@@ -9,6 +9,7 @@ from kubewasp.framework.status import Status
 from kubewasp.wasm.cycle import Cycle
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import FailurePolicy, Guest, PoolStats
+from kubewasp.wasm.limits import Limits
 from tests import samples
 from tests.guests import HOOKS
 from tests.guests.build import go_guest, wat, wat_text
@@ -38,13 +39,17 @@ FAILURES = {
 SCORES = {"node-1": 1, "node-2": 2, "node-3": 3}
 
 
-def load(policy: FailurePolicy = "Fail") -> Guest:
-    limits = {"call_timeout": TIMEOUT, "memory": 4 * KIB * KIB}
+def load(what: str = "", policy: FailurePolicy = "Fail") -> Guest:
+    """The guest, with little time if it is going to use all it gets, else with more than a busy machine needs."""
+    limits = {"call_timeout": TIMEOUT if FAILURES.get(what) == TOO_LONG else 10, "memory": 4 * KIB * KIB}
     return Guest.load(wat("misbehave"), name="mis", limits=limits, failure_policy=policy)
 
 
-def begin(nodes: Nodes, policy: FailurePolicy = "Fail") -> Cycle:
-    return load(policy).cycle(samples.pod(), nodes)
+def begin(nodes: Nodes, what: str, *hooks: str, policy: FailurePolicy = "Fail") -> Cycle:
+    """A cycle in which the guest does that, in those hooks or in all."""
+    cycle = load(what, policy).cycle(samples.pod(), nodes)
+    misbehave(cycle, what, *hooks)
+    return cycle
 
 
 # ---------------------------------------------------------------- every failure in every hook
@@ -53,7 +58,7 @@ def begin(nodes: Nodes, policy: FailurePolicy = "Fail") -> Cycle:
 @pytest.mark.parametrize("hook", HOOKS)
 @pytest.mark.parametrize("what", FAILURES)
 def test_a_failure_is_an_error_and_costs_the_instance(what: str, hook: str, nodes: Nodes) -> None:
-    guest = load()
+    guest = load(what)
     with guest.cycle(samples.pod(), nodes) as cycle:
         misbehave(cycle, what, hook)
         status = STATUS_OF[hook](cycle)
@@ -63,6 +68,7 @@ def test_a_failure_is_an_error_and_costs_the_instance(what: str, hook: str, node
         assert '(plugin "mis")' in status.reason
         assert cycle.failed
     assert guest.stats == PoolStats(created=1, broken=1)
+    guest.limits = Limits()
     with guest.cycle(samples.pod(), nodes) as cycle:
         assert STATUS_OF[hook](cycle) == Status()
     assert guest.stats == PoolStats(created=2, broken=1)
@@ -70,8 +76,7 @@ def test_a_failure_is_an_error_and_costs_the_instance(what: str, hook: str, node
 
 @pytest.mark.parametrize("hook", HOOKS)
 def test_after_a_failure_the_guest_is_not_called_again(hook: str, nodes: Nodes) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, "unreachable", "prefilter")
+    with begin(nodes, "unreachable", "prefilter") as cycle:
         failed = cycle.prefilter().status
         assert failed.code == 1
         if hook != "prefilter":
@@ -79,8 +84,7 @@ def test_after_a_failure_the_guest_is_not_called_again(hook: str, nodes: Nodes) 
 
 
 def test_the_nodes_before_a_failure_keep_their_verdicts(nodes: Nodes) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, "unreachable")
+    with begin(nodes, "unreachable") as cycle:
         steer(cycle, after=1)
         verdicts = cycle.filter()
         assert verdicts.codes.tolist() == [0, 1, 1]
@@ -90,8 +94,7 @@ def test_the_nodes_before_a_failure_keep_their_verdicts(nodes: Nodes) -> None:
 
 @pytest.mark.parametrize("after", [0, 1, 63, 64, 65, 500, 999])
 def test_a_failure_in_any_batch_is_told_from_its_node_on(after: int) -> None:
-    with begin(samples.nodes(1000)) as cycle:
-        misbehave(cycle, "unreachable")
+    with begin(samples.nodes(1000), "unreachable") as cycle:
         steer(cycle, after=after)
         scored = cycle.score()
         assert scored.codes.tolist() == [0] * after + [1] * (1000 - after)
@@ -116,8 +119,7 @@ def test_a_panic_of_a_go_guest_is_told_with_its_text() -> None:
 def test_an_ignored_failure_answers_as_if_the_plugin_were_not_there(
     what: str, hook: str, nodes: Nodes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with begin(nodes, "Ignore") as cycle:
-        misbehave(cycle, what, hook)
+    with begin(nodes, what, hook, policy="Ignore") as cycle:
         status = STATUS_OF[hook](cycle)
         assert status.code == {"prescore": 5, "bind": 5, "postfilter": 2}.get(hook, 0)
         assert status.reason.startswith(f"wasm: {hook} error: " if status.code else "")
@@ -146,15 +148,14 @@ REJECTS_THEN_TRAPS = """
 
 @pytest.mark.parametrize("what", ["unreachable", "normalized scores that are not JSON", "event that is not JSON"])
 def test_an_ignored_normalization_leaves_no_score_out_of_range(what: str, nodes: Nodes) -> None:
-    with begin(nodes, "Ignore") as cycle:
-        misbehave(cycle, what, "normalizescore")
+    with begin(nodes, what, "normalizescore", policy="Ignore") as cycle:
         result = cycle.normalize_score({"node-1": 5000, "node-2": -1})
         assert (result.status, result.scores) == (Status(), {"node-1": 0, "node-2": 0})
 
 
 @pytest.mark.parametrize("hook", ["prefilter", "filter", "prescore", "score", "normalizescore"])
 def test_an_ignored_failure_anywhere_leaves_every_node_to_choose_from(hook: str, nodes: Nodes) -> None:
-    guest = load("Ignore")
+    guest = load(policy="Ignore")
     with guest.cycle(samples.pod(), nodes) as cycle:
         misbehave(cycle, "unreachable", hook)  # and so it does in the next cycle, which gets the same instance
     found = guest.evaluate(samples.pod(), nodes)
@@ -175,8 +176,7 @@ def test_an_unknown_policy_is_refused() -> None:
 def test_a_failure_that_changes_nothing_is_logged(
     what: str, hook: str, nodes: Nodes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, what, hook)
+    with begin(nodes, what, hook) as cycle:
         getattr(cycle, hook)("node-1")
     (line,) = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert line.getMessage().startswith(f"failed {hook}: wasm: {hook} error: {FAILURES[what]}")
@@ -212,8 +212,7 @@ def test_odd_cluster_events_are_a_load_error(payload: str, length: int, text: st
 
 
 def test_odd_cluster_events_later_are_an_error(nodes: Nodes) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, "cluster events of 7 bytes")
+    with begin(nodes, "cluster events of 7 bytes") as cycle:
         events, result = cycle.enqueue()
         assert events == ()
         assert "result.cluster_events: expected pairs of u32, got 7 bytes" in result.reason
@@ -224,30 +223,26 @@ def test_odd_cluster_events_later_are_an_error(nodes: Nodes) -> None:
 
 @pytest.mark.parametrize("hook", WITH_STATUS)
 def test_a_reason_that_is_not_utf8_is_shown_as_far_as_it_is(hook: str, nodes: Nodes) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, "reason that is not UTF-8", hook)
+    with begin(nodes, "reason that is not UTF-8", hook) as cycle:
         assert STATUS_OF[hook](cycle) == Status(2, "bad ������ text")
 
 
 @pytest.mark.parametrize("hook", WITH_STATUS)
 def test_an_unknown_status_is_an_error_with_its_number(hook: str, nodes: Nodes) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, "status 42", hook)
+    with begin(nodes, "status 42", hook) as cycle:
         status = STATUS_OF[hook](cycle)
         assert (status.code, status.label, cycle.failed) == (42, "Error", False)
 
 
 @pytest.mark.parametrize("hook", HOOKS)
 def test_success_has_no_reason(hook: str, nodes: Nodes) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, "reason with Success", hook)
+    with begin(nodes, "reason with Success", hook) as cycle:
         assert STATUS_OF[hook](cycle) == Status()
 
 
 @pytest.mark.parametrize("hook", HOOKS)
 def test_there_is_a_target_pod_in_two_hooks_only(hook: str, nodes: Nodes) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, "targetPod in any hook", hook)
+    with begin(nodes, "targetPod in any hook", hook) as cycle:
         assert STATUS_OF[hook](cycle).code == (2 if hook in ("addpod", "removepod") else 0)
 
 
@@ -262,8 +257,7 @@ def test_there_is_a_target_pod_in_two_hooks_only(hook: str, nodes: Nodes) -> Non
     ],
 )
 def test_odd_normalized_scores_are_an_error(what: str, text: str, nodes: Nodes) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, what)
+    with begin(nodes, what) as cycle:
         reason = cycle.normalize_score(SCORES).reason
         assert reason.startswith(f"wasm: normalizescore error: result.normalized_score_list: {text}")
         assert reason.endswith('(plugin "mis")')
@@ -271,8 +265,7 @@ def test_odd_normalized_scores_are_an_error(what: str, text: str, nodes: Nodes) 
 
 
 def test_normalized_scores_that_are_null_keep_the_scores(nodes: Nodes) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, "normalized scores null")
+    with begin(nodes, "normalized scores null") as cycle:
         result = cycle.normalize_score(SCORES)
         assert (result.status, result.scores) == (Status(), SCORES)
 
@@ -281,8 +274,7 @@ def test_normalized_scores_that_are_null_keep_the_scores(nodes: Nodes) -> None:
 
 
 def test_a_flood_of_log_lines_is_bounded(nodes: Nodes) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, "logs forever")
+    with begin(nodes, "logs forever") as cycle:
         lines = cycle.filter().trace.logs
     assert len(lines) == 1001
     assert lines[0].text == "panic!"
@@ -290,16 +282,14 @@ def test_a_flood_of_log_lines_is_bounded(nodes: Nodes) -> None:
 
 
 def test_a_flood_of_events_is_bounded(nodes: Nodes) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, "records events forever")
+    with begin(nodes, "records events forever") as cycle:
         trace = cycle.filter().trace
     assert 0 < len(trace.events) <= 1000
     assert trace.events[0].reason == "Again"
 
 
 def test_a_flood_of_output_is_bounded(nodes: Nodes) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, "prints forever")
+    with begin(nodes, "prints forever") as cycle:
         assert "more bytes)" in cycle.filter().reason(0)
         assert cycle.instance._get("output_len") == 64 * KIB
 
@@ -336,16 +326,14 @@ def test_log_lines_and_events_are_bounded_by_their_bytes_too(nodes: Nodes) -> No
 
 @pytest.mark.parametrize("hook", HOOKS)
 def test_a_memory_bomb_gets_no_more_than_its_limit(hook: str, nodes: Nodes) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, "memory bomb", hook)
+    with begin(nodes, "memory bomb", hook) as cycle:
         STATUS_OF[hook](cycle)
         assert cycle.instance.memory_bytes == 4 * KIB * KIB
         assert not cycle.failed, "it was told that there is no more, and lives with it"
 
 
 def test_a_trap_of_a_guest_that_is_out_of_memory_says_so(nodes: Nodes) -> None:
-    with begin(nodes) as cycle:
-        misbehave(cycle, "memory bomb", "prefilter")
+    with begin(nodes, "memory bomb", "prefilter") as cycle:
         cycle.prefilter()
         misbehave(cycle, "unreachable")
         assert "(4194304 of 4194304 bytes of memory in use)" in cycle.filter().reason(0)

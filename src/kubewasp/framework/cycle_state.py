@@ -20,12 +20,16 @@ class Closeable(Protocol):
 
 
 class CycleState:
-    """A dictionary by plugin. `clone` gives a state for a trial whose changes do not come back."""
+    """A dictionary by plugin. `clone` gives a state for a trial whose changes do not come back.
 
-    __slots__ = ("_values", "skip_filter", "skip_score")
+    What a plugin shares is one and the same in all clones, even if it was made in one of them.
+    """
+
+    __slots__ = ("_shared", "_values", "skip_filter", "skip_score")
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
+        self._shared: dict[str, Any] = {}
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
 
@@ -41,18 +45,26 @@ class CycleState:
     def __contains__(self, plugin: str) -> bool:
         return plugin in self._values
 
+    def share(self, plugin: str, value: Any) -> None:
+        self._shared[plugin] = value
+
+    def shared(self, plugin: str) -> Any:
+        return self._shared.get(plugin)
+
     def close(self) -> None:
         """The pod is bound, or has failed: values that hold something give it back."""
-        for value in self._values.values():
-            if isinstance(value, Closeable):
-                value.close()
-        self._values.clear()
+        for values in (self._shared, self._values):
+            for value in values.values():
+                if isinstance(value, Closeable):
+                    value.close()
+            values.clear()
 
     def clone(self) -> CycleState:
         copy = CycleState()
         copy._values = {
             name: value.clone() if isinstance(value, Cloneable) else value for name, value in self._values.items()
         }
+        copy._shared = self._shared
         copy.skip_filter = set(self.skip_filter)
         copy.skip_score = set(self.skip_score)
         return copy

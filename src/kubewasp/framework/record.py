@@ -34,6 +34,7 @@ class DecisionRecord:
     """One scheduling attempt of one pod."""
 
     pre_filter: list[tuple[str, Status]] = field(default_factory=list)
+    narrowed: dict[str, frozenset[str]] = field(default_factory=dict)  # the nodes that a PreFilter plugin leaves
     filters: list[FilterRecord] = field(default_factory=list)
     scored_rows: Rows | None = None
     scores: list[ScoreRecord] = field(default_factory=list)

@@ -105,6 +105,8 @@ class Framework:
                 return PreFilterOutcome(_error(f'running PreFilter plugin "{plugin.name}": {status.reason}', plugin))
             if result.nodes is not None:
                 narrowing.append(plugin.name)
+                if record is not None:
+                    record.narrowed[plugin.name] = result.nodes
                 nodes = result.nodes if nodes is None else nodes & result.nodes
                 if not nodes:
                     return PreFilterOutcome(_nowhere(sorted(narrowing)), nodes, tuple(sorted(narrowing)))

@@ -23,12 +23,17 @@ def default_pod(
     manifest: Mapping[str, Any], *, uid: str, priority_class: Callable[[str], PriorityClass | None]
 ) -> dict[str, Any]:
     """The pod as it would be stored. `priority_class` looks one up by name; an empty name asks for the default one."""
-    metadata: dict[str, Any] = {"namespace": "default", "uid": uid} | dict(manifest.get("metadata") or {})
+    metadata: dict[str, Any] = {**(manifest.get("metadata") or {}), "uid": uid}
+    metadata["namespace"] = metadata.get("namespace") or "default"
     spec = dict(manifest.get("spec") or {})
-    spec.setdefault("schedulerName", "default-scheduler")
+    spec["schedulerName"] = spec.get("schedulerName") or "default-scheduler"
     for kind in ("containers", "initContainers"):
         if spec.get(kind):
             spec[kind] = [_with_requests(container) for container in spec[kind]]
+            if spec.get("hostNetwork"):
+                spec[kind] = [_with_host_ports(container) for container in spec[kind]]
+    if spec.get("resources"):
+        spec["resources"] = _with_pod_requests(spec)
     _set_priority(spec, priority_class)
     _add_tolerations(spec)
     labels = metadata.get("labels") or {}
@@ -47,6 +52,27 @@ def _with_requests(container: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**container, "resources": {**resources, "requests": {**limits, **requests}}}
 
 
+def _with_pod_requests(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A limit of the pod as a whole is a request too, unless a container requests something of it."""
+    resources = spec["resources"]
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    asked = {name for item in containers for name in (item.get("resources") or {}).get("requests") or ()}
+    limits = {
+        name: value
+        for name, value in (resources.get("limits") or {}).items()
+        if name not in asked and (name in ("cpu", "memory") or name.startswith("hugepages-"))
+    }
+    return {**resources, "requests": {**limits, **(resources.get("requests") or {})}} if limits else resources
+
+
+def _with_host_ports(container: Mapping[str, Any]) -> Mapping[str, Any]:
+    """On the network of the node, every port of a container is one of the node."""
+    ports = container.get("ports")
+    if not ports:
+        return container
+    return {**container, "ports": [{**port, "hostPort": port.get("hostPort") or port["containerPort"]} for port in ports]}
+
+
 def _set_priority(spec: dict[str, Any], priority_class: Callable[[str], PriorityClass | None]) -> None:
     if spec.get("priority") is not None:
         return
@@ -62,7 +88,7 @@ def _set_priority(spec: dict[str, Any], priority_class: Callable[[str], Priority
         return
     spec["priority"] = found.value
     spec["priorityClassName"] = found.name
-    spec.setdefault("preemptionPolicy", found.preemption_policy)
+    spec["preemptionPolicy"] = spec.get("preemptionPolicy") or found.preemption_policy
 
 
 def _add_tolerations(spec: dict[str, Any]) -> None:

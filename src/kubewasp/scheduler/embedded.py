@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kubewasp.cluster.store import PARSERS
+from kubewasp.cluster.store import CLUSTER_SCOPED, PARSERS
 from kubewasp.cluster.volume_controller import VolumeController
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.defaulting import default_pod
@@ -18,16 +21,21 @@ from kubewasp.k8s.objects import name_of, namespace_of
 from kubewasp.k8s.pods import PodParser
 from kubewasp.k8s.selectors import SelectorError
 from kubewasp.scheduler.scheduler import Attempt, Scheduler
-from kubewasp.scheduler.workloads import replacement
+from kubewasp.scheduler.workloads import WORKLOADS, controller_of, replacement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from kubewasp.k8s.objects import PriorityClass
     from kubewasp.k8s.pods import Pod
+    from kubewasp.scheduler.workloads import Identity
 
-# A pod that fails by an error is tried again after its backoff; a simulation gives up after so many in a row.
+# Some pods are tried over and over: after an error, or when the permission to bind expires. A real scheduler goes on
+# for ever; a simulation gives up after so many tries without any pod being placed.
 _MOST_ERRORS = 3
+_MOST_TRIES = 10
+# So many times, pods that wait for an event are tried without one before time leaps to the next thing that happens.
+_MOST_FLUSHES = 3
 
 
 class SimulatedClock:
@@ -64,9 +72,17 @@ class EmbeddedCluster:
         self.node_manifests: dict[str, Mapping[str, Any]] = {}
         self.preemptions: list[Preemption] = []
         self.placed: list[tuple[float, Pod]] = []
-        self.owners: dict[tuple[str, str, str], Mapping[str, Any]] = {}
+        self.workloads: dict[Identity, Mapping[str, Any]] = {}
+        self.owners: dict[Identity, Mapping[str, Any]] = {}
         self.on_attempt: Callable[[Attempt], None] = lambda _attempt: None
+        self.on_placed: Callable[[Pod], None] = lambda _pod: None
         self._parser = PodParser()
+        self._uids: dict[str, str] = {}
+        self._births: Counter[str] = Counter()
+        self._agenda: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+        self._tries: Counter[str] = Counter()
+        self._flushes = 0
         self._volumes = VolumeController(self.scheduler.store, labels_of=self._labels_of)
 
     # ------------------------------------------------------------------ objects
@@ -85,19 +101,53 @@ class EmbeddedCluster:
     def delete(self, kind: str, namespace: str, name: str) -> bool:
         """Whether there was such an object."""
         if kind == "Node":
-            known = self.node_manifests.pop(name, None) is not None
-            self.scheduler.delete_node(name)
-            return known
+            return self._delete_node(name)
         if kind == "Pod":
-            pod = self.pods.pop(f"{namespace}/{name}", None)
-            self.manifests.pop(f"{namespace}/{name}", None)
-            if pod is not None:
-                self.scheduler.delete_pod(pod)
-            return pod is not None
-        known = self.scheduler.store.get(kind, name, namespace) is not None
-        self.scheduler.store.delete(kind, namespace, name)
+            return self._delete_pod(f"{namespace}/{name}")
+        place = "" if kind in CLUSTER_SCOPED else namespace
+        known = self.scheduler.store.get(kind, name, place) is not None
+        self.scheduler.store.delete(kind, place, name)
         self._volumes.sync()
+        return self._delete_workload((kind, namespace, name)) if kind in WORKLOADS else known
+
+    def _delete_node(self, name: str) -> bool:
+        """Its pods go with it, and their controllers make others."""
+        known = self.node_manifests.pop(name, None) is not None
+        self.scheduler.delete_node(name)
+        for pod in self.pods_on(name):
+            self.remove_pod(pod)
         return known
+
+    def _delete_pod(self, key: str) -> bool:
+        pod = self.pods.pop(key, None)
+        if pod is None:
+            return False
+        del self.manifests[key], self._uids[pod.uid]
+        self.scheduler.delete_pod(pod)
+        return True
+
+    def _delete_workload(self, identity: Identity) -> bool:
+        """What it owns goes with it."""
+        known = self.workloads.pop(identity, None) is not None
+        known |= self.owners.pop(identity, None) is not None
+        for owner in [key for key, owner in self.owners.items() if controller_of(owner) == identity]:
+            self.delete(*owner)
+        for key in self.pods_of(identity):
+            self._delete_pod(key)
+        return known
+
+    def pods_on(self, node: str) -> list[Pod]:
+        return [pod for pod in self.pods.values() if pod.node == node]
+
+    def pods_of(self, owner: Identity) -> list[str]:
+        """The names of the pods that a controller has, those with a node first."""
+        kind, namespace, name = owner
+        found = [
+            (key, pod)
+            for key, pod in self.pods.items()
+            if pod.owner is not None and (pod.owner.kind, pod.namespace, pod.owner.name) == (kind, namespace, name)
+        ]
+        return [key for key, _ in sorted(found, key=lambda item: not item[1].node)]
 
     def _apply_node(self, manifest: Mapping[str, Any]) -> None:
         self.node_manifests[name_of(manifest)] = manifest
@@ -106,7 +156,9 @@ class EmbeddedCluster:
     def _apply_pod(self, manifest: Mapping[str, Any]) -> None:
         key = f"{namespace_of(manifest)}/{name_of(manifest)}"
         before = self.pods.get(key)
-        uid = before.uid if before is not None else f"uid-{key}"
+        if before is not None and before.node:
+            manifest = _still_bound(manifest, before)
+        uid = before.uid if before is not None else self._uid(key, manifest)
         stored = default_pod(manifest, uid=uid, priority_class=self._priority_class)
         try:
             pod = self._parser.parse(stored, encode("Pod", stored))
@@ -114,9 +166,20 @@ class EmbeddedCluster:
             raise ManifestError("spec", f"a selector cannot be used: {error}") from None
         self.manifests[key] = stored
         self.pods[key] = pod
+        self._uids[uid] = key
         self._volumes.create_claims_of(pod)
         self._volumes.sync()
         self.scheduler.put_pod(pod, before)
+
+    def _uid(self, key: str, manifest: Mapping[str, Any]) -> str:
+        """Its own, or one that no pod ever had: the next pod of a name is not the last one."""
+        given = (manifest.get("metadata") or {}).get("uid")
+        if given:
+            if given in self._uids:
+                raise ManifestError("metadata.uid", f"pod {self._uids[given]} has the same uid")
+            return str(given)
+        self._births[key] += 1
+        return f"uid-{key}" if self._births[key] == 1 else f"uid-{key}-{self._births[key]}"
 
     def _labels_of(self, node: str) -> Mapping[str, str]:
         return (self.node_manifests.get(node, {}).get("metadata") or {}).get("labels") or {}
@@ -140,7 +203,10 @@ class EmbeddedCluster:
         bound = replace(known, node=node, nominated_node="")
         self.pods[pod.key] = bound
         self.placed.append((self.clock.now(), bound))
+        self._tries.clear()
+        self._flushes = 0
         self.scheduler.put_pod(bound, known)
+        self.on_placed(bound)
         return ""
 
     def update(self, manifest: Mapping[str, Any]) -> str:
@@ -157,17 +223,18 @@ class EmbeddedCluster:
 
     def remove_pod(self, pod: Pod) -> None:
         """Deletes a pod as an eviction does: its controller makes another one."""
-        self.delete("Pod", pod.namespace, pod.name)
+        lost = {**(manifest := self.manifests[pod.key]), "spec": {**manifest["spec"], "nodeName": pod.node}}
+        self._delete_pod(pod.key)
         owner = self._owner(pod)
         if owner is not None:
             names = {known.name for known in self.pods.values() if known.namespace == pod.namespace}
-            successor = replacement(owner, pod.name, names)
+            successor = replacement(owner, lost, names, self.node_manifests)
             if successor is not None:
                 self.apply(successor)
 
     def finish_pod(self, pod: Pod) -> None:
         """The pod has done its work: it takes up no room any more, and nobody replaces it."""
-        self.delete("Pod", pod.namespace, pod.name)
+        self._delete_pod(pod.key)
 
     def _owner(self, pod: Pod) -> Mapping[str, Any] | None:
         if pod.owner is None:
@@ -176,24 +243,55 @@ class EmbeddedCluster:
 
     # ------------------------------------------------------------------ time
 
-    def settle(self, until: float | None = None) -> None:
-        """Schedules until nothing changes any more, or until that time; pods that back off are waited for."""
+    def at(self, when: float, action: Callable[[], None]) -> None:
+        """Something that happens at that time; of two at the same time, what was said first."""
+        heapq.heappush(self._agenda, (when, next(self._order), action))
+
+    def settle(self) -> None:
+        """Schedules until nothing changes any more; where nothing is left to do, time goes on to what happens next."""
         while True:
-            while (attempt := self.scheduler.schedule_one()) is not None:
-                self.on_attempt(attempt)
+            self._schedule()
             when = self._next_moment()
-            if when is None or (until is not None and when > until):
+            if when is None:
                 break
             self.clock.advance_to(when)
             for attempt in self.scheduler.expire_waiting():
                 self.on_attempt(attempt)
             self.scheduler.queue.flush_stuck()
-        if until is not None:
-            self.clock.advance_to(until)
+            if self._agenda and self._agenda[0][0] <= self.clock.now():
+                self._tries.clear()
+                self._flushes = 0
+                heapq.heappop(self._agenda)[2]()
+
+    def _schedule(self) -> None:
+        while not self._is_stuck and (attempt := self.scheduler.schedule_one()) is not None:
+            self.on_attempt(attempt)
+            if attempt.pod.key in self.pods and not self.pods[attempt.pod.key].node:
+                self._tries[attempt.pod.uid] += 1
+
+    @property
+    def _is_stuck(self) -> bool:
+        return bool(self._tries) and max(self._tries.values()) >= _MOST_TRIES
 
     def _next_moment(self) -> float | None:
-        """When something happens by itself: a backoff ends, a permission expires. Hopeless pods are not waited for."""
+        """When something happens by itself: a permission expires, a backoff ends, the agenda has something."""
         queue = self.scheduler.queue
-        hopeful = any(queued.errors and queued.errors < _MOST_ERRORS for queued in queue)
-        times = [self.scheduler.next_deadline(), queue.next_backoff() if hopeful else None]
-        return min((when for when in times if when is not None), default=None)
+        times = [self.scheduler.next_deadline(), self._agenda[0][0] if self._agenda else None]
+        if not self._is_stuck and any(queued.errors and queued.errors < _MOST_ERRORS for queued in queue):
+            times.append(queue.next_backoff())
+        if self._agenda and self._flushes < _MOST_FLUSHES:
+            flush = queue.next_flush()
+            if flush is not None and flush < self._agenda[0][0]:
+                times.append(flush)
+        when = min((when for when in times if when is not None), default=None)
+        if when is not None and when == queue.next_flush():
+            self._flushes += 1
+        return when
+
+
+def _still_bound(manifest: Mapping[str, Any], before: Pod) -> Mapping[str, Any]:
+    """A pod that is applied again stays where it is."""
+    spec = manifest.get("spec") or {}
+    if spec.get("nodeName") not in (None, "", before.node):
+        raise ManifestError("spec.nodeName", f"pod {before.key} is bound to {before.node} already")
+    return {**manifest, "spec": {**spec, "nodeName": before.node}}

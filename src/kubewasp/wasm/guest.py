@@ -69,7 +69,7 @@ class Guest:
         self.name = name
         self.limits = limits or Limits()
         self.failure_policy = failure_policy
-        self.handle: Handle = handle or NoScheduler()
+        self._link = _Link(handle or NoScheduler())
         self.stats = PoolStats()
         self._args = tuple(args)
         self._severity = log_severity
@@ -104,6 +104,15 @@ class Guest:
         if name is None:
             name = "guest" if isinstance(source, bytes) else PurePath(str(source).split("?")[0]).stem or "guest"
         return cls(load_program(wasm, bounds, use_cache=use_cache), name=name, limits=bounds, **settings)
+
+    @property
+    def handle(self) -> Handle:
+        """The scheduler that guests may ask; a guest is loaded before there is one."""
+        return self._link.handle
+
+    @handle.setter
+    def handle(self, handle: Handle) -> None:
+        self._link.handle = handle
 
     @property
     def hooks(self) -> tuple[str, ...]:
@@ -146,7 +155,7 @@ class Guest:
             args=self._args,
             severity=self._severity,
             config_place=self._config[0] | self._config[1] << 32,
-            waiting_pods=partial(_waiting_pod, self.handle),  # not bound to the guest, which would never be freed
+            waiting_pods=partial(_waiting_pod, self._link),  # not bound to the guest, which would never be freed
         )
         with self._lock:
             self.stats.created += 1
@@ -176,7 +185,14 @@ class Guest:
                 heap.retire(address, length)
 
 
-def _waiting_pod(handle: Handle, reject: bool, uid: str) -> bytes | None:
+@dataclass(slots=True)
+class _Link:
+    """What instances know of their guest: the handle of the day."""
+
+    handle: Handle
+
+
+def _waiting_pod(link: _Link, reject: bool, uid: str) -> bytes | None:
     if reject:
-        return b"\1" if handle.reject_waiting_pod(uid) else None
-    return handle.get_waiting_pod(uid)
+        return b"\1" if link.handle.reject_waiting_pod(uid) else None
+    return link.handle.get_waiting_pod(uid)

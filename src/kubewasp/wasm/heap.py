@@ -26,7 +26,7 @@ _FIRST_ADDRESS = 64
 def size_class(size: int) -> int:
     """Sizes are rounded up to a quarter of a power of two: at most a quarter is wasted, and freed blocks fit again."""
     if size <= 64:
-        return 64
+        return max(-(-size // 16), 1) * 16
     step = 1 << (size.bit_length() - 3)
     return -(-size // step) * step
 

@@ -32,6 +32,11 @@ def _place(address: int, length: int) -> int:
     return address | length << 32
 
 
+def _split(place: np.uint64) -> tuple[int, int]:
+    """Address and length."""
+    return int(place) & 0xFFFFFFFF, int(place) >> 32
+
+
 class NodeMirror:
     """One `Nodes` as the adapters see it."""
 
@@ -40,7 +45,6 @@ class NodeMirror:
         self._nodes = weakref.ref(nodes)
         self._generation = -1
         self._rows: NDArray[np.void] = np.zeros(0, _ROW)
-        self._blocks: dict[int, list[tuple[int, int]]] = {}
         self._names: dict[int, str] = {}
         self._list_length = 0
         self._index = NameIndex(heap)
@@ -73,42 +77,48 @@ class NodeMirror:
             grown = np.zeros(nodes.row_count, _ROW)
             grown[: len(self._rows)] = self._rows
             self._rows = grown
-        for row in nodes.changed_since(self._generation):
-            self._write_row(nodes, row)
+        changed = list(nodes.changed_since(self._generation))
+        # All names first, so that they lie together: a hook that reads every node's name touches few pages.
+        for row in changed:
+            self._write_name(nodes.name(row), row)
+        for row in changed:
+            self._write_object(nodes, row)
         self._index.publish()
         if self._images is not None:
             self._images.publish()
         self._publish_directory()
         self._generation = nodes.generation
 
-    def _write_row(self, nodes: Nodes, row: int) -> None:
-        for block in self._blocks.pop(row, ()):
-            self._heap.retire(*block)
-        self._list_length -= int(self._rows[row]["item"]) >> 32
-        images = int(self._rows[row]["images"])
-        self._rows[row] = 0
-        name = nodes.name(row)
-        if name is None:
-            self._names.pop(row, None)
+    def _write_name(self, name: str | None, row: int) -> None:
+        if self._names.get(row) == name:
+            return
+        if self._names.pop(row, None) is not None:
+            self._heap.retire(*_split(self._rows[row]["name"]))
+        self._rows[row]["name"] = 0
+        if name is not None:
+            text = name.encode()
+            self._names[row] = name
+            self._rows[row]["name"] = _place(self._heap.place(text), len(text))
+            self._index.add(text, row)
+
+    def _write_object(self, nodes: Nodes, row: int) -> None:
+        entry = self._rows[row]
+        old = _split(entry["item"])
+        if old[0]:
+            self._heap.retire(*old)
+        self._list_length -= old[1]
+        if nodes.name(row) is None:
+            entry["node"] = entry["item"] = entry["images"] = 0
             if self._images is not None:
                 self._images.remove(row)
             return
-        self._names[row] = name
-        encoded, text = nodes.encoded(row), name.encode()
+        encoded = nodes.encoded(row)
         head = _ITEM_TAG + leb128(len(encoded))
-        record = b"".join((head, encoded, text))
-        address = self._heap.place(record)
-        self._blocks[row] = [(address, len(record))]
-        self._index.add(text, row)
+        address = self._heap.place(head + encoded)
+        entry["node"] = _place(address + len(head), len(encoded))
+        entry["item"] = _place(address, len(head) + len(encoded))
         if self._images is not None:
-            images = self._images.replace(row, encoded)
-        self._rows[row] = (
-            _place(address + len(head) + len(encoded), len(text)),
-            _place(address + len(head), len(encoded)),
-            _place(address, len(head) + len(encoded)),
-            images,
-            0,
-        )
+            entry["images"] = self._images.replace(row, encoded)
         self._list_length += len(head) + len(encoded)
 
     def _publish_directory(self) -> None:
@@ -124,15 +134,14 @@ class NodeMirror:
 
     def _release(self) -> None:
         with self._heap.lock:
-            for blocks in self._blocks.values():
-                for block in blocks:
+            places = np.concatenate([self._rows["name"], self._rows["item"]])
+            for block in [*map(_split, places[places != 0]), self._directory]:
+                if block[0]:
                     self._heap.retire(*block)
-            if self._directory[0]:
-                self._heap.retire(*self._directory)
             self._index.release()
             if self._images is not None:
                 self._images.release()
-            self._blocks, self._directory = {}, (0, 0)
+            self._rows, self._directory = np.zeros(0, _ROW), (0, 0)
 
 
 class NameIndex:

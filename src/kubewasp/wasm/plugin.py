@@ -80,19 +80,26 @@ class WasmPlugin(
 
     def _cycle(self, state: CycleState, pod: Pod) -> Cycle:
         """The pod's instance; a guest sees `prefilter` first, whatever it is asked for."""
-        cycle: Cycle | None = state.get(self.name)
+        cycle: Cycle | None = state.shared(self.name)
         if cycle is None:
-            cycle = self.guest.cycle(pod.encoded, self._handle.table.objects)
-            state[self.name] = cycle
+            cycle = self._begin(state, pod)
             if "prefilter" in self.guest.hooks:
                 cycle.prefilter()
         return cycle
 
+    def _begin(self, state: CycleState, pod: Pod) -> Cycle:
+        cycle = self.guest.cycle(pod.encoded, self._handle.table.objects)
+        state.share(self.name, cycle)
+        return cycle
+
+    def _missing(self, node: str) -> Status:
+        """A node may be deleted while a pod waits to go there: a guest cannot be asked about it."""
+        return SUCCESS if self._handle.table.row(node) is not None else Status(Code.ERROR, f'node "{node}" not found')
+
     # ------------------------------------------------------------------ scheduling cycle
 
     def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
-        cycle = state[self.name] = self.guest.cycle(pod.encoded, table.objects)
-        result = cycle.prefilter()
+        result = self._begin(state, pod).prefilter()
         names = None if result.node_names is None else frozenset(result.node_names)
         return PreFilterResult(_known(result.status), names)
 
@@ -155,7 +162,7 @@ class WasmPlugin(
         return _known(self._cycle(state, pod).reserve(node).status)
 
     def unreserve(self, state: CycleState, pod: Pod, node: str) -> None:
-        if "unreserve" in self.guest.hooks:
+        if "unreserve" in self.guest.hooks and self._missing(node).is_success:
             self._cycle(state, pod).unreserve(node)
 
     def permit(self, state: CycleState, pod: Pod, node: str) -> tuple[Status, float]:
@@ -163,13 +170,16 @@ class WasmPlugin(
         return _known(result.status), result.timeout_ms / 1000
 
     def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
-        return _known(self._cycle(state, pod).prebind(node).status)
+        missing = self._missing(node)
+        return missing if not missing.is_success else _known(self._cycle(state, pod).prebind(node).status)
 
     def bind(self, state: CycleState, pod: Pod, node: str) -> Status:
-        return _known(self._cycle(state, pod).bind(node).status)
+        missing = self._missing(node)
+        return missing if not missing.is_success else _known(self._cycle(state, pod).bind(node).status)
 
     def post_bind(self, state: CycleState, pod: Pod, node: str) -> None:
-        self._cycle(state, pod).postbind(node)
+        if self._missing(node).is_success:
+            self._cycle(state, pod).postbind(node)
 
     # ------------------------------------------------------------------ queue
 
@@ -183,7 +193,7 @@ class GuestLoader:
     """Makes plugins of the `pluginConfig` entries that have a `guestURL`; a guest is loaded once."""
 
     def __init__(self) -> None:
-        self._guests: dict[tuple[str, int], Guest] = {}
+        self._guests: dict[tuple[str, int], tuple[WasmPluginSettings, Guest]] = {}
 
     def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
         return {_POINTS[hook] for hook in self._guest(name, settings).hooks if hook in _POINTS}
@@ -192,13 +202,13 @@ class GuestLoader:
         return WasmPlugin(name, self._guest(name, settings), handle)
 
     def _guest(self, name: str, settings: WasmPluginSettings) -> Guest:
-        key = (name, id(settings))
+        key = (name, id(settings))  # kept with the guest, so that the id stays theirs
         if key not in self._guests:
             try:
-                self._guests[key] = _load(name, settings)
+                self._guests[key] = settings, _load(name, settings)
             except KubewaspError as error:
                 raise ConfigError([Problem("", f'plugin "{name}": {error}')]) from None
-        return self._guests[key]
+        return self._guests[key][1]
 
 
 def _load(name: str, settings: WasmPluginSettings) -> Guest:
