@@ -60,6 +60,10 @@ class Cluster:
         assert attempt is not None, "no pod is to be scheduled now"
         return attempt
 
+    def one_of(self, pod: Pod) -> Attempt:
+        self.put(pod)
+        return self.one()
+
     def all(self, most: int = 200) -> list[Attempt]:
         """Attempts until there is no pod to be scheduled now."""
         found: list[Attempt] = []

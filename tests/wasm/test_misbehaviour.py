@@ -2,6 +2,7 @@
 
 import logging
 
+import numpy as np
 import pytest
 
 from kubewasp.cluster.nodes import Nodes
@@ -337,3 +338,74 @@ def test_a_trap_of_a_guest_that_is_out_of_memory_says_so(nodes: Nodes) -> None:
         cycle.prefilter()
         misbehave(cycle, "unreachable")
         assert "(4194304 of 4194304 bytes of memory in use)" in cycle.filter().reason(0)
+
+
+SCORES_THEN_TRAPS = """
+(module
+  (memory (export "memory") 1)
+  (global $calls (mut i32) (i32.const 0))
+  (func (export "score") (result i64)
+    (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
+    (if (i32.gt_u (global.get $calls) (i32.const 1)) (then unreachable))
+    (i64.shl (i64.const 90) (i64.const 32))))
+"""
+
+
+def test_an_ignored_score_favours_no_node(nodes: Nodes) -> None:
+    with Guest.load(wat_text(SCORES_THEN_TRAPS), failure_policy="Ignore").cycle(samples.pod(), nodes) as cycle:
+        assert cycle.score().scores.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("policy", "code"), [("Fail", 1), ("Ignore", 0)])
+def test_a_guest_that_does_not_start_any_more_is_a_failure_like_any_other(
+    policy: FailurePolicy, code: int, nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guest = Guest.load(wat("all_hooks"), failure_policy=policy)
+
+    def refuse() -> None:
+        raise GuestLoadError("wasm: _start error: no more")
+
+    monkeypatch.setattr(guest, "acquire", refuse)
+    with guest.cycle(samples.pod(), nodes) as cycle:
+        for hook in ("prefilter", "addpod", "filter", "score", "normalizescore", "reserve", "permit"):
+            status = STATUS_OF[hook](cycle)
+            assert status.code == code
+            assert ("no more" in status.reason) == (policy == "Fail")
+
+
+SLOW_WHERE_THE_POD_IS_LONG = """
+(module
+  (import "k8s.io/scheduler" "currentPod" (func $pod (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (func (export "score") (result i64)
+    (local $left i32)
+    (if (i32.gt_u (call $pod (i32.const 0) (i32.const 0)) (i32.const 1000))
+      (then
+        (local.set $left (i32.const 1000000))
+        (loop $spin
+          (local.set $left (i32.sub (local.get $left) (i32.const 1)))
+          (br_if $spin (local.get $left)))))
+    (i64.const 0)))
+"""
+
+
+def test_a_slow_pod_after_a_quick_one_has_its_time() -> None:
+    many = Nodes({"metadata": {"name": f"node-{number}"}} for number in range(1000))
+    guest = Guest.load(wat_text(SLOW_WHERE_THE_POD_IS_LONG), limits={"call_timeout": 0.25})
+    slow = samples.pod() | {"metadata": {"name": "slow", "annotations": {"filler": "x" * 2000}}}
+    for pod in (samples.pod(), slow):
+        with guest.cycle(pod, many) as cycle:
+            assert cycle.score().codes.any() is np.False_
+    assert guest.stats.created == 1
+
+
+def test_a_log_line_has_its_own_limit_below_that_of_reasons(nodes: Nodes) -> None:
+    guest = Guest.load(wat("log"), limits={"log": 1024, "reason": 65536})
+    long = """(module
+      (import "k8s.io/klog" "log" (func $log (param i32 i32 i32)))
+      (memory (export "memory") 1)
+      (func (export "filter") (result i32) (call $log (i32.const 2) (i32.const 0) (i32.const 1025)) (i32.const 0)))"""
+    with guest.cycle(samples.pod(), nodes) as cycle:
+        assert cycle.filter().codes.tolist() == [0, 0, 0]
+    with Guest.load(wat_text(long), limits={"log": 1024, "reason": 65536}).cycle(samples.pod(), nodes) as cycle:
+        assert "log: 1025 bytes are over the limit of 1024" in cycle.filter().reason(0)

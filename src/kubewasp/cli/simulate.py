@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from kubewasp.cli import output
 from kubewasp.framework.config_reading import default_config, load_config
@@ -19,6 +19,7 @@ from kubewasp.scheduler import input as cluster_input
 from kubewasp.scheduler import profiles, scenario
 from kubewasp.scheduler.embedded import EmbeddedCluster
 from kubewasp.scheduler.explanation import Explanation, explain
+from kubewasp.scheduler.workloads import is_made_up
 from kubewasp.wasm.limits import limits_problem
 from kubewasp.wasm.source import without_credentials
 
@@ -87,15 +88,15 @@ def simulate(
     """Runs a simulation to its end."""
     cluster, warnings = _cluster(paths, config, plugins, seed)
     steps = scenario.load(timeline) if timeline is not None else None
+    if steps is not None:
+        warnings += steps.warnings
     result = Result(cluster, _usage(cluster), warnings=warnings)
     began = time.perf_counter()
-    with _progress() as progress:
-        task = progress.add_task("scheduling", total=sum(not pod.node for pod in cluster.pods.values()) or None)
+    with _Progress(sum(not pod.node for pod in cluster.pods.values())) as progress:
 
         def note(attempt: Attempt) -> None:
             result.attempts += 1
-            if attempt.node:
-                progress.advance(task)
+            progress.show(len(cluster.placed))
             if explained and attempt.pod.key == explained and explained in records:
                 result.explanation = explain(
                     attempt.pod,
@@ -142,6 +143,7 @@ def explain_pod(key: str, paths: Sequence[Path], *, config: Path | None, plugins
     if queued is not None and queued.gated_by:
         raise ManifestError("", f"pod {key} is held back by {queued.gated_by}: {queued.gate_reason}")
     choice = cluster.scheduler.look(pod, record)
+    choice.state.close()
     return explain(
         pod,
         record,
@@ -220,11 +222,36 @@ def _nodes(cluster: EmbeddedCluster, before: dict[str, dict[str, int]]) -> list[
     return found
 
 
-def _progress() -> Any:
+class _Progress:
+    """A bar on the terminal, beyond a second of work."""
+
+    def __init__(self, total: int) -> None:
+        self._began = time.perf_counter()
+        self._total = total
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, placed: int) -> None:
+        if self._bar is None:
+            if time.perf_counter() - self._began < 1 or not sys.stderr.isatty():
+                return
+            self._bar = _bar()
+            self._bar.add_task("scheduling", total=self._total or None)
+            self._bar.start()
+        self._bar.update(self._bar.task_ids[0], completed=placed)
+
+
+def _bar() -> Any:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=output.console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+    return Progress(*columns, console=output.console(stderr=True), transient=True)
 
 
 # ---------------------------------------------------------------------- printing
@@ -246,6 +273,10 @@ def _print_yaml(result: Result) -> None:
     for pod in result.placements():
         manifest = result.cluster.manifests[pod.key]
         metadata = {key: value for key, value in manifest["metadata"].items() if key != "uid"}
+        # Owners that were made here have a uid that no cluster knows; a pod of such an owner would be deleted there.
+        owners = [item for item in metadata.pop("ownerReferences", None) or () if not is_made_up(item, pod.namespace)]
+        if owners:
+            metadata["ownerReferences"] = owners
         documents.append(
             {
                 "apiVersion": "v1",
@@ -255,6 +286,8 @@ def _print_yaml(result: Result) -> None:
             }
         )
     sys.stdout.write(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True))
+    for warning in result.warnings:
+        sys.stderr.write(f"warning: {output.printable(warning)}\n")
 
 
 def _print_tables(result: Result) -> None:
@@ -329,7 +362,8 @@ def print_explanation(found: Explanation, most: int = 25) -> None:
     if found.message:
         facts.append(("message", found.message))
     if found.nominated_node:
-        facts.append(("nominated", f"{found.nominated_node}, evicting {', '.join(v.key for v in found.victims)}"))
+        evicting = f", evicting {', '.join(victim.key for victim in found.victims)}" if found.victims else ""
+        facts.append(("nominated", found.nominated_node + evicting))
     output.print_facts(facts)
     screen = output.console()
     feasible = [node for node in found.nodes if node.is_feasible]
@@ -348,12 +382,7 @@ def print_explanation(found: Explanation, most: int = 25) -> None:
     if rejected:
         screen.print()
         rejections = [
-            (
-                node.name,
-                node.rejected_by or "",
-                ", ".join(next(iter(node.objections.values())).reasons),
-                "; ".join(node.hints),
-            )
+            (node.name, node.rejected_by or "", ", ".join(node.reasons), "; ".join(node.hints))
             for node in rejected[:most]
         ]
         output.print_table(("REJECTED", "BY", "REASON", "WOULD NEED"), rejections)

@@ -70,7 +70,10 @@ def _with_host_ports(container: Mapping[str, Any]) -> Mapping[str, Any]:
     ports = container.get("ports")
     if not ports:
         return container
-    return {**container, "ports": [{**port, "hostPort": port.get("hostPort") or port["containerPort"]} for port in ports]}
+    return {
+        **container,
+        "ports": [{**port, "hostPort": port.get("hostPort") or port["containerPort"]} for port in ports],
+    }
 
 
 def _set_priority(spec: dict[str, Any], priority_class: Callable[[str], PriorityClass | None]) -> None:

@@ -50,7 +50,7 @@ def parse(content: bytes, source: str) -> list[Manifest]:
     manifests: list[Manifest] = []
     for place, document in _documents(text, source):
         if document is not None:
-            manifests.extend(_objects(document, place))
+            manifests.extend(taken_apart(document, place))
     return manifests
 
 
@@ -110,7 +110,8 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _objects(document: Any, source: str) -> Iterator[Manifest]:
+def taken_apart(document: Any, source: str) -> Iterator[Manifest]:
+    """The object that a document is, or those of a list."""
     manifest = _manifest(document, source)
     if not manifest.kind.endswith("List"):
         yield manifest

@@ -82,6 +82,7 @@ class EmbeddedCluster:
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
         self._tries: Counter[str] = Counter()
+        self._is_stuck = False
         self._flushes = 0
         self._volumes = VolumeController(self.scheduler.store, labels_of=self._labels_of)
 
@@ -203,8 +204,7 @@ class EmbeddedCluster:
         bound = replace(known, node=node, nominated_node="")
         self.pods[pod.key] = bound
         self.placed.append((self.clock.now(), bound))
-        self._tries.clear()
-        self._flushes = 0
+        self._gain_hope()
         self.scheduler.put_pod(bound, known)
         self.on_placed(bound)
         return ""
@@ -215,8 +215,11 @@ class EmbeddedCluster:
         return ""
 
     def evict(self, pod: Pod, preemptor: Pod, node: str) -> str:
+        known = self.pods.get(pod.key)
+        if known is None or known.uid != pod.uid:
+            return f'pods "{pod.name}" not found'
         self.preemptions.append(Preemption(pod, preemptor, node, self.clock.now()))
-        self.remove_pod(pod)
+        self.remove_pod(known)
         return ""
 
     # ------------------------------------------------------------------ controllers
@@ -259,19 +262,21 @@ class EmbeddedCluster:
                 self.on_attempt(attempt)
             self.scheduler.queue.flush_stuck()
             if self._agenda and self._agenda[0][0] <= self.clock.now():
-                self._tries.clear()
-                self._flushes = 0
+                self._gain_hope()
                 heapq.heappop(self._agenda)[2]()
 
     def _schedule(self) -> None:
         while not self._is_stuck and (attempt := self.scheduler.schedule_one()) is not None:
             self.on_attempt(attempt)
-            if attempt.pod.key in self.pods and not self.pods[attempt.pod.key].node:
+            if not attempt.node or attempt.is_waiting:
                 self._tries[attempt.pod.uid] += 1
+                self._is_stuck = self._tries[attempt.pod.uid] >= _MOST_TRIES
 
-    @property
-    def _is_stuck(self) -> bool:
-        return bool(self._tries) and max(self._tries.values()) >= _MOST_TRIES
+    def _gain_hope(self) -> None:
+        """Something has changed: it is worth trying again."""
+        self._tries.clear()
+        self._is_stuck = False
+        self._flushes = 0
 
     def _next_moment(self) -> float | None:
         """When something happens by itself: a permission expires, a backoff ends, the agenda has something."""

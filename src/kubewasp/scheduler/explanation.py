@@ -31,10 +31,17 @@ class NodeExplanation:
     weighted: dict[str, int] = field(default_factory=dict)
     total: int | None = None
     hints: list[str] = field(default_factory=list)
+    skipped: str = ""  # why nobody was asked about it
 
     @property
     def is_feasible(self) -> bool:
-        return not self.objections
+        return not self.objections and not self.skipped
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Those of the plugin that decides."""
+        first = next(iter(self.objections.values()), None)
+        return tuple(first.reasons) if first is not None else (self.skipped,) if self.skipped else ()
 
     @property
     def rejected_by(self) -> str | None:
@@ -48,7 +55,7 @@ class NodeExplanation:
             "feasible": self.is_feasible,
             "rejected_by": self.rejected_by,
             "code": int(status.code),
-            "reasons": list(status.reasons),
+            "reasons": list(self.reasons),
             "scores": self.weighted,
             "raw_scores": self.raw,
             "normalized_scores": self.normalized,
@@ -92,13 +99,14 @@ def explain(
     nominated_node: str | None = None,
     victims: Sequence[Pod] = (),
 ) -> Explanation:
-    """The view of a record. It must be made before the table moves on."""
+    """The view of a record. It must be made before the table moves on; that victims are gone is accounted for."""
     found = {row: NodeExplanation(table.node(row).name) for row in table.order().tolist()}
     _rejections(record, found)
     _scores(record, found)
     for row, item in found.items():
         if not item.is_feasible:
-            item.hints = hints(pod, table, row, item.objections)
+            gone = [victim for victim in victims if victim.node == item.name]
+            item.hints = hints(pod, table, row, item.objections, gone)
     nodes = sorted(found.values(), key=_nearest)
     weights = {item.plugin: item.weight for item in record.scores}
     return Explanation(pod, node or None, message or None, nominated_node or None, victims, nodes, weights)
@@ -106,7 +114,7 @@ def explain(
 
 def _nearest(item: NodeExplanation) -> tuple[int, int, str]:
     """The best first; of those that were rejected, the ones that fewest plugins object to."""
-    return len(item.objections), -(item.total or 0), item.name
+    return len(item.objections) + bool(item.skipped), -(item.total or 0), item.name
 
 
 def _rejections(record: DecisionRecord, found: Mapping[int, NodeExplanation]) -> None:
@@ -124,9 +132,14 @@ def _rejections(record: DecisionRecord, found: Mapping[int, NodeExplanation]) ->
             row = int(filtered.rows[place])
             found[row].objections.setdefault(filtered.plugin, filtered.verdicts.statuses[int(numbers[place])])
     if record.filters:
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(record.narrowed))}]"
         for row in found.keys() - asked:
-            reason = "not looked at: the pod names other nodes"
-            found[row].objections["NodeAffinity"] = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason)
+            item = found[row]
+            for plugin, names in record.narrowed.items():
+                if item.name not in names:
+                    item.objections[plugin] = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason)
+            if not item.objections:
+                item.skipped = "not looked at: the pod has room on the node it is nominated to"
 
 
 def _scores(record: DecisionRecord, found: Mapping[int, NodeExplanation]) -> None:
@@ -141,13 +154,18 @@ def _scores(record: DecisionRecord, found: Mapping[int, NodeExplanation]) -> Non
             item.weighted[score.plugin] = int(score.normalized[place]) * score.weight
 
 
-def hints(pod: Pod, table: NodeTable, row: int, objections: Mapping[str, Status]) -> list[str]:
-    """What would have to change for the node to take the pod, as concretely as we can say it."""
+def hints(
+    pod: Pod, table: NodeTable, row: int, objections: Mapping[str, Status], gone: Sequence[Pod] = ()
+) -> list[str]:
+    """What would have to change for the node to take the pod, as concretely as we can say it.
+
+    `gone` are pods that were on the node when it was asked about.
+    """
     node = table.node(row)
     found: list[str] = []
     for plugin, status in objections.items():
         if plugin == "NodeResourcesFit":
-            found += _shortages(pod, table, row)
+            found += _shortages(pod, table, row, gone)
         elif plugin == "TaintToleration":
             taint = untolerated(node.taints, pod.spec.tolerations)
             if taint is not None:
@@ -163,14 +181,14 @@ def hints(pod: Pod, table: NodeTable, row: int, objections: Mapping[str, Status]
     return found
 
 
-def _shortages(pod: Pod, table: NodeTable, row: int) -> list[str]:
+def _shortages(pod: Pod, table: NodeTable, row: int, gone: Sequence[Pod]) -> list[str]:
     found = []
     requests = pod.resources.requests
-    if table.pod_count[row] + 1 > table.max_pods[row]:
+    if table.pod_count[row] + len(gone) + 1 > table.max_pods[row]:
         found.append(f"room for one pod more than {int(table.max_pods[row])}")
     for name in (CPU, MEMORY, EPHEMERAL, *requests.scalars):
         free = int(table.allocatable_of(name)[row] - table.requested_of(name)[row])
-        lacking = requests.get(name) - free
+        lacking = requests.get(name) - free + sum(other.resources.requests.get(name) for other in gone)
         if requests.get(name) > 0 and lacking > 0:
             found.append(f"{amount(name, lacking)} more {name}")
     return found
@@ -183,5 +201,6 @@ def amount(name: str, value: int) -> str:
     if name in (MEMORY, EPHEMERAL):
         for unit, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
             if value >= size:
-                return f"{value / size:.1f}{unit}".replace(".0", "")
+                tenths = -(-value * 10 // size)  # rounded up: a little more is enough, a little less is not
+                return f"{tenths // 10}{unit}" if tenths % 10 == 0 else f"{tenths / 10:.1f}{unit}"
     return str(value)

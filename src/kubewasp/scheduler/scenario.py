@@ -14,9 +14,8 @@ steps:
 
 from __future__ import annotations
 
-import heapq
-import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.k8s import manifests
@@ -26,7 +25,7 @@ from kubewasp.k8s.selectors import map_selector
 from kubewasp.scheduler import input as cluster_input
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from kubewasp.k8s.pods import Pod
@@ -62,6 +61,15 @@ class Scenario:
     source: str
     steps: tuple[Step, ...] = ()
     lifetimes: tuple[Lifetime, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Where a scenario stands, and what of it is not simulated."""
+
+    path: Path
+    unknown: dict[str, int] = field(default_factory=dict)
 
 
 def load(path: Path) -> Scenario:
@@ -75,40 +83,37 @@ def load(path: Path) -> Scenario:
         for key in body:
             if key not in ("apiVersion", "kind", "metadata", "steps", "lifetimes"):
                 raise ManifestError(key, "unknown field; there are steps and lifetimes")
-        steps = [_step(item, f"steps[{n}]", path.parent) for n, item in enumerate(_list(body, "steps"))]
+        reading = _Reading(path)
+        steps = [_step(item, f"steps[{n}]", reading) for n, item in enumerate(_list(body, "steps"))]
         lifetimes = [_lifetime(item, f"lifetimes[{n}]") for n, item in enumerate(_list(body, "lifetimes"))]
     except ManifestError as error:
         raise (error if error.source else error.at(str(path))) from None
-    return Scenario(str(path), tuple(sorted(steps, key=lambda step: step.at)), tuple(lifetimes))
+    in_order = tuple(sorted(steps, key=lambda step: step.at))
+    return Scenario(str(path), in_order, tuple(lifetimes), tuple(cluster_input.left_out(reading.unknown)))
 
 
-def run(cluster: EmbeddedCluster, scenario: Scenario, on_step: Callable[[Step], None] = lambda _step: None) -> None:
+def run(cluster: EmbeddedCluster, scenario: Scenario) -> None:
     """Plays the timeline to its end, scheduling all the while, and then until nothing changes."""
-    order = itertools.count()
-    agenda: list[tuple[float, int, Step | Pod]] = [(step.at, next(order), step) for step in scenario.steps]
-    heapq.heapify(agenda)
-    seen = 0
-    cluster.settle(agenda[0][0] if agenda else None)
-    while True:
-        for when, pod in cluster.placed[seen:]:
-            for lifetime in scenario.lifetimes:
-                if lifetime.selector.matches(pod.labels):
-                    heapq.heappush(agenda, (when + lifetime.after, next(order), pod))
-                    break
-        seen = len(cluster.placed)
-        if not agenda:
-            break
-        when, _, what = heapq.heappop(agenda)
-        cluster.settle(when)
-        if isinstance(what, Step):
-            on_step(what)
-            _perform(cluster, what, scenario.source)
-        else:
-            known = cluster.pods.get(what.key)
-            if known is not None and known.uid == what.uid:
-                cluster.finish_pod(known)
-        cluster.settle(cluster.clock.now())
+
+    def finish_later(pod: Pod) -> None:
+        for lifetime in scenario.lifetimes:
+            if lifetime.selector.matches(pod.labels):
+                cluster.at(cluster.clock.now() + lifetime.after, partial(_end, cluster, pod))
+                break
+
+    for step in scenario.steps:
+        cluster.at(step.at, partial(_perform, cluster, step, scenario.source))
+    for pod in cluster.pods.values():
+        if pod.node:
+            finish_later(pod)
+    cluster.on_placed = finish_later
     cluster.settle()
+
+
+def _end(cluster: EmbeddedCluster, pod: Pod) -> None:
+    known = cluster.pods.get(pod.key)
+    if known is not None and known.uid == pod.uid:
+        cluster.finish_pod(known)
 
 
 def _perform(cluster: EmbeddedCluster, step: Step, source: str) -> None:
@@ -116,9 +121,7 @@ def _perform(cluster: EmbeddedCluster, step: Step, source: str) -> None:
         if step.action == "apply":
             cluster_input.fill(cluster, step.argument)
         elif step.action == "delete":
-            kind, namespace, name = step.argument
-            if not cluster.delete(kind, namespace, name):
-                raise ManifestError(f"{step.path}.delete", f"there is no {kind} {name}")
+            _delete(cluster, step)
         elif step.action == "finish":
             _finish(cluster, step)
         else:
@@ -127,10 +130,21 @@ def _perform(cluster: EmbeddedCluster, step: Step, source: str) -> None:
         raise (error if error.source else error.at(source)) from None
 
 
+def _delete(cluster: EmbeddedCluster, step: Step) -> None:
+    kind, namespace, name = step.argument
+    pod = cluster.pods.get(f"{namespace}/{name}") if kind == "Pod" else None
+    if pod is not None:
+        cluster.remove_pod(pod)
+    elif not cluster.delete(kind, namespace, name):
+        raise ManifestError(f"{step.path}.delete", f"there is no {kind} {name}")
+
+
 def _finish(cluster: EmbeddedCluster, step: Step) -> None:
     pod = cluster.pods.get(step.argument)
     if pod is None:
         raise ManifestError(f"{step.path}.finish", f"there is no pod {step.argument}")
+    if not pod.node:
+        raise ManifestError(f"{step.path}.finish", f"pod {step.argument} cannot finish: it has no node yet")
     cluster.finish_pod(pod)
 
 
@@ -141,13 +155,12 @@ def _on_node(cluster: EmbeddedCluster, step: Step) -> None:
     spec = {**(manifest.get("spec") or {}), "unschedulable": step.action != "uncordon"}
     cluster.apply({**manifest, "spec": spec})
     if step.action == "drain":
-        on_node = [pod for pod in cluster.pods.values() if pod.node == step.argument]
-        for pod in on_node:
+        for pod in cluster.pods_on(step.argument):
             if pod.owner is None or pod.owner.kind != "DaemonSet":
                 cluster.remove_pod(pod)
 
 
-def _step(item: Any, path: str, folder: Path) -> Step:
+def _step(item: Any, path: str, reading: _Reading) -> Step:
     if not isinstance(item, dict):
         raise ManifestError(path, f"expected an object, got {shown(item)}")
     actions = [key for key in item if key != "at"]
@@ -155,41 +168,43 @@ def _step(item: Any, path: str, folder: Path) -> Step:
         raise ManifestError(path, f"expected `at` and one of {', '.join(_ACTIONS)}")
     action = actions[0]
     when = _time(item.get("at", "0"), f"{path}.at")
-    return Step(when, action, _argument(action, item[action], f"{path}.{action}", folder), path)
+    return Step(when, action, _argument(action, item[action], f"{path}.{action}", reading), path)
 
 
-def _argument(action: str, value: Any, path: str, folder: Path) -> Any:
+def _argument(action: str, value: Any, path: str, reading: _Reading) -> Any:
     if action == "apply":
-        return _objects(value, path, folder)
+        return _objects(value, path, reading)
     if action == "delete":
         if (
             not isinstance(value, dict)
-            or not isinstance(value.get("kind"), str)
-            or not isinstance(value.get("name"), str)
+            or not {"kind", "name"} <= value.keys() <= {"kind", "name", "namespace"}
+            or not all(isinstance(part, str) and part for part in value.values())
         ):
             raise ManifestError(path, "expected an object with kind, name and, where it has one, namespace")
-        return value["kind"], value.get("namespace") or "default", value["name"]
+        return value["kind"], value.get("namespace", "default"), value["name"]
     if not isinstance(value, str) or not value:
         wanted = "namespace/name of a pod" if action == "finish" else "the name of a node"
         raise ManifestError(path, f"expected {wanted}, got {shown(value)}")
     return value if action != "finish" or "/" in value else f"default/{value}"
 
 
-def _objects(value: Any, path: str, folder: Path) -> cluster_input.ClusterInput:
-    """The objects of a file, of several, or written right there."""
+def _objects(value: Any, path: str, reading: _Reading) -> cluster_input.ClusterInput:
+    """The objects of a file or folder, of several, or written right there."""
     found = cluster_input.ClusterInput()
     for number, item in enumerate(value if isinstance(value, list) else [value]):
         place = f"{path}[{number}]" if isinstance(value, list) else path
-        if isinstance(item, str):
-            for manifest in manifests.load(folder / item):
-                cluster_input.add(found, manifest)
+        if isinstance(item, str) and item:
+            objects = [one for file in cluster_input.files(reading.path.parent / item) for one in manifests.load(file)]
         elif isinstance(item, dict):
-            kind, version = item.get("kind"), item.get("apiVersion")
-            if not isinstance(kind, str):
-                raise ManifestError(place, "an object needs a kind")
-            cluster_input.add(found, manifests.Manifest(place, str(version or ""), kind, item))
+            objects = list(manifests.taken_apart(item, f"{reading.path}: {place}"))
         else:
             raise ManifestError(place, f"expected a file or an object, got {shown(item)}")
+        for manifest in objects:
+            if manifest.kind == "Scenario":
+                raise ManifestError(place, "a scenario cannot be applied by a scenario")
+            cluster_input.add(found, manifest)
+    for kind, count in found.unknown.items():
+        reading.unknown[kind] = reading.unknown.get(kind, 0) + count
     return found
 
 
@@ -204,12 +219,18 @@ def _lifetime(item: Any, path: str) -> Lifetime:
 
 def _time(value: Any, path: str) -> float:
     try:
-        seconds = parse_duration(value) if isinstance(value, str) else float(value)
-    except (TypeError, ValueError):
+        seconds = parse_duration(value) if isinstance(value, str) else _number(value)
+    except (TypeError, ValueError, OverflowError):
         raise ManifestError(path, f"expected a duration such as 90s or 5m, got {shown(value)}") from None
     if not 0 <= seconds <= _LONGEST:
         raise ManifestError(path, f"expected a time from 0 to ten years, got {shown(value)}")
     return seconds
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise TypeError("a truth value is no time")
+    return float(value)
 
 
 def _list(body: Mapping[str, Any], key: str) -> list[Any]:

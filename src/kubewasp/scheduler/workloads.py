@@ -116,7 +116,9 @@ def wanted(owner: Manifest, succeeded: int = 0) -> int:
     if owner["kind"] != "Job":
         return 1 if spec.get("replicas") is None else int(spec["replicas"])
     status = owner.get("status") or {}
-    ended = any(c.get("type") in ("Complete", "Failed") and c.get("status") == "True" for c in status.get("conditions") or ())
+    ended = any(
+        c.get("type") in ("Complete", "Failed") and c.get("status") == "True" for c in status.get("conditions") or ()
+    )
     if ended or spec.get("suspend"):
         return 0
     parallelism = 1 if spec.get("parallelism") is None else int(spec["parallelism"])
@@ -130,7 +132,7 @@ def wanted(owner: Manifest, succeeded: int = 0) -> int:
 
 def _rolled_out(deployment: Manifest, known: Iterable[Manifest]) -> list[Manifest]:
     """The ReplicaSet of a Deployment; those of earlier templates go down to no pods."""
-    sets = []
+    sets: list[Manifest] = []
     current = None
     for replica_set in known:
         if controller_of(replica_set) != identity(deployment):
@@ -285,9 +287,14 @@ def identity(manifest: Manifest) -> Identity:
     return manifest["kind"], namespace_of(manifest), name_of(manifest)
 
 
-def made_up_uid(owner: Manifest) -> str:
-    """That of an owner which has none."""
-    return "/".join(identity(owner))
+def is_made_up(reference: Manifest, namespace: str) -> bool:
+    """Whether an owner reference has a uid of ours."""
+    made_up = _made_up_uid((reference.get("kind") or "", namespace, reference.get("name") or ""))
+    return reference.get("uid") == made_up
+
+
+def _made_up_uid(owner: Identity) -> str:
+    return "/".join(owner)
 
 
 def _reference(owner: Manifest) -> dict[str, Any]:
@@ -296,6 +303,6 @@ def _reference(owner: Manifest) -> dict[str, Any]:
         "apiVersion": owner.get("apiVersion") or _API_VERSIONS.get(kind, "apps/v1"),
         "kind": kind,
         "name": name_of(owner),
-        "uid": (owner.get("metadata") or {}).get("uid") or made_up_uid(owner),
+        "uid": (owner.get("metadata") or {}).get("uid") or _made_up_uid(identity(owner)),
         "controller": True,
     }

@@ -41,6 +41,7 @@
   (global $severity (export "severity") (mut i32) (i32.const 0))
   (global $journal (export "journal") (mut i32) (i32.const 0))
   (global $journal_limit (export "journal_limit") (mut i32) (i32.const 0))
+  (global $log_limit (export "log_limit") (mut i32) (i32.const 0))
   (global $reason (export "reason") (mut i32) (i32.const 0))
   (global $reason_limit (export "reason_limit") (mut i32) (i32.const 0))
   (global $output (export "output") (mut i32) (i32.const 0))
@@ -367,6 +368,8 @@
     (if (i32.lt_s (local.get $severity) (global.get $severity)) (then (return)))
     (call $bound (local.get $msg) (local.get $msg_len))
     (call $bound (local.get $kvs) (local.get $kvs_len))
+    (if (i32.gt_u (i32.add (local.get $msg_len) (local.get $kvs_len)) (global.get $log_limit))
+      (then (call $refuse (i32.add (local.get $msg_len) (local.get $kvs_len)))))
     (local.set $at
       (call $record (i32.const 2) (local.get $severity) (local.get $msg_len)
         (i32.add (local.get $msg_len) (local.get $kvs_len))))
@@ -376,7 +379,7 @@
   ;; Refuses a text that is too long or lies outside the guest's memory before anything of it is kept:
   ;; a record must not be left half-written, and the sum of two lengths must not wrap around.
   (func $bound (param $at i32) (param $len i32)
-    (if (i32.gt_u (local.get $len) (global.get $journal_limit)) (then (call $refuse (local.get $len))))
+    (if (i32.gt_u (local.get $len) (global.get $log_limit)) (then (call $refuse (local.get $len))))
     (if (i64.gt_u (i64.add (i64.extend_i32_u (local.get $at)) (i64.extend_i32_u (local.get $len)))
           (i64.shl (i64.extend_i32_u (memory.size $guest)) (i64.const 16)))
       (then

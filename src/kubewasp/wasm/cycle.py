@@ -18,7 +18,7 @@ from kubewasp.k8s.codec import encode
 from kubewasp.wasm import instance as slots
 from kubewasp.wasm import payloads
 from kubewasp.wasm.abi import HOOKS
-from kubewasp.wasm.errors import KubewaspError
+from kubewasp.wasm.errors import GuestLoadError, KubewaspError
 from kubewasp.wasm.failures import HookFailure, failure
 from kubewasp.wasm.results import (
     HookResult,
@@ -32,7 +32,7 @@ from kubewasp.wasm.results import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from numpy.typing import NDArray
@@ -66,10 +66,15 @@ class Cycle:
         self.nodes = nodes
         self._failure: HookFailure | None = None
         self._mirror = guest.program.engine.mirror(nodes)
-        self._instance: GuestInstance | None = guest.acquire()
-        self._instance.see(self._mirror)
-        self._instance.set_value(slots.POD, pod)
-        self.sync()
+        self._instance: GuestInstance | None = None
+        try:
+            self._instance = guest.acquire()
+        except GuestLoadError as error:  # it was loaded once, but does not start any more
+            self._failure = HookFailure(str(error), str(error), "start")
+        else:
+            self._instance.see(self._mirror)
+            self._instance.set_value(slots.POD, pod)
+            self.sync()
 
     def __enter__(self) -> Self:
         return self
@@ -129,7 +134,7 @@ class Cycle:
 
     def postfilter(self, statuses: Mapping[str, int]) -> PostFilterResult:
         """`statuses` tells the code with which each node was rejected."""
-        self.instance.set_filler(slots.NODE_STATUSES, lambda: orjson.dumps(dict(statuses)))
+        self._offer(slots.NODE_STATUSES, lambda: orjson.dumps(dict(statuses)))
         calls, status = self._call("postfilter")
         value = int(calls.values[0]) if len(calls.values) else 0
         nominated = calls.received.get(slots.NOMINATED_NODE, b"").decode("utf-8", "replace")
@@ -137,7 +142,7 @@ class Cycle:
 
     def prescore(self, feasible: Sequence[str] | None = None) -> HookResult:
         names = feasible if feasible is not None else tuple(self.nodes)
-        self.instance.set_filler(slots.FILTERED_NODES, lambda: orjson.dumps(list(names)))
+        self._offer(slots.FILTERED_NODES, lambda: orjson.dumps(list(names)))
         calls, status = self._call("prescore")
         return HookResult(status, _trace(calls))
 
@@ -151,7 +156,7 @@ class Cycle:
 
     def normalize_score(self, scores: Mapping[str, int]) -> NormalizeResult:
         """The scores after the guest has seen all of them."""
-        self.instance.set_filler(slots.NODE_SCORES, lambda: orjson.dumps(dict(scores)))
+        self._offer(slots.NODE_SCORES, lambda: orjson.dumps(dict(scores)))
         calls, status = self._call("normalizescore")
         normalized = dict(scores)
         if status.is_success and not self.failed:
@@ -189,6 +194,11 @@ class Cycle:
 
     # ------------------------------------------------------------------ how they are called
 
+    def _offer(self, slot: int, value: Callable[[], bytes]) -> None:
+        """What a getter answers, made only if the guest asks."""
+        if self._failure is None:
+            self.instance.set_filler(slot, value)
+
     def _on_node(self, hook: str, node: str) -> HookResult:
         calls, status = self._call(hook, node)
         return HookResult(status, _trace(calls))
@@ -200,12 +210,14 @@ class Cycle:
         return result
 
     def _with_target(self, hook: str, target: Mapping[str, Any] | bytes, node: str) -> HookResult:
-        instance = self.instance
-        instance.set_value(slots.TARGET_POD, target if isinstance(target, bytes) else encode("Pod", target))
+        encoded = target if isinstance(target, bytes) else encode("Pod", target)
+        if self._failure is not None:
+            return self._on_node(hook, node)
+        self.instance.set_value(slots.TARGET_POD, encoded)
         try:
             return self._on_node(hook, node)
         finally:
-            instance.set_value(slots.TARGET_POD, None)
+            self.instance.set_value(slots.TARGET_POD, None)
 
     def _call(self, hook: str, node: str | None = None) -> tuple[Calls, Status]:
         wanted = self._exported(hook)
@@ -244,6 +256,8 @@ class Cycle:
             calls.reasons.append(status.reason)
             calls.values = np.concatenate([calls.values, np.full(missing, status.code)])
             calls.reason_numbers = np.concatenate([calls.reason_numbers, np.full(missing, len(calls.reasons))])
+            if hook == "score" and status.is_success:
+                calls.values[:] = 0  # points for some of the nodes would favour them
         return calls
 
     def _exported(self, hook: str) -> str:

@@ -105,7 +105,6 @@ class GuestInstance:
         self._callback_error: BaseException | None = None
         self._mirror: NodeMirror | None = None
         self._listed: NDArray[np.int32] | None = None
-        self._batches: dict[int, int] = {}
         self._directory = 0
         self._blocks: dict[int, tuple[int, int]] = {}
         self._kept = 0
@@ -157,6 +156,7 @@ class GuestInstance:
             self._set(f"{region}_limit", size)
             at = at + size + 7 & -8
         self._journal = self._get("journal")
+        self._set("log_limit", self._limits.log)
         self._set("severity", severity)
         self._rows = at
         self._capacity = 0
@@ -235,8 +235,8 @@ class GuestInstance:
             self._make_room(count)
             self._begin(count)
             listed = 0 if isinstance(rows, int) else self._list_rows(rows)
-            # As many as should take a tenth of the time limit, going by the last time; without one, 1 and then more.
-            done, batch = 0, self._batches.get(hook.index, 1)
+            # As many as should take a tenth of the time limit: one, and then more as the guest turns out to be quick.
+            done, batch = 0, 1
             while done < count and self._calls.failure is None:
                 until = min(count, done + batch)
                 began = time.monotonic()
@@ -245,7 +245,6 @@ class GuestInstance:
                 spent = max(time.monotonic() - began, 1e-6)
                 batch = max(1, int((until - done) * min(self._limits.call_timeout * 0.1 / spent, _GROWTH)))
                 done = until
-            self._batches[hook.index] = batch
             return self._finish(self._results)
 
     def _list_rows(self, rows: NDArray[np.int32]) -> int:
