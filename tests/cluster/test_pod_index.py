@@ -128,6 +128,17 @@ def test_columns_grow() -> None:
     assert (len(found), found[0], found[39]) == (40, 1, 1)
 
 
+def test_columns_grow_under_pods_that_are_many() -> None:
+    index = an_index(40)
+    for row in range(40):
+        index.count(row, make_pod(labels=WEB, affinity=affinity(anti=[term(ZONE, WEB)])), 1)
+    index.grow(80)
+    index.count(79, make_pod(labels=WEB, affinity=affinity(anti=[term(ZONE, WEB)])), 1)
+    found = index.counts("web", is_web, with_terminating=True)
+    assert (len(found), int(found.sum()), found[79]) == (80, 41, 1)
+    assert [len(counts.rows()) for counts in index.with_affinity.values()] == [41]
+
+
 # ---------------------------------------------------------------------- affinity
 
 

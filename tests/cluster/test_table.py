@@ -383,6 +383,7 @@ class Changes(RuleBasedStateMachine):
             for column in columns.values():
                 assert not column[free].any()
         assert not self.table.pod_count[free].any()
+        assert all(self.table.label(key).ids[row] == ABSENT for key in (ZONE, "disk") for row in free)
         assert not any(self.table.pods_on[row] or self.table.ports[row] for row in free)
 
     @invariant()

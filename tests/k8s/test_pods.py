@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kubewasp.k8s.pods import HostPort, Owner, Pod, PodParser, SpreadConstraint
+from kubewasp.k8s.codec import decode, encode
+from kubewasp.k8s.pods import HostPort, Owner, Pod, PodParser, SpreadConstraint, placed_on
 from kubewasp.k8s.selectors import LabelSelector
 
 
@@ -264,3 +265,11 @@ def test_spread_constraints_have_the_defaults_of_the_api() -> None:
         SpreadConstraint(2, "zone", is_hard=True, selector=None),
         SpreadConstraint(1, "host", False, LabelSelector(), 3, False, True, ("hash",)),
     )
+
+
+def test_a_placed_pod_has_its_node_in_its_protobuf_too() -> None:
+    manifest = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}], "priority": 7}}
+    pod = PodParser().parse(manifest, encode("Pod", manifest))
+    placed = placed_on(pod, "node-1")
+    assert placed.node == "node-1"
+    assert decode("Pod", placed.encoded)["spec"] == decode("Pod", pod.encoded)["spec"] | {"nodeName": "node-1"}

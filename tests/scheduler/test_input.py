@@ -145,42 +145,69 @@ REQUESTS = "spec.containers.0.resources.requests"
     [
         (
             changed(pod("web"), f"{REQUESTS}.cpu", "-1"),
-            'spec.containers[0].resources.requests.cpu: expected a quantity from 0 to 1e15, got "-1"',
+            'spec.containers[0].resources.requests["cpu"]: expected a quantity from 0 to 1e15, got "-1"',
         ),
         (
             changed(pod("web"), f"{REQUESTS}.memory", "1e30"),
-            'spec.containers[0].resources.requests.memory: expected a quantity from 0 to 1e15, got "1e30"',
+            'spec.containers[0].resources.requests["memory"]: expected a quantity from 0 to 1e15, got "1e30"',
         ),
         (
-            changed(pod("web"), "spec.overhead", {"cpu": "-1m"}) if False else changed(pod("web"), "spec", {"overhead": {"cpu": "-1m"}}),
-            'spec.overhead.cpu: expected a quantity from 0 to 1e15, got "-1m"',
+            changed(pod("web"), "spec", {"overhead": {"cpu": "-1m"}}),
+            'spec.overhead["cpu"]: expected a quantity from 0 to 1e15, got "-1m"',
         ),
         (
             changed(node("a"), "status.allocatable.cpu", "-4"),
-            'status.allocatable.cpu: expected a quantity from 0 to 1e15, got "-4"',
+            'status.allocatable["cpu"]: expected a quantity from 0 to 1e15, got "-4"',
         ),
         (
             changed(workload("Deployment", "web"), f"spec.template.{REQUESTS}.cpu", "-1"),
-            'spec.template.spec.containers[0].resources.requests.cpu: expected a quantity from 0 to 1e15, got "-1"',
+            'spec.template.spec.containers[0].resources.requests["cpu"]: expected a quantity from 0 to 1e15, got "-1"',
         ),
-        (changed(workload("Deployment", "web"), "spec.replicas", -1), "spec.replicas: expected an integer from 0 to 1000000, got -1"),
-        (changed(workload("Deployment", "web"), "spec.replicas", 10**12), "spec.replicas: expected an integer from 0 to 1000000, got 1000000000000"),
-        (changed(workload("Deployment", "web"), "spec.replicas", "3"), 'spec.replicas: expected an integer from 0 to 1000000, got "3"'),
-        (changed(workload("ReplicationController", "web"), "spec.replicas", -1), "spec.replicas: expected an integer from 0 to 1000000, got -1"),
-        (changed(workload("Job", "web"), "spec.parallelism", True), "spec.parallelism: expected an integer from 0 to 1000000, got true"),
-        (changed(workload("Job", "web"), "spec.completions", -1), "spec.completions: expected an integer from 0 to 2147483647, got -1"),
+        (
+            changed(workload("Deployment", "web"), "spec.replicas", -1),
+            "spec.replicas: expected an integer from 0 to 1000000, got -1",
+        ),
+        (
+            changed(workload("Deployment", "web"), "spec.replicas", 10**12),
+            "spec.replicas: expected an integer from 0 to 1000000, got 1000000000000",
+        ),
+        (
+            changed(workload("Deployment", "web"), "spec.replicas", "3"),
+            'spec.replicas: expected an integer from 0 to 1000000, got "3"',
+        ),
+        (
+            changed(workload("ReplicationController", "web"), "spec.replicas", -1),
+            "spec.replicas: expected an integer from 0 to 1000000, got -1",
+        ),
+        (
+            changed(workload("Job", "web"), "spec.parallelism", True),
+            "spec.parallelism: expected an integer from 0 to 1000000, got true",
+        ),
+        (
+            changed(workload("Job", "web"), "spec.completions", -1),
+            "spec.completions: expected an integer from 0 to 2147483647, got -1",
+        ),
         (changed(workload("Deployment", "web"), "spec.template", []), "spec.template: expected an object, got a list"),
-        (changed(workload("StatefulSet", "web"), "spec.volumeClaimTemplates", [1]), "spec.volumeClaimTemplates[0]: expected an object, got 1"),
-        (changed(workload("Deployment", "web"), "spec.selector", {"matchLabels": {"app": 1}}), "spec.selector.matchLabels.app: expected a string, got 1"),
+        (
+            changed(workload("StatefulSet", "web"), "spec.volumeClaimTemplates", [1]),
+            "spec.volumeClaimTemplates[0]: expected an object, got 1",
+        ),
+        (
+            changed(workload("Deployment", "web"), "spec.selector", {"matchLabels": {"app": 1}}),
+            'spec.selector.matchLabels["app"]: expected a string, got 1',
+        ),
         (changed(pod("web"), "spec.containers.0.name", 7), "spec.containers[0].name: expected a string, got 7"),
         (changed(pod("web"), "metadata.name", ""), "metadata.name: a Pod needs a name"),
         (changed(pod("web"), "metadata", None), "metadata.name: a Pod needs a name"),
         (changed(pod("web"), "apiVersion", "v2"), "apiVersion: expected v1 for kind Pod, found v2"),
-        (changed(workload("Deployment", "web"), "apiVersion", "extensions/v1beta1"), 'apiVersion: expected apps/v1 for kind Deployment, got "extensions/v1beta1"'),
+        (
+            changed(workload("Deployment", "web"), "apiVersion", "extensions/v1beta1"),
+            'apiVersion: expected apps/v1 for kind Deployment, got "extensions/v1beta1"',
+        ),
         (changed(pod("web"), "kind", ""), "kind is missing"),
-        (changed(priority_class("high", 1), "value", "many"), 'value: expected a 32-bit integer, got "many"'),
+        (changed(priority_class("high", 1), "value", "many"), 'value: expected an integer, got "many"'),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_told_with_its_place(body: Object, error: str) -> None:
     assert error_of(body) == f"object 0: {error}"
 
@@ -192,7 +219,7 @@ def test_a_claim_cannot_ask_for_less_than_nothing() -> None:
         "metadata": {"name": "data"},
         "spec": {"resources": {"requests": {"storage": "-1Gi"}}},
     }
-    assert error_of(claim).startswith("object 0: spec.resources.requests.storage: expected a quantity from 0")
+    assert error_of(claim).startswith('object 0: spec.resources.requests["storage"]: expected a quantity from 0')
 
 
 def test_two_of_a_name_are_one_too_many(tmp_path: Path) -> None:
@@ -200,9 +227,7 @@ def test_two_of_a_name_are_one_too_many(tmp_path: Path) -> None:
     with pytest.raises(ManifestError) as caught:
         read([first, second])
     place = f"{first}: document 1"
-    assert str(caught.value) == (
-        f"{second}: document 1: metadata.name: there is a Pod default/web already, in {place}"
-    )
+    assert str(caught.value) == (f"{second}: document 1: metadata.name: there is a Pod default/web already, in {place}")
     assert counts(added(pod("web"), pod("web", namespace="other"), node("web"))) == (1, 2, 0, 0)
 
 
@@ -266,6 +291,8 @@ SAMPLES: list[Object] = [
         ],
         volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}],
         hostNetwork=True,
+        initContainers=[{"name": "first", "ports": [{"containerPort": 80}], "resources": {"limits": {"cpu": "1"}}}],
+        resources={"limits": {"cpu": "2"}},
         schedulingGates=[{"name": "gate"}],
     ),
     owned_by("ReplicaSet", "rs", pod("owned", on="a")),
@@ -276,7 +303,10 @@ SAMPLES: list[Object] = [
         1,
         ordinals={"start": 1},
         volumeClaimTemplates=[
-            {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["a"]}}
+            {
+                "metadata": {"name": "data"},
+                "spec": {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["a"]},
+            }
         ],
     ),
     {**workload("Job", "job", 1), "status": {"succeeded": 1, "conditions": [{"type": "Complete", "status": "False"}]}},
@@ -303,11 +333,16 @@ SAMPLES: list[Object] = [
         "spec": {"resources": {"requests": {"storage": "1Gi"}}, "selector": {"matchLabels": {"a": "b"}}},
     },
     {**CSI, "kind": "StorageClass", "metadata": {"name": "fast"}, "provisioner": "p", "allowedTopologies": []},
-    {**CSI, "kind": "CSINode", "metadata": {"name": "a"}, "spec": {"drivers": [{"name": "d", "allocatable": {"count": 1}}]}},
+    {
+        **CSI,
+        "kind": "CSINode",
+        "metadata": {"name": "a"},
+        "spec": {"drivers": [{"name": "d", "allocatable": {"count": 1}}]},
+    },
     {**CSI, "kind": "CSIDriver", "metadata": {"name": "d"}, "spec": {"storageCapacity": True}},
     {**CSI, "kind": "CSIStorageCapacity", "metadata": {"name": "c"}, "storageClassName": "fast", "capacity": "1Gi"},
     {**CSI, "kind": "VolumeAttachment", "metadata": {"name": "va"}, "spec": {"attacher": "d", "nodeName": "a"}},
-]  # fmt: skip
+]
 
 
 def paths(value: Any, prefix: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

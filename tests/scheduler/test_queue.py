@@ -272,6 +272,27 @@ def test_a_backoff_that_is_over_when_the_event_comes_does_not_count() -> None:
     assert bench.place(pod) == "active"
 
 
+@pytest.mark.parametrize(("now", "place"), [(10.9, "backoff"), (11.9, "backoff"), (12.0, "active")])
+def test_an_event_finds_a_pod_backing_off_until_the_whole_second_is_over(now: float, place: str) -> None:
+    bench = Bench()
+    bench.clock.time = 10.2
+    pod = bench.add("p")
+    bench.fail("A")
+    bench.clock.time = now
+    bench.queue.move(NODE_ADDED)
+    assert bench.place(pod) == place
+
+
+def test_backoffs_that_end_in_the_same_second_end_together() -> None:
+    bench = Bench()
+    for name, priority, time in (("low", 0, 10.2), ("high", 5, 10.7)):
+        bench.clock.time = time
+        bench.add(name, priority)
+        bench.fail("A")
+    bench.queue.move(NODE_ADDED)
+    assert bench.pops() == ["high", "low"]
+
+
 def test_pods_are_ordered_by_when_they_failed_last() -> None:
     bench = Bench()
     bench.add("first")

@@ -10,6 +10,7 @@ from kubewasp.framework.events import Action, ObjectReference, RecordedEvent
 from kubewasp.framework.plugin import PostFilterResult, Registration
 from kubewasp.framework.record import DecisionRecord
 from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.k8s.pods import placed_on
 from kubewasp.plugins.default_binder import DefaultBinder
 from kubewasp.plugins.scheduling_gates import SchedulingGates
 from tests.framework.fakes import SKIP, WAIT, Scripted, error, make_framework, unresolvable, unschedulable
@@ -165,6 +166,17 @@ def test_others_hear_that_a_pod_left_its_node_where_it_failed_while_it_was_bound
     assert (cluster.place(waiting) == "backoff") is heard
 
 
+def test_others_hear_that_a_pod_left_its_node_where_its_permission_was_refused() -> None:
+    cluster, _ = one_plugin(events=[ANY_POD], filter=[{"n0": unschedulable()}, {}], permit=(WAIT, 10.0))
+    waiting = cluster.pod("waiting")
+    cluster.one()
+    pod = cluster.pod("p")
+    cluster.one()
+    assert cluster.place(waiting) == "unschedulable"
+    cluster.scheduler.reject_waiting_pod(pod.uid)
+    assert cluster.place(waiting) == "backoff"
+
+
 def test_a_rejected_pod_does_not_wake_itself_by_leaving_its_node() -> None:
     cluster, _ = one_plugin(events=[ANY_POD], permit=(WAIT, 10.0))
     pod = cluster.pod("p")
@@ -200,7 +212,7 @@ def test_a_pod_that_waits_is_bound_when_all_have_allowed_it() -> None:
     attempt = cluster.one()
     assert (attempt.node, attempt.is_waiting) == ("n0", True)
     scheduler = cluster.scheduler
-    assert (scheduler.get_waiting_pod(pod.uid), scheduler.next_deadline()) == (pod.encoded, 10.0)
+    assert (scheduler.get_waiting_pod(pod.uid), scheduler.next_deadline()) == (placed_on(pod, "n0").encoded, 10.0)
     assert scheduler.allow_waiting_pod(pod.uid, "A")
     assert ("A", "bind") not in log
     assert scheduler.allow_waiting_pod(pod.uid, "B")

@@ -154,7 +154,11 @@ def daemons(**template: object) -> dict[str, str]:
 
 def test_a_daemon_set_has_a_pod_for_every_node_that_it_may_be_on() -> None:
     assert daemons() == {"agent-a": "a", "agent-b": "b"}
-    assert daemons(tolerations=[{"key": "gpu", "operator": "Exists"}]) == {"agent-a": "a", "agent-b": "b", "agent-c": "c"}
+    assert daemons(tolerations=[{"key": "gpu", "operator": "Exists"}]) == {
+        "agent-a": "a",
+        "agent-b": "b",
+        "agent-c": "c",
+    }
     assert daemons(nodeSelector={"disk": "ssd"}) == {"agent-a": "a"}
     terms = [{"matchExpressions": [{"key": "disk", "operator": "DoesNotExist"}]}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}

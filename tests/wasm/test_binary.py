@@ -5,8 +5,9 @@ import wasmtime
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubewasp.k8s.varint import leb128
 from kubewasp.wasm import binary
-from kubewasp.wasm.binary import BinaryError, leb128
+from kubewasp.wasm.binary import BinaryError
 from tests.guests.build import go_guest, wat
 
 HEADER = b"\0asm\x01\0\0\0"

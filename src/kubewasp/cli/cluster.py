@@ -27,7 +27,7 @@ class Matrix(StrEnum):
 Paths = Annotated[
     list[Path],
     typer.Argument(
-        metavar="PATH...",
+        metavar="PATH",
         help="Manifests: files or folders of YAML or JSON, also `kubectl get … -o yaml`.",
         show_default=False,
     ),

@@ -72,7 +72,7 @@ def _with_host_ports(container: Mapping[str, Any]) -> Mapping[str, Any]:
         return container
     return {
         **container,
-        "ports": [{**port, "hostPort": port.get("hostPort") or port["containerPort"]} for port in ports],
+        "ports": [{**port, "hostPort": port.get("hostPort") or port.get("containerPort") or 0} for port in ports],
     }
 
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -23,6 +23,7 @@ from kubewasp.k8s.selectors import (
     node_selector_terms,
 )
 from kubewasp.k8s.taints import Toleration, parse_tolerations
+from kubewasp.k8s.varint import leb128
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -180,6 +181,13 @@ class Pod:
 
     def __repr__(self) -> str:
         return f"Pod({self.key}{f' on {self.node}' if self.node else ''})"
+
+
+def placed_on(pod: Pod, node: str) -> Pod:
+    """The pod with its node, in its protobuf too: a second `spec` that has only `nodeName` is merged into the first."""
+    name = node.encode()
+    field = b"\x52" + leb128(len(name)) + name
+    return replace(pod, node=node, encoded=pod.encoded + b"\x12" + leb128(len(field)) + field)
 
 
 class PodParser:

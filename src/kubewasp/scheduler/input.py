@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kubewasp.cluster.store import CLUSTER_SCOPED, PARSERS
 from kubewasp.k8s import manifests, quantity
 from kubewasp.k8s.codec import encode
-from kubewasp.k8s.errors import ManifestError, shown
+from kubewasp.k8s.errors import ManifestError, quoted, shown
 from kubewasp.k8s.objects import name_of, namespace_of
 from kubewasp.scheduler.workloads import WORKLOADS, controller_of, expand, identity, is_finished, surplus
 
@@ -55,6 +55,7 @@ _IRRELEVANT = frozenset(
 _MOST_PODS = 1_000_000
 _LARGEST_COUNT = 2**31 - 1
 _LARGEST_QUANTITY = 10**15
+_LARGEST_VOLUME = 2**63 - 1
 _GROUPS = {"Deployment": "apps", "ReplicaSet": "apps", "StatefulSet": "apps", "DaemonSet": "apps", "Job": "batch"}
 
 
@@ -202,11 +203,10 @@ def _check(manifest: Manifest) -> None:
         elif kind == "Node":
             _check_quantities((body.get("status") or {}).get("allocatable"), "status.allocatable")
         elif kind == "PersistentVolumeClaim":
-            _check_quantities(
-                ((body.get("spec") or {}).get("resources") or {}).get("requests"), "spec.resources.requests"
-            )
+            requests = ((body.get("spec") or {}).get("resources") or {}).get("requests")
+            _check_quantities(requests, "spec.resources.requests", most=_LARGEST_VOLUME)
         elif kind == "PersistentVolume":
-            _check_quantities((body.get("spec") or {}).get("capacity"), "spec.capacity")
+            _check_quantities((body.get("spec") or {}).get("capacity"), "spec.capacity", most=_LARGEST_VOLUME)
     except ManifestError as error:
         raise (error if error.source else error.at(manifest.source)) from None
 
@@ -281,10 +281,11 @@ def _check_amounts(spec: Mapping[str, Any], path: str) -> None:
     _check_quantities(spec.get("overhead"), f"{path}.overhead")
 
 
-def _check_quantities(amounts: Mapping[str, Any] | None, path: str) -> None:
+def _check_quantities(amounts: Mapping[str, Any] | None, path: str, *, most: int = _LARGEST_QUANTITY) -> None:
     for name, written in (amounts or {}).items():
-        if not 0 <= quantity.parse(written).nanos <= _LARGEST_QUANTITY * 10**9:
-            raise ManifestError(f"{path}.{name}", f"expected a quantity from 0 to 1e15, got {shown(written)}")
+        if not 0 <= quantity.parse(written).nanos <= most * 10**9:
+            problem = f"expected a quantity from 0 to {most:.0e}, got {shown(written)}".replace("e+", "e", 1)
+            raise ManifestError(f"{path}[{quoted(name)}]", problem)
 
 
 def files(path: Path) -> list[Path]:

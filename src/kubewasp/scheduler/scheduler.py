@@ -17,6 +17,7 @@ from kubewasp.cluster.table import NodeTable
 from kubewasp.framework.events import Action
 from kubewasp.framework.messages import fit_error
 from kubewasp.framework.status import Code, Status
+from kubewasp.k8s.pods import placed_on
 from kubewasp.scheduler.changes import node_actions, pod_actions
 from kubewasp.scheduler.cycle import Rotation, SchedulingCycle, one_objection
 from kubewasp.scheduler.nominator import Nominator
@@ -199,7 +200,7 @@ class Scheduler:
 
     def _place(self, queued: QueuedPod, framework: Framework, choice: Choice) -> Attempt:
         pod, node, state = queued.pod, choice.node, choice.state
-        assumed = replace(pod, node=node)
+        assumed = placed_on(pod, node)
         self._assumed[pod.uid] = assumed
         self.table.add_pod(assumed)
         self.nominator.withdraw(pod.uid)

@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kubewasp.k8s.varint import leb128
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -204,16 +206,6 @@ def _section(number: int, content: bytes) -> bytes:
 def _text(value: str) -> bytes:
     encoded = value.encode()
     return leb128(len(encoded)) + encoded
-
-
-def leb128(value: int) -> bytes:
-    """An unsigned integer as wasm, and protobuf, write it."""
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
 
 
 def _leb(data: bytes, at: int) -> tuple[int, int]:

@@ -143,6 +143,6 @@ def _images(encoded: bytes) -> dict[str, int]:
 
 
 def _list_item(encoded: bytes) -> bytes:
-    from kubewasp.wasm.binary import leb128
+    from kubewasp.k8s.varint import leb128
 
     return b"\x12" + leb128(len(encoded)) + encoded

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from kubewasp.wasm.binary import leb128
+from kubewasp.k8s.varint import leb128
 from kubewasp.wasm.images import ImageTable
 
 if TYPE_CHECKING:

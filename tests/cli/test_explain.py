@@ -1,0 +1,117 @@
+"""`kubewasp explain`: one decision, in tables and as JSON."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Ended, Kubewasp
+from tests.guests.build import example, wat
+from tests.scheduler.simulating import Object, node, pod, priority_class, workload
+
+Manifests = Callable[..., Path]
+
+
+@pytest.fixture
+def manifests(tmp_path: Path) -> Manifests:
+    def run(*objects: Object) -> Path:
+        path = tmp_path / "cluster.yaml"
+        path.write_text(yaml.safe_dump_all(objects), encoding="utf-8")
+        return path
+
+    return run
+
+
+def refused(ended: Ended) -> str:
+    assert (ended.code, ended.out) == (1, "")
+    [line] = ended.err.splitlines()
+    return line.removeprefix("error: ")
+
+
+WORKED = (
+    node("empty"),
+    node("busy"),
+    pod("old", on="busy", cpu="500m", memory="8Gi"),
+    pod("web", cpu="1", memory="2Gi"),
+    pod("other", cpu="4", memory="16Gi"),
+)
+
+
+def test_json_is_the_whole_matrix(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    ended = kubewasp("explain", "default/web", manifests(*WORKED), "-o", "json")
+    assert (ended.code, ended.err) == (0, "")
+    found = ended.json
+    assert {"pod", "node", "message", "nominated_node", "victims", "nodes"} <= set(found)
+    assert (found["pod"], found["node"]) == ("default/web", "empty")
+    assert (found["message"], found["nominated_node"], found["victims"]) == (None, None, [])
+    empty, busy = found["nodes"]
+    assert {"name", "feasible", "rejected_by", "code", "reasons", "scores", "total"} <= set(empty)
+    assert (empty["name"], empty["total"], busy["name"], busy["total"]) == ("empty", 452, "busy", 427)
+    assert (empty["feasible"], empty["rejected_by"], empty["code"], empty["reasons"]) == (True, None, 0, [])
+    for item, fit, balance in ((empty, 81, 71), (busy, 49, 78)):
+        scores = item["scores"]
+        assert scores["TaintToleration"] == 300
+        assert scores["NodeResourcesFit"] == fit
+        assert scores["NodeResourcesBalancedAllocation"] == balance
+
+
+def test_a_rejected_node_has_its_reasons(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    found = kubewasp("explain", "huge", manifests(node("a"), pod("huge", cpu="8")), "-o", "json").json
+    assert found["node"] is None
+    assert found["message"].startswith("0/1 nodes are available: 1 Insufficient cpu. ")
+    [only] = found["nodes"]
+    assert (only["feasible"], only["rejected_by"], only["reasons"]) == (False, "NodeResourcesFit", ["Insufficient cpu"])
+    assert (only["scores"], only["total"]) == ({}, None)
+    assert only["hints"] == ["4 more cpu"]
+
+
+def test_victims_of_preemption_are_shown(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(
+        node("a"), priority_class("high", 9), pod("low", on="a", cpu="3"), pod("web", cpu="3", priorityClassName="high")
+    )
+    found = kubewasp("explain", "default/web", path, "-o", "json").json
+    assert (found["node"], found["nominated_node"], found["victims"]) == (None, "a", ["default/low"])
+    assert re.search(r"nominated +a, evicting default/low", kubewasp("explain", "default/web", path).out)
+
+
+def test_tables_show_scores_rejections_and_what_would_help(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    tainted = node("c", taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}])
+    out = kubewasp("explain", "web", manifests(*WORKED, tainted)).out
+    assert re.search(r"pod +default/web\nnode +empty\n", out)
+    assert re.search(r"empty +452 +.*TaintToleration 300", out)
+    assert "tolerate the taint" in out
+    assert max(len(line) for line in out.splitlines()) <= 80
+
+
+def test_plugins_of_guests_take_part(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    nodes = [node("node-1"), node("node-2")]
+    path = manifests(*nodes, pod("web-2"))
+    found = kubewasp("explain", "web-2", path, "--plugin", example("nodenumber"), "-o", "json").json
+    assert found["node"] == "node-2"
+    plugin = next(name for name in found["weights"] if "nodenumber" in name)
+    assert {item["name"]: item["scores"][plugin] for item in found["nodes"]} == {"node-1": 0, "node-2": 10}
+    found = kubewasp("explain", "web-2", path, "--plugin", wat("prefilter"), "-o", "json").json
+    assert found["node"] == "node-1"
+    assert found["nodes"][1]["rejected_by"].startswith("prefilter")
+
+
+def test_pods_of_workloads_can_be_explained(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("a"), workload("StatefulSet", "db", 2))
+    assert kubewasp("explain", "default/db-1", path, "-o", "json").json["node"] == "a"
+
+
+def test_what_cannot_be_explained_is_told(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(
+        node("a"),
+        pod("bound", on="a"),
+        pod("gated", schedulingGates=[{"name": "g"}]),
+        pod("other", schedulerName="mine"),
+    )
+    assert refused(kubewasp("explain", "default/none", path)) == f"there is no pod default/none in {path}"
+    assert refused(kubewasp("explain", "bound", path)) == "pod default/bound is bound to a already"
+    gated = "pod default/gated is held back by SchedulingGates: waiting for scheduling gates: [g]"
+    assert refused(kubewasp("explain", "gated", path)) == gated
+    assert refused(kubewasp("explain", "other", path)) == "no profile has the schedulerName mine"
+    assert "Missing argument" in kubewasp("explain", "web").usage_error

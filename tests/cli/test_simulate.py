@@ -1,0 +1,305 @@
+"""`kubewasp simulate`: what it prints in each form, and what it refuses."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubewasp.cli import simulate as command
+from tests.cli.conftest import Ended, Kubewasp
+from tests.guests.build import example, wat
+from tests.scheduler.simulating import Object, node, pod, priority_class, spec, steered, wasm, workload
+
+Write = Callable[[str, str], Path]
+HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+@pytest.fixture
+def manifests(tmp_path: Path) -> Callable[..., Path]:
+    def run(*objects: Object, name: str = "cluster.yaml") -> Path:
+        path = tmp_path / name
+        path.write_text(yaml.safe_dump_all(objects), encoding="utf-8")
+        return path
+
+    return run
+
+
+Manifests = Callable[..., Path]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Callable[..., Path]:
+    def run(*guests: Object, **more: Any) -> Path:
+        path = tmp_path / "config.yaml"
+        enabled = [{"name": guest["name"]} for guest in guests]
+        profile = {"plugins": {"multiPoint": {"enabled": enabled}}, "pluginConfig": list(guests)}
+        path.write_text(yaml.safe_dump({**HEAD, "profiles": [profile], **more}), encoding="utf-8")
+        return path
+
+    return run
+
+
+def without_timing(ended: Ended) -> Any:
+    assert (ended.code, ended.err) == (0, "")
+    return {key: value for key, value in ended.json.items() if key != "timing"}
+
+
+def refused(ended: Ended) -> str:
+    """The one line of an error; no traceback, nothing on stdout."""
+    assert (ended.code, ended.out) == (1, "")
+    [line] = ended.err.splitlines()
+    assert line.startswith("error: ")
+    return line.removeprefix("error: ")
+
+
+# ---------------------------------------------------------------------- JSON
+
+
+def test_json_has_placements_pending_preempted_nodes_and_timing(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(
+        node("a"),
+        priority_class("high", 10),
+        pod("low", on="a", cpu="3", memory="1Gi"),
+        pod("high", cpu="3", memory="2Gi", priorityClassName="high", namespace="shop"),
+        pod("huge", cpu="8"),
+    )
+    ended = kubewasp("simulate", path, "-o", "json")
+    found = ended.json
+    assert (ended.code, ended.err) == (0, "")
+    assert found["placements"] == [{"pod": "shop/high", "node": "a"}]
+    [pending] = found["pending"]
+    assert pending["pod"] == "default/huge"
+    assert pending["message"].startswith("0/1 nodes are available: 1 Insufficient cpu. ")
+    assert found["preempted"] == [{"pod": "default/low", "by": "shop/high", "node": "a"}]
+    [only] = found["nodes"]
+    assert only["name"] == "a"
+    assert only["allocatable"] == {"pods": 110, "cpu": 4000, "memory": 16 * 2**30}
+    assert only["before"] == {"pods": 1, "cpu": 3000, "memory": 2**30}
+    assert only["after"] == {"pods": 1, "cpu": 3000, "memory": 2**31}
+    timing = found["timing"]
+    assert timing["attempts"] == 3
+    assert timing["seconds"] > 0
+    assert timing["plugins_ms"]["NodeResourcesFit"] > 0
+    assert found["warnings"] == []
+
+
+def test_pods_that_were_bound_before_are_no_placements(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    found = kubewasp("simulate", manifests(node("a"), pod("old", on="a"), pod("new")), "-o", "json").json
+    assert found["placements"] == [{"pod": "default/new", "node": "a"}]
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_the_same_seed_decides_the_same(kubewasp: Kubewasp, manifests: Manifests, seed: int) -> None:
+    nodes = [node(f"n{number}", zone=f"z{number % 3}") for number in range(12)]
+    low = workload("Deployment", "low", 40, template=spec(cpu="1"))
+    high = workload("Deployment", "high", 6, template=spec(cpu="2", priorityClassName="high"))
+    path = manifests(*nodes, priority_class("high", 10), low, high)
+    arguments = ("simulate", path, "--seed", seed, "-o", "json")
+    first, second = (without_timing(kubewasp(*arguments)) for _ in range(2))
+    assert first == second
+
+
+def test_gates_and_other_schedulers_are_reasons_to_wait(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("a"), pod("gated", schedulingGates=[{"name": "g"}]), pod("other", schedulerName="mine"))
+    assert kubewasp("simulate", path, "-o", "json").json["pending"] == [
+        {"pod": "default/gated", "message": "waiting for scheduling gates: [g]"},
+        {"pod": "default/other", "message": "no profile has the schedulerName mine"},
+    ]
+
+
+def test_unknown_kinds_are_a_warning(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    path = manifests(node("a"), pod("web"), widget)
+    told = "kinds that are not simulated were left out: 1 Widget"
+    assert kubewasp("simulate", path, "-o", "json").json["warnings"] == [told]
+    assert re.search(r"warning +kinds that are not simulated were left out: 1 Widget", kubewasp("simulate", path).out)
+    ended = kubewasp("simulate", path, "-o", "yaml")
+    assert (ended.code, ended.err) == (0, f"warning: {told}\n")
+
+
+# ---------------------------------------------------------------------- YAML
+
+
+def test_yaml_gives_the_pods_back_bound(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    nodes = [node("a"), node("b")]
+    path = manifests(*nodes, workload("Deployment", "web", 3), pod("alone", on="a"), pod("huge", cpu="8"))
+    ended = kubewasp("simulate", path, "-o", "yaml")
+    documents = list(yaml.safe_load_all(ended.out))
+    expected = {item["pod"]: item["node"] for item in kubewasp("simulate", path, "-o", "json").json["placements"]}
+    assert len(documents) == 3
+    assert {f"default/{item['metadata']['name']}": item["spec"]["nodeName"] for item in documents} == expected
+    assert all(set(item) == {"apiVersion", "kind", "metadata", "spec"} for item in documents)
+    again = kubewasp("simulate", manifests(*nodes, *documents, name="again.yaml"), "-o", "json").json
+    assert (again["placements"], again["pending"]) == ([], [])
+    assert sum(item["before"]["pods"] for item in again["nodes"]) == 3
+
+
+def test_yaml_names_no_owner_that_was_made_up(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    mine = pod("mine")
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "real", "uid": "1234", "controller": True}
+    mine["metadata"]["ownerReferences"] = [owner]
+    ended = kubewasp("simulate", manifests(node("a"), mine, workload("ReplicaSet", "web", 1)), "-o", "yaml")
+    owners = {
+        item["metadata"]["name"]: item["metadata"].get("ownerReferences") for item in yaml.safe_load_all(ended.out)
+    }
+    assert owners == {"mine": [owner], "web-0": None}
+
+
+# ---------------------------------------------------------------------- tables
+
+
+def test_tables_fit_the_terminal(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    nodes = [node(f"a-node-with-a-rather-long-name-{number}.eu-west-1.compute.internal") for number in range(3)]
+    web = workload("Deployment", "a-deployment-with-a-rather-long-name-as-they-come", 6)
+    path = manifests(*nodes, web, pod("huge", cpu="8"), workload("ReplicaSet", "rs", 60))
+    ended = kubewasp("simulate", path, "--explain", "default/huge")
+    assert ended.code == 0
+    assert max(len(line) for line in ended.out.splitlines()) <= 80
+    for title in ("NODE", "PENDING", "placed", "took", "time in", "REJECTED"):
+        assert title in ended.out
+
+
+def test_tables_tell_who_was_preempted(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("a"), pod("low", on="a", cpu="3"), pod("high", cpu="3", priority=5))
+    assert re.search(r"PREEMPTED +BY +ON\ndefault/low +default/high +a\n", kubewasp("simulate", path).out)
+
+
+def test_nothing_at_all_is_no_error(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    assert kubewasp("simulate", manifests()).code == 0
+    found = kubewasp("simulate", manifests(pod("web")), "-o", "json").json
+    assert found["pending"] == [{"pod": "default/web", "message": "no nodes available to schedule pods"}]
+
+
+# ---------------------------------------------------------------------- plugins
+
+
+def test_plugins_by_option(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    nodes = [node("node-1"), node("node-2"), node("node-3")]
+    path = manifests(*nodes, pod("web-3"))
+    ended = kubewasp("simulate", path, "--plugin", example("nodenumber"), "--plugin", wat("prefilter"), "-o", "json")
+    found = without_timing(ended)
+    assert found["placements"] == [{"pod": "default/web-3", "node": "node-3"}]
+
+
+def test_two_plugins_of_one_name_are_refused(kubewasp: Kubewasp, manifests: Manifests, tmp_path: Path) -> None:
+    guest = wat("filter")
+    again = tmp_path / guest.name
+    again.write_bytes(guest.read_bytes())
+    error = refused(kubewasp("simulate", manifests(node("a")), "--plugin", guest, "--plugin", again))
+    assert error == f"--plugin {again} and {guest} have the same name; configure them in a file"
+
+
+def test_a_pod_that_waits_for_permission_is_told_as_such(
+    kubewasp: Kubewasp, manifests: Manifests, config: Callable[..., Path]
+) -> None:
+    settings = config(wasm("hold", steered("permit", status_code=4, timeout=10_000)))
+    found = kubewasp("simulate", manifests(node("a"), pod("web")), "--config", settings, "-o", "json").json
+    told = "0/1 nodes are available: 1 rejected due to timeout after waiting 10s at plugin hold."
+    assert found["pending"] == [{"pod": "default/web", "message": told}]
+    assert found["timing"]["simulated_seconds"] == 10
+
+
+# ---------------------------------------------------------------------- scenarios
+
+
+def test_a_scenario_plays(kubewasp: Kubewasp, manifests: Manifests, write: Write) -> None:
+    steps = [{"at": "1m", "apply": "late.yaml"}, {"at": "2m", "drain": "a"}]
+    manifests(node("b"), pod("late"), name="late.yaml")
+    timeline = write("scenario.yaml", json.dumps({"kind": "Scenario", "steps": steps}))
+    path = manifests(node("a"), workload("StatefulSet", "db", 2))
+    found = kubewasp("simulate", path, "--scenario", timeline, "-o", "json").json
+    assert {item["pod"]: item["node"] for item in found["placements"]} == {
+        "default/db-0": "b",
+        "default/db-1": "b",
+        "default/late": "b",
+    }
+    assert found["timing"]["simulated_seconds"] == 120
+
+
+def test_a_scenario_that_fails_is_one_error(kubewasp: Kubewasp, manifests: Manifests, write: Write) -> None:
+    timeline = write("scenario.yaml", json.dumps({"kind": "Scenario", "steps": [{"at": "1m", "drain": "ghost"}]}))
+    error = refused(kubewasp("simulate", manifests(node("a")), "--scenario", timeline))
+    assert error == f"{timeline}: steps[0].drain: there is no node ghost"
+
+
+# ---------------------------------------------------------------------- explain
+
+
+def test_the_last_try_of_a_pod_is_explained(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("a"), pod("one", cpu="3"), pod("two", cpu="3"))
+    found = kubewasp("simulate", path, "--explain", "two", "-o", "json").json["explanation"]
+    assert (found["pod"], found["node"]) == ("default/two", None)
+    assert found["nodes"][0]["reasons"] == ["Insufficient cpu"]
+    found = kubewasp("simulate", path, "--explain", "default/one", "-o", "json").json["explanation"]
+    assert (found["node"], found["nodes"][0]["feasible"]) == ("a", True)
+
+
+def test_a_pod_that_was_not_tried_cannot_be_explained(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    error = refused(kubewasp("simulate", manifests(node("a"), pod("web", on="a")), "--explain", "default/web"))
+    assert error == "pod default/web was not tried: it is not there, or it does not wait for a node"
+
+
+# ---------------------------------------------------------------------- mistakes
+
+
+def test_mistakes_in_manifests_are_one_error(
+    kubewasp: Kubewasp, manifests: Manifests, write: Write, tmp_path: Path
+) -> None:
+    assert "none.yaml: cannot be read" in refused(kubewasp("simulate", tmp_path / "none.yaml"))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert refused(kubewasp("simulate", empty)) == f"{empty}: no .yaml, .yml, .json file in this folder"
+    bad = write("bad.yaml", "kind: Pod\nmetadata: {name: web\nspec: {}\n")
+    assert refused(kubewasp("simulate", bad)).startswith(f"{bad}: document 1: line 3")
+    wrong = manifests(node("a"), pod("web", cpu="-1"))
+    place = 'spec.containers[0].resources.requests["cpu"]'
+    told = f'{wrong}: document 2: {place}: expected a quantity from 0 to 1e15, got "-1"'
+    assert refused(kubewasp("simulate", wrong)) == told
+    twice = manifests(pod("web"), pod("web"))
+    assert "there is a Pod default/web already" in refused(kubewasp("simulate", twice))
+    vip = manifests(pod("web", priorityClassName="vip"))
+    assert "no PriorityClass with name vip was found" in refused(kubewasp("simulate", vip))
+
+
+def test_mistakes_in_the_configuration_are_one_error(
+    kubewasp: Kubewasp, manifests: Manifests, config: Callable[..., Path], write: Write
+) -> None:
+    path = manifests(node("a"))
+    unknown = write(
+        "unknown.yaml",
+        yaml.safe_dump({**HEAD, "profiles": [{"plugins": {"score": {"enabled": [{"name": "Nonsense"}]}}}]}),
+    )
+    assert "Nonsense" in refused(kubewasp("simulate", path, "--config", unknown))
+    ended = kubewasp("simulate", path, "--config", config(wasm("policy", wat("start_trap"))))
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("error: ")
+    assert 'plugin "policy"' in ended.err
+    assert "Traceback" not in ended.err
+    ended = kubewasp("simulate", path, "--plugin", "none.wasm")
+    assert (ended.code, ended.out) == (1, "")
+    assert 'plugin "none"' in ended.err
+
+
+def test_usage_errors(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    assert "Missing argument 'PATH'" in kubewasp("simulate").usage_error
+    assert "'xml' is not one of 'table', 'json', 'yaml'" in kubewasp("simulate", manifests(), "-o", "xml").usage_error
+
+
+# ---------------------------------------------------------------------- progress
+
+
+def test_a_bar_is_shown_after_a_second_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(command.time, "perf_counter", lambda: now)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with command._Progress(10) as progress:
+        progress.show(1)
+        assert progress._bar is None
+        now = 1.5
+        progress.show(5)
+        assert progress._bar is not None
+        assert progress._bar.tasks[0].completed == 5
