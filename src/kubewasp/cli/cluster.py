@@ -62,11 +62,12 @@ def simulate(
     Example: kubewasp simulate examples/clusters/small.yaml --plugin examples/guests/nodenumber.wat
     """
     from kubewasp.cli import simulate as command
+    from kubewasp.cli import simulation_output as printing
 
     result = command.simulate(
         paths, config=config, plugins=tuple(plugin or ()), timeline=scenario, explained=_key(explain), seed=seed
     )
-    command.print_result(result, form=output.value)
+    printing.print_result(result, form=output.value)
 
 
 def explain(
@@ -82,14 +83,15 @@ def explain(
 
     Example: kubewasp explain default/web examples/clusters/small.yaml
     """
-    from kubewasp.cli import output as printing
     from kubewasp.cli import simulate as command
+    from kubewasp.cli import simulation_output as printing
+    from kubewasp.cli.output import print_json
 
     found = command.explain_pod(_key(pod), paths, config=config, plugins=tuple(plugin or ()))
     if output is Matrix.JSON:
-        printing.print_json(found.as_dict())
+        print_json(found.as_dict())
     else:
-        command.print_explanation(found)
+        printing.print_explanation(found)
 
 
 def _key(pod: str) -> str:

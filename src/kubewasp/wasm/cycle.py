@@ -1,13 +1,12 @@
 """One pod on one instance, from PreFilter to PostBind.  HOT PATH.
 
-The hooks are called by the caller, in the order of the scheduling framework; `evaluate` shows that order. A hook that
-fails (trap, timeout, overrun) breaks the instance: the failure policy then answers for this hook and all later ones.
+The hooks are called by the caller, in the order of the scheduling framework; evaluation.py shows that order. A hook
+that fails (trap, timeout, overrun) breaks the instance: the failure policy then answers for it and for all later ones.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from kubewasp.framework.events import ClusterEvent
     from kubewasp.wasm.guest import Guest
     from kubewasp.wasm.instance import Calls, GuestInstance
-    from kubewasp.wasm.klog import LogLine
 
 logger = logging.getLogger(__name__)
 MIN_SCORE, MAX_SCORE = 0, 100
@@ -325,73 +323,3 @@ def check_range(plugin: str, scores: Mapping[str, int]) -> Status:
                 f"[{MIN_SCORE}, {MAX_SCORE}] after normalizing",
             )
     return SUCCESS
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What a guest makes of a pod: its status, the nodes that passed with their scores, the others with the reasons."""
-
-    status: Status
-    scores: dict[str, int] = field(default_factory=dict)
-    rejected: dict[str, Status] = field(default_factory=dict)
-    logs: tuple[LogLine, ...] = ()
-
-    @property
-    def best(self) -> str | None:
-        """The node with the highest score, the first of several."""
-        return max(self.scores, key=self.scores.__getitem__, default=None)
-
-
-def evaluate(cycle: Cycle) -> Evaluation:
-    """PreFilter, Filter, PreScore, Score, NormalizeScore: those that the guest has, in the framework's order."""
-    hooks = cycle.guest.program.hooks
-    logs: list[LogLine] = []
-    feasible: Sequence[str] = tuple(cycle.nodes)
-    rejected: dict[str, Status] = {}
-    skip_filter = False
-    if "prefilter" in hooks:
-        first = cycle.prefilter()
-        logs += first.trace.logs
-        if not first.status.is_success and first.code != Code.SKIP:
-            return Evaluation(first.status, {}, dict.fromkeys(feasible, first.status), tuple(logs))
-        skip_filter = first.code == Code.SKIP
-        if first.node_names is not None:
-            wanted = set(first.node_names)
-            reason = Status(
-                Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"node(s) didn't satisfy plugin(s) [{cycle.guest.name}]"
-            )
-            rejected = {name: reason for name in feasible if name not in wanted}
-            feasible = tuple(name for name in feasible if name in wanted)
-    if "filter" in hooks and not skip_filter:
-        verdicts = cycle.filter(feasible if rejected else None)
-        logs += verdicts.trace.logs
-        rejected |= verdicts.rejected
-        feasible = verdicts.feasible
-        error = next((s for s in rejected.values() if s.label == Code.ERROR.label), None)
-        if error is not None:
-            return Evaluation(error, {}, rejected, tuple(logs))
-    if not feasible:
-        return Evaluation(Status(Code.UNSCHEDULABLE, "no node passed"), {}, rejected, tuple(logs))
-    scores = dict.fromkeys(feasible, 0)
-    status = SUCCESS
-    skip_score = False
-    if "prescore" in hooks:
-        prescored = cycle.prescore(feasible)
-        logs += prescored.trace.logs
-        skip_score = prescored.code == Code.SKIP
-        if not prescored.status.is_success and not skip_score:
-            return Evaluation(prescored.status, {}, rejected, tuple(logs))
-    if "score" in hooks and not skip_score:
-        scored = cycle.score(feasible if rejected else None)
-        logs += scored.trace.logs
-        failed = scored.rejected
-        if failed:
-            return Evaluation(next(iter(failed.values())), {}, rejected, tuple(logs))
-        scores = scored.as_dict()
-        if "normalizescore" in hooks:
-            normalized = cycle.normalize_score(scores)
-            logs += normalized.trace.logs
-            status, scores = normalized.status, normalized.scores
-        else:
-            status = check_range(cycle.guest.name, scores)
-    return Evaluation(status, scores if status.is_success else {}, rejected, tuple(logs))

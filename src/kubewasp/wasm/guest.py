@@ -15,8 +15,9 @@ from kubewasp.framework.handle import Handle, NoScheduler
 from kubewasp.k8s.codec import encode
 from kubewasp.wasm import payloads
 from kubewasp.wasm.abi import HOOKS
-from kubewasp.wasm.cycle import Cycle, Evaluation, evaluate
+from kubewasp.wasm.cycle import Cycle
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.evaluation import Evaluation, evaluate
 from kubewasp.wasm.instance import CLUSTER_EVENTS, GuestInstance
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.program import Program, load_program

@@ -1,0 +1,150 @@
+"""Printing what a simulation came to, and how a decision was made."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from kubewasp.cli import output
+from kubewasp.k8s.resources import CPU, MEMORY
+from kubewasp.scheduler.workloads import is_made_up
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kubewasp.cli.simulate import Result
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.scheduler.explanation import Explanation
+
+
+def print_result(result: Result, *, form: str) -> None:
+    if form == "json":
+        output.print_json(result.as_dict())
+    elif form == "yaml":
+        _print_yaml(result)
+    else:
+        _print_tables(result)
+
+
+def _print_yaml(result: Result) -> None:
+    import yaml
+
+    documents = []
+    for pod in result.placements():
+        manifest = result.cluster.manifests[pod.key]
+        metadata = {key: value for key, value in manifest["metadata"].items() if key != "uid"}
+        # Owners that were made here have a uid that no cluster knows; a pod of such an owner would be deleted there.
+        owners = [item for item in metadata.pop("ownerReferences", None) or () if not is_made_up(item, pod.namespace)]
+        if owners:
+            metadata["ownerReferences"] = owners
+        documents.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": metadata,
+                "spec": {**manifest["spec"], "nodeName": pod.node},
+            }
+        )
+    sys.stdout.write(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True))
+    for warning in result.warnings:
+        sys.stderr.write(f"warning: {output.printable(warning)}\n")
+
+
+def _print_tables(result: Result) -> None:
+    screen = output.console()
+    placements, pending = result.placements(), result.pending()
+    _print_placements(placements)
+    if pending:
+        screen.print()
+        output.print_table(("PENDING", "REASON"), [(pod.key, message) for pod, message in pending])
+    if result.cluster.preemptions:
+        screen.print()
+        rows = [(item.pod.key, item.by.key, item.node) for item in result.cluster.preemptions]
+        output.print_table(("PREEMPTED", "BY", "ON"), rows)
+    screen.print()
+    _print_nodes(result)
+    spent = result.as_dict()["timing"]
+    slowest = sorted(spent["plugins_ms"].items(), key=lambda item: -item[1])[:6]
+    screen.print()
+    output.print_facts(
+        [
+            ("placed", f"{len(placements)} pods, {len(pending)} pending, {len(result.cluster.preemptions)} preempted"),
+            (
+                "took",
+                f"{spent['seconds']:.3f} s for {spent['attempts']} attempts, {spent['us_per_attempt']:.0f} µs each",
+            ),
+            ("time in", ", ".join(f"{name} {ms:.1f} ms" for name, ms in slowest)),
+            *(("warning", warning) for warning in result.warnings),
+        ]
+    )
+    if result.explanation is not None:
+        screen.print()
+        print_explanation(result.explanation)
+
+
+def _print_placements(placements: Sequence[Pod], most: int = 40) -> None:
+    if len(placements) <= most:
+        output.print_table(("PLACED", "NODE"), [(pod.key, pod.node) for pod in placements])
+        return
+    by_node: dict[str, dict[str, int]] = {}
+    for pod in placements:
+        groups = by_node.setdefault(pod.node, {})
+        group = pod.owner.name if pod.owner is not None else pod.name
+        groups[group] = groups.get(group, 0) + 1
+    rows = [
+        (node, str(sum(groups.values())), ", ".join(f"{count} {name}" for name, count in groups.items()))
+        for node, groups in sorted(by_node.items())
+    ]
+    output.print_table(("NODE", "PLACED", "OF"), rows[:most], right=("PLACED",))
+    if len(rows) > most:
+        output.console().print(f"… {len(rows) - most} more nodes")
+
+
+def _print_nodes(result: Result, most: int = 40) -> None:
+    rows = []
+    for node in result.nodes():
+        shares = []
+        for name in (CPU, MEMORY):
+            total = node["allocatable"].get(name, 0)
+            shares.append(f"{_share(node['before'], name, total)} → {_share(node['after'], name, total)}")
+        rows.append((node["name"], f"{node['before']['pods']} → {node['after']['pods']}", *shares))
+    output.print_table(("NODE", "PODS", "CPU", "MEMORY"), rows[:most])
+    if len(rows) > most:
+        output.console().print(f"… {len(rows) - most} more nodes")
+
+
+def _share(used: dict[str, int], name: str, total: int) -> str:
+    return f"{100 * used.get(name, 0) // total}%" if total else "-"
+
+
+def print_explanation(found: Explanation, most: int = 25) -> None:
+    facts = [("pod", found.pod.key), ("node", found.node or "none")]
+    if found.message:
+        facts.append(("message", found.message))
+    if found.nominated_node:
+        evicting = f", evicting {', '.join(victim.key for victim in found.victims)}" if found.victims else ""
+        facts.append(("nominated", found.nominated_node + evicting))
+    output.print_facts(facts)
+    screen = output.console()
+    feasible = [node for node in found.nodes if node.is_feasible]
+    if feasible and found.weights:
+        plugins = [name for name in found.weights if any(node.weighted.get(name) for node in feasible)]
+        screen.print()
+        rows = [
+            (node.name, str(node.total), ", ".join(f"{name} {node.weighted[name]}" for name in plugins))
+            for node in feasible[:most]
+        ]
+        output.print_table(("FEASIBLE", "TOTAL", "SCORE × WEIGHT"), rows, right=("TOTAL",))
+    elif feasible:
+        screen.print()
+        output.print_table(("FEASIBLE",), [(node.name,) for node in feasible[:most]])
+    rejected = [node for node in found.nodes if not node.is_feasible]
+    if rejected:
+        screen.print()
+        rejections = [
+            (node.name, node.rejected_by or "", ", ".join(node.reasons), "; ".join(node.hints))
+            for node in rejected[:most]
+        ]
+        output.print_table(("REJECTED", "BY", "REASON", "WOULD NEED"), rejections)
+        if len(rejected) > most:
+            screen.print(f"… {len(rejected) - most} more nodes")
