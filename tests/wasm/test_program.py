@@ -105,7 +105,7 @@ def test_of_two_start_functions_the_commands_is_called() -> None:
         (
             "unknown_import",
             f'{UNKNOWN}module "env" function "foo"; '
-            "there are k8s.io/api, k8s.io/scheduler, k8s.io/klog and wasi_snapshot_preview1",
+            "there are k8s.io/api, k8s.io/scheduler, k8s.io/klog, kubewasp/v1 and wasi_snapshot_preview1",
         ),
         ("unknown_k8s_import", f'{UNKNOWN}module "k8s.io/api" function "pods"'),
         (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kubewasp.cli import output
 from kubewasp.framework.events import ALL_EVENTS
 from kubewasp.wasm import binary
-from kubewasp.wasm.abi import CLASSIC_MODULES, WASI
+from kubewasp.wasm.abi import KUBERNETES_MODULES, WASI
 from kubewasp.wasm.errors import GuestLoadError, KubewaspError
 from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.guest import Guest
@@ -128,7 +128,7 @@ def _warnings(program: Program, limits: Limits) -> Iterator[str]:
     denied = [name for module, name in program.imports if module == WASI and name.startswith(_DENIED)]
     if denied:
         yield f"{', '.join(denied)}: there are no files and no sockets, these calls fail"
-    if not any(module in CLASSIC_MODULES for module, _ in program.imports):
+    if not any(module in KUBERNETES_MODULES for module, _ in program.imports):
         yield "nothing of k8s.io is imported: the guest sees neither pod nor node"
     if program.memory_pages * PAGE > limits.memory / 2:
         yield f"more than half of the memory limit ({output.size(limits.memory)}) is taken at the start"

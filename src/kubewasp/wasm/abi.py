@@ -141,6 +141,16 @@ WASI_IMPORTS: tuple[Import, ...] = _table(
     """,
 )
 
-ADAPTER_IMPORTS: tuple[Import, ...] = CLASSIC_IMPORTS + WASI_IMPORTS
+# What we offer beyond the classic ABI; a guest that imports it runs only here.
+EXTENSION = "kubewasp/v1"
+EXTENSION_IMPORTS: tuple[Import, ...] = _table(
+    EXTENSION,
+    """
+    pod_signature low high
+    """,
+)
+
+ADAPTER_IMPORTS: tuple[Import, ...] = CLASSIC_IMPORTS + WASI_IMPORTS + EXTENSION_IMPORTS
 BY_KEY: dict[str, Import] = {item.key: item for item in ADAPTER_IMPORTS}
 CLASSIC_MODULES = (API, SCHEDULER, KLOG)
+KUBERNETES_MODULES = (*CLASSIC_MODULES, EXTENSION)

@@ -12,7 +12,7 @@ import orjson
 from wasmtime import ExitTrap, Func, FuncType, Linker, Memory, Store, ValType, WasiConfig
 
 from kubewasp.k8s.codec import decode
-from kubewasp.wasm.abi import CLASSIC_IMPORTS, Import
+from kubewasp.wasm.abi import CLASSIC_IMPORTS, EXTENSION_IMPORTS, Import
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ class CallbackHost:
         self._store.set_wasi(wasi)
         linker = Linker(program.engine.engine)
         linker.define_wasi()
-        for item in CLASSIC_IMPORTS:
+        for item in CLASSIC_IMPORTS + EXTENSION_IMPORTS:
             kind = FuncType([ValType.i32()] * len(item.parameters), [ValType.i32()] * item.returns)
             linker.define_func(item.module, item.name, kind, self._function(item))
         self.exports = linker.instantiate(self._store, program.module).exports(self._store)
@@ -69,6 +69,8 @@ class CallbackHost:
                     self._of_node(item.name, self._read(name, length).decode()), buf, limit
                 )
             return lambda buf, limit: self._answer(self._value(item.name), buf, limit)
+        if item.name == "pod_signature":
+            return lambda _low, _high: None
         if item.name == "severity":
             return lambda: self._severity
         if item.name == "log":

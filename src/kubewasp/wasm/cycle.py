@@ -63,6 +63,8 @@ class Cycle:
         self.guest = guest
         self.nodes = nodes
         self._failure: HookFailure | None = None
+        # Pods with the same one get the same answers of filter and score on the same node; 0 says nothing.
+        self.signature = guest.signature
         self._mirror = guest.program.engine.mirror(nodes)
         self._instance: GuestInstance | None = None
         try:
@@ -115,7 +117,11 @@ class Cycle:
         return events, HookResult(status, _trace(calls))
 
     def prefilter(self) -> PreFilterResult:
+        if self.guest.program.uses_signatures and self._failure is None:
+            self.instance.take_signature()
         calls, status = self._call("prefilter")
+        if self.guest.program.uses_signatures and self._failure is None:
+            self.signature = self.instance.take_signature() or self.guest.signature
         names = payloads.node_names(calls.received.get(slots.NODE_NAMES)) if status.is_success else None
         return PreFilterResult(status, _trace(calls), node_names=names)
 
@@ -209,6 +215,7 @@ class Cycle:
 
     def _with_target(self, hook: str, target: Mapping[str, Any] | bytes, node: str) -> HookResult:
         encoded = target if isinstance(target, bytes) else encode("Pod", target)
+        self.signature = 0  # what it says of other pods may change its answers from here on
         if self._failure is not None:
             return self._on_node(hook, node)
         self.instance.set_value(slots.TARGET_POD, encoded)

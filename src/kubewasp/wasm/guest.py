@@ -81,6 +81,8 @@ class Guest:
         with heap.lock:
             self._config = (heap.place(text), len(text)) if text else (0, 0)
         first = self.new_instance()
+        # Set in its start function, a signature holds for all pods.
+        self.signature = first.take_signature()
         self.start_logs = tuple(first.start_logs)
         self.cluster_events = self._ask_events(first)
         self.release(first)

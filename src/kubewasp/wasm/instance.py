@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kubewasp.wasm.program import Program
 
 # Layout of the adapter's own memory; the first 4 KiB are described in adapter.wat.
-_SLOTS, _AFTER_RUN, _ONE_ROW, _ONE_RESULT, _REGIONS = 1088, 1152, 1160, 1168, 4096
+_SLOTS, _AFTER_RUN, _ONE_ROW, _ONE_RESULT, _SIGNATURE, _REGIONS = 1088, 1152, 1160, 1168, 1184, 4096
 _RECORD = Struct("<IiiIII")
 _LOG, _LOGS, _REASON = 1, 2, 3
 _RESULT = np.dtype([("value", "<i8"), ("reason", "<i8")])
@@ -215,6 +215,12 @@ class GuestInstance:
         for slot in (POD, TARGET_POD, FILTERED_NODES, NODE_STATUSES, NODE_SCORES):
             self._forget(slot)
             self._set_slot(slot, 0)
+
+    def take_signature(self) -> int:
+        """What the guest said of the pod since it was last asked; 0 if nothing."""
+        (signature,) = _PLACE.unpack_from(self._bytes, _SIGNATURE)
+        _PLACE.pack_into(self._bytes, _SIGNATURE, 0)
+        return int(signature)
 
     def see(self, mirror: NodeMirror) -> None:
         """The nodes that the guest can ask for from now on, always as they were last written there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +30,8 @@ from kubewasp.framework.status import SUCCESS, Code, Status, code_label
 from kubewasp.wasm.errors import KubewaspError
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
+from kubewasp.wasm.results import known
+from kubewasp.wasm.sharing import SharedAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -75,6 +78,7 @@ class WasmPlugin(
         self.name = name
         self.guest = guest
         self._handle = handle
+        self._shared = SharedAnswers()
         self._scored = f"{name}: scored nodes"
         guest.handle = handle
 
@@ -86,6 +90,11 @@ class WasmPlugin(
             if "prefilter" in self.guest.hooks:
                 cycle.prefilter()
         return cycle
+
+    def _signature(self, state: CycleState) -> int:
+        """That of the pod, if the guest has seen it; else the one that holds for all pods."""
+        cycle: Cycle | None = state.shared(self.name)
+        return self.guest.signature if cycle is None else cycle.signature
 
     def _begin(self, state: CycleState, pod: Pod) -> Cycle:
         cycle = self.guest.cycle(pod.encoded, self._handle.table.objects)
@@ -101,19 +110,23 @@ class WasmPlugin(
     def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
         result = self._begin(state, pod).prefilter()
         names = None if result.node_names is None else frozenset(result.node_names)
-        return PreFilterResult(_known(result.status), names)
+        return PreFilterResult(known(result.status), names)
 
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, row: int, table: NodeTable) -> Status:
         if "addpod" not in self.guest.hooks:
             return SUCCESS
-        return _known(self._cycle(state, pod).add_pod(added.encoded, table.node(row).name).status)
+        return known(self._cycle(state, pod).add_pod(added.encoded, table.node(row).name).status)
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, row: int, table: NodeTable) -> Status:
         if "removepod" not in self.guest.hooks:
             return SUCCESS
-        return _known(self._cycle(state, pod).remove_pod(removed.encoded, table.node(row).name).status)
+        return known(self._cycle(state, pod).remove_pod(removed.encoded, table.node(row).name).status)
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
+        signature = self._signature(state)
+        if signature:
+            with suppress(LookupError):
+                return self._shared.filter(signature, lambda: self._cycle(state, pod), table, rows)
         calls = self._cycle(state, pod).call_rows("filter", rows)
         if not calls.values.any():
             return None
@@ -130,21 +143,25 @@ class WasmPlugin(
         codes = {name: int(status.code) for name, status in statuses.items()}
         result = self._cycle(state, pod).postfilter(codes)
         nominated = result.nominated_node if result.nominating_mode == 1 else None
-        return PostFilterResult(_known(result.status), nominated)
+        return PostFilterResult(known(result.status), nominated)
 
     def pre_score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status:
         names = [table.node(row).name for row in rows.tolist()]
-        return _known(self._cycle(state, pod).prescore(names).status)
+        return known(self._cycle(state, pod).prescore(names).status)
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
+        if "normalizescore" in self.guest.hooks:
+            state[self._scored] = [table.node(row).name for row in rows.tolist()]
+        signature = self._signature(state)
+        if signature:
+            with suppress(LookupError):
+                return self._shared.score(signature, lambda: self._cycle(state, pod), table, rows)
         calls = self._cycle(state, pod).call_rows("score", rows)
         codes = calls.values.astype(np.int32)
         if codes.any():
             first = int(np.flatnonzero(codes)[0])
             number = int(calls.reason_numbers[first])
             return Status(Code.ERROR, calls.reasons[number - 1] if number else code_label(int(codes[first])))
-        if "normalizescore" in self.guest.hooks:
-            state[self._scored] = [table.node(row).name for row in rows.tolist()]
         return calls.values >> 32
 
     def normalize(self, state: CycleState, pod: Pod, scores: Scores) -> Scores | Status:
@@ -153,13 +170,13 @@ class WasmPlugin(
         names = state[self._scored]
         result = self._cycle(state, pod).normalize_score(dict(zip(names, scores.tolist(), strict=True)))
         if not result.status.is_success:
-            return _known(result.status)
+            return known(result.status)
         return np.fromiter((result.scores[name] for name in names), np.int64, len(names))
 
     # ------------------------------------------------------------------ binding
 
     def reserve(self, state: CycleState, pod: Pod, node: str) -> Status:
-        return _known(self._cycle(state, pod).reserve(node).status)
+        return known(self._cycle(state, pod).reserve(node).status)
 
     def unreserve(self, state: CycleState, pod: Pod, node: str) -> None:
         if "unreserve" in self.guest.hooks and self._missing(node).is_success:
@@ -167,15 +184,15 @@ class WasmPlugin(
 
     def permit(self, state: CycleState, pod: Pod, node: str) -> tuple[Status, float]:
         result = self._cycle(state, pod).permit(node)
-        return _known(result.status), result.timeout_ms / 1000
+        return known(result.status), result.timeout_ms / 1000
 
     def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
         missing = self._missing(node)
-        return missing if not missing.is_success else _known(self._cycle(state, pod).prebind(node).status)
+        return missing if not missing.is_success else known(self._cycle(state, pod).prebind(node).status)
 
     def bind(self, state: CycleState, pod: Pod, node: str) -> Status:
         missing = self._missing(node)
-        return missing if not missing.is_success else _known(self._cycle(state, pod).bind(node).status)
+        return missing if not missing.is_success else known(self._cycle(state, pod).bind(node).status)
 
     def post_bind(self, state: CycleState, pod: Pod, node: str) -> None:
         if self._missing(node).is_success:
@@ -224,11 +241,6 @@ def _load(name: str, settings: WasmPluginSettings) -> Guest:
     )
 
 
-def _known(status: Status) -> Status:
-    """A guest may return any number; what is no code means Error."""
-    return status if 0 <= status.code <= Code.SKIP else Status(Code.ERROR, status.reasons)
-
-
 def _status(pair: int, reasons: Sequence[str]) -> Status:
     number = pair & 0xFFFFFFFF
-    return _known(Status(pair >> 32, reasons[number - 1] if number else ""))
+    return known(Status(pair >> 32, reasons[number - 1] if number else ""))

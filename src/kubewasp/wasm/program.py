@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from wasmtime import FuncType, MemoryType, Module, Store, WasmtimeError
 
 from kubewasp.wasm import binary
-from kubewasp.wasm.abi import BY_KEY, CLASSIC_MODULES, HOOKS, MAIN_HOOKS, START_FUNCTIONS, WASI, Hook
+from kubewasp.wasm.abi import BY_KEY, EXTENSION, HOOKS, KUBERNETES_MODULES, MAIN_HOOKS, START_FUNCTIONS, WASI, Hook
 from kubewasp.wasm.engine import ClassicEngine, classic_engine, strict_engine
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
@@ -40,6 +40,10 @@ class Program:
     @property
     def uses_wasi(self) -> bool:
         return any(module == WASI for module, _ in self.imports)
+
+    @property
+    def uses_signatures(self) -> bool:
+        return (EXTENSION, "pod_signature") in self.imports
 
     @property
     def uses_images(self) -> bool:
@@ -158,11 +162,11 @@ def _checked_import(engine: ClassicEngine, module: str, name: str, signature: st
             raise GuestLoadError(f"wasm: guest imports {where} as {signature}. should be {known.signature}")
     elif module == WASI and _is_defined(engine, module, name):
         pass
-    elif module in CLASSIC_MODULES or module == WASI:
+    elif module in KUBERNETES_MODULES or module == WASI:
         raise GuestLoadError(f"wasm: guest imports an unknown function: {where}")
     else:
         raise GuestLoadError(
-            f"wasm: guest imports an unknown function: {where}; there are {', '.join(CLASSIC_MODULES)} and {WASI}"
+            f"wasm: guest imports an unknown function: {where}; there are {', '.join(KUBERNETES_MODULES)} and {WASI}"
         )
     return module, name
 

@@ -123,3 +123,8 @@ class NodeScores(NodeStatuses):
     def best(self) -> str | None:
         """The node with the highest score, the first of several."""
         return self.names[int(self.scores.argmax())] if self.names else None
+
+
+def known(status: Status) -> Status:
+    """A guest may return any number; what is no code means Error."""
+    return status if 0 <= status.code <= Code.SKIP else Status(Code.ERROR, status.reasons)

@@ -1,0 +1,99 @@
+"""What a guest said of nodes, kept for pods that it says are alike.  HOT PATH, see bench/cycle.py.
+
+A guest that gives a pod a signature promises: pods with the same signature get the same answers of `filter` and `score`
+on the same Node object. So it is asked again only about nodes that changed, and if there is none, not at all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from kubewasp.framework.plugin import Verdicts
+from kubewasp.framework.status import SUCCESS, Status
+from kubewasp.wasm.results import known
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from numpy.typing import NDArray
+
+    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.plugin import Rows, Scores
+    from kubewasp.wasm.cycle import Cycle
+
+Value = TypeVar("Value", bound=np.generic)
+_MOST_VERDICTS = 4096
+_MOST_GATHERED = 64
+
+
+class _Unshared(Exception):  # noqa: N818 - never leaves this module
+    """The guest failed: there is nothing to keep."""
+
+
+class SharedAnswers:
+    """The answers of one plugin. Verdicts are numbered once, so that arrays of numbers can be kept."""
+
+    def __init__(self) -> None:
+        self._statuses: list[Status] = [SUCCESS]
+        self._numbers: dict[tuple[int, str], int] = {}
+        self._edition = 0
+        self._gathered: dict[Hashable, tuple[Rows, int, NDArray[Any]]] = {}
+
+    def filter(self, signature: int, cycle: Callable[[], Cycle], table: NodeTable, rows: Rows) -> Verdicts | None:
+        """The verdicts; a LookupError where the guest failed and must be told by its failure policy."""
+        if len(self._statuses) > _MOST_VERDICTS:
+            self._statuses, self._numbers, self._edition = [SUCCESS], {}, self._edition + 1
+        key = (self, "filter", self._edition, signature)
+        try:
+            numbers = self._of(key, lambda some: self._judge(cycle(), some), table, rows)
+        except _Unshared:
+            raise LookupError from None
+        return Verdicts(numbers, self._statuses) if numbers.any() else None
+
+    def score(self, signature: int, cycle: Callable[[], Cycle], table: NodeTable, rows: Rows) -> Scores:
+        """The scores; a LookupError where some node has none."""
+        key = (self, "score", signature)
+        try:
+            return self._of(key, lambda some: _scores(cycle(), some), table, rows)
+        except _Unshared:
+            raise LookupError from None
+
+    def _of(self, key: Hashable, ask: Callable[[Rows], NDArray[Value]], table: NodeTable, rows: Rows) -> NDArray[Value]:
+        """The answers for those rows. When all nodes are feasible, the rows are the same array for every pod."""
+        moment = table.objects.generation
+        known = self._gathered.get(key)
+        if known is not None and known[0] is rows and known[1] == moment:
+            gathered: NDArray[Value] = known[2]
+            return gathered
+        gathered = table.cache.get(key, ask, of_nodes=True)[rows]
+        if len(self._gathered) >= _MOST_GATHERED:
+            self._gathered.clear()
+        self._gathered[key] = (rows, moment, gathered)
+        return gathered
+
+    def _judge(self, cycle: Cycle, rows: Rows) -> NDArray[np.int32]:
+        calls = cycle.call_rows("filter", rows)
+        if cycle.failed:
+            raise _Unshared
+        numbers = np.zeros(len(rows), np.int32)
+        for place in np.flatnonzero(calls.values).tolist():
+            reason = int(calls.reason_numbers[place])
+            numbers[place] = self._number(int(calls.values[place]), calls.reasons[reason - 1] if reason else "")
+        return numbers
+
+    def _number(self, code: int, reason: str) -> int:
+        number = self._numbers.get((code, reason))
+        if number is None:
+            number = self._numbers[code, reason] = len(self._statuses)
+            self._statuses.append(known(Status(code, reason)))
+        return number
+
+
+def _scores(cycle: Cycle, rows: Rows) -> Scores:
+    calls = cycle.call_rows("score", rows)
+    if cycle.failed or calls.values.astype(np.int32).any():
+        raise _Unshared
+    scores: Scores = calls.values >> 32
+    return scores
