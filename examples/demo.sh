@@ -12,7 +12,7 @@ show() {
 }
 
 say "A web shop: 28 nodes in three zones (on demand, spot, GPU) and some 240 pods."
-say "The policy is a wasm plugin of 0.5 KB: prefer nodes that carry a label. It is configured with capacity=spot."
+say "The policy is a wasm plugin of 0.9 KB: prefer nodes that carry a label. It is configured with capacity=spot."
 show kubewasp plugin inspect "$guest" --config capacity=spot
 say "Schedule everything, as kube-scheduler does, with that plugin on top; and explain one pod that found no place."
 # shellcheck disable=SC2086

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kubewasp.framework.events import Action
+from kubewasp.k8s.nodes import Node, parse_node
 from kubewasp.scheduler.changes import node_actions, pod_actions
 from tests.plugins.building import make_node, make_pod
 
@@ -72,3 +73,14 @@ def test_a_node_that_was_not_there_is_new() -> None:
 )
 def test_what_changed_of_a_pod(before: Any, after: Any, actions: list[Action]) -> None:
     assert pod_actions(make_pod("p", **before), make_pod("p", **after)) == actions
+
+
+def test_conditions_and_annotations_of_a_node_are_changes() -> None:
+    def made(condition: str, note: str) -> Node:
+        metadata = {"name": "n", "annotations": {"note": note}}
+        return parse_node({"metadata": metadata, "status": {"conditions": [{"type": "Ready", "status": condition}]}})
+
+    before = made("True", "a")
+    assert node_actions(before, made("True", "a")) == []
+    assert node_actions(before, made("False", "a")) == [Action.UPDATE_NODE_CONDITION]
+    assert node_actions(before, made("True", "b")) == [Action.UPDATE_NODE_ANNOTATION]

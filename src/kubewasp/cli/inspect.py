@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kubewasp.cli import output
 from kubewasp.framework.events import ALL_EVENTS
 from kubewasp.wasm import binary
-from kubewasp.wasm.abi import KUBERNETES_MODULES, WASI
+from kubewasp.wasm.abi import EXTENSION, KUBERNETES_MODULES, WASI
 from kubewasp.wasm.errors import GuestLoadError, KubewaspError
 from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.guest import Guest
@@ -64,7 +64,7 @@ def _report(program: Program, limits: Limits, seconds: float, guest: Guest | Non
     for module, name in program.imports:
         imports.setdefault(module, []).append(name)
     return {
-        "kind": "core module, classic ABI",
+        "kind": "core module, classic ABI" + (f" with {EXTENSION}" if EXTENSION in imports else ""),
         "size_bytes": program.size,
         "sha256": program.digest,
         "producers": program.producers,

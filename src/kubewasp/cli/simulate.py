@@ -171,7 +171,8 @@ def _cluster(
             if isinstance(plugin, DefaultPreemption):
                 plugin.random = random.Random(seed)  # noqa: S311 - a simulation is repeatable
     cluster_input.fill(cluster, found)
-    return cluster, [*settings.warnings, *found.warnings]
+    unused = ["extenders are configured, but a simulation does not call them"] if settings.extenders else []
+    return cluster, [*settings.warnings, *unused, *found.warnings]
 
 
 def with_plugins(settings: SchedulerConfig, plugins: Sequence[str]) -> SchedulerConfig:

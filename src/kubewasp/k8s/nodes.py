@@ -28,6 +28,8 @@ class Node:
     max_pods: int
     images: Mapping[str, int]
     declared_features: frozenset[str]
+    conditions: Mapping[str, str]
+    annotations: Mapping[str, str]
     encoded: bytes
 
     @property
@@ -54,5 +56,7 @@ def parse_node(manifest: Mapping[str, Any], encoded: bytes = b"") -> Node:
             for name in image.get("names") or ()
         },
         declared_features=frozenset(status.get("declaredFeatures") or ()),
+        conditions={c.get("type") or "": c.get("status") or "" for c in status.get("conditions") or ()},
+        annotations=metadata.get("annotations") or {},
         encoded=encoded,
     )

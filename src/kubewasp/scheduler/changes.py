@@ -22,6 +22,10 @@ def node_actions(before: Node | None, after: Node) -> list[Action]:
         actions.append(Action.UPDATE_NODE_ALLOCATABLE)
     if before.labels != after.labels:
         actions.append(Action.UPDATE_NODE_LABEL)
+    if before.conditions != after.conditions:
+        actions.append(Action.UPDATE_NODE_CONDITION)
+    if before.annotations != after.annotations:
+        actions.append(Action.UPDATE_NODE_ANNOTATION)
     if before.declared_features != after.declared_features:
         actions.append(Action.UPDATE_NODE_DECLARED_FEATURE)
     return actions

@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from kubewasp.cluster.disruption_controller import DisruptionController
 from kubewasp.cluster.store import CLUSTER_SCOPED, PARSERS
 from kubewasp.cluster.volume_controller import VolumeController
 from kubewasp.k8s.codec import encode
@@ -18,7 +19,7 @@ from kubewasp.k8s.defaulting import default_pod
 from kubewasp.k8s.errors import ManifestError
 from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.objects import name_of, namespace_of
-from kubewasp.k8s.pods import PodParser
+from kubewasp.k8s.pods import PodParser, placed_on
 from kubewasp.k8s.selectors import SelectorError
 from kubewasp.scheduler.scheduler import Attempt, Scheduler
 from kubewasp.scheduler.workloads import WORKLOADS, controller_of, replacement
@@ -85,6 +86,7 @@ class EmbeddedCluster:
         self._is_stuck = False
         self._flushes = 0
         self._volumes = VolumeController(self.scheduler.store, labels_of=self._labels_of)
+        self._budgets = DisruptionController(self.scheduler.store)
 
     # ------------------------------------------------------------------ objects
 
@@ -98,6 +100,8 @@ class EmbeddedCluster:
         elif kind in PARSERS:
             self.scheduler.store.put(manifest)
             self._volumes.sync()
+            if kind == "PodDisruptionBudget":
+                self._budgets.take(manifest, self.pods.values())
 
     def delete(self, kind: str, namespace: str, name: str) -> bool:
         """Whether there was such an object."""
@@ -109,6 +113,8 @@ class EmbeddedCluster:
         known = self.scheduler.store.get(kind, name, place) is not None
         self.scheduler.store.delete(kind, place, name)
         self._volumes.sync()
+        if kind == "PodDisruptionBudget":
+            self._budgets.drop(namespace, name)
         return self._delete_workload((kind, namespace, name)) if kind in WORKLOADS else known
 
     def _delete_node(self, name: str) -> bool:
@@ -124,6 +130,7 @@ class EmbeddedCluster:
         if pod is None:
             return False
         del self.manifests[key], self._uids[pod.uid]
+        self._budgets.moved(pod, None)
         self.scheduler.delete_pod(pod)
         return True
 
@@ -168,6 +175,7 @@ class EmbeddedCluster:
         self.manifests[key] = stored
         self.pods[key] = pod
         self._uids[uid] = key
+        self._budgets.moved(before, pod)
         self._volumes.create_claims_of(pod)
         self._volumes.sync()
         self.scheduler.put_pod(pod, before)
@@ -201,8 +209,9 @@ class EmbeddedCluster:
             return f'pods "{pod.name}" not found'
         if known.node:
             return f'pod {pod.name} is already assigned to node "{known.node}"'
-        bound = replace(known, node=node, nominated_node="")
+        bound = replace(placed_on(known, node), nominated_node="")
         self.pods[pod.key] = bound
+        self._budgets.moved(known, bound)
         self.placed.append((self.clock.now(), bound))
         self._gain_hope()
         self.scheduler.put_pod(bound, known)
