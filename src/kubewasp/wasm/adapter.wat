@@ -109,7 +109,7 @@
 
   ;; ---------------------------------------------------------------- nodes
   ;; A place is a pointer (low 32 bits) and a length (high 32 bits) in $shared, so that one load reads both.
-  ;; The directory (see nodes.py):  0 rows  4 hash mask  8 hash table  12 image table  16 length of the NodeList
+  ;; The directory (see mirror.py):  0 rows  4 hash mask  8 hash table  12 image table  16 length of the NodeList
   ;; then 32 bytes a row:  0 place of the name  8 place of the Node  16 place of the NodeList item  24 images  28 unused
 
   (func $pointer (param $place i64) (result i32) (i32.wrap_i64 (local.get $place)))
