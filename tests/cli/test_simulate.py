@@ -1,7 +1,10 @@
 """`kubewasp simulate`: what it prints in each form, and what it refuses."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -303,3 +306,27 @@ def test_a_bar_is_shown_after_a_second_on_a_terminal(monkeypatch: pytest.MonkeyP
         progress.show(5)
         assert progress._bar is not None
         assert progress._bar.tasks[0].completed == 5
+
+
+def test_yaml_is_utf8_whatever_the_terminal_speaks(tmp_path: Path) -> None:
+    manifests = tmp_path / "cluster.yaml"
+    manifests.write_text(
+        """
+kind: Node
+metadata: {name: n}
+status: {allocatable: {cpu: "1", memory: 1Gi, pods: "9"}}
+---
+kind: Pod
+metadata: {name: p, annotations: {who: "Zoë"}}
+spec: {containers: [{name: c, image: i}]}
+""",
+        encoding="utf-8",
+    )
+    result = subprocess.run(
+        [Path(sys.executable).parent / "kubewasp", "simulate", manifests, "-o", "yaml"],
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "who: Zoë" in result.stdout.decode("utf-8")

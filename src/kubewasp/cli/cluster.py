@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-
-class Output(StrEnum):
-    """How results are printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    YAML = "yaml"
-
-
-class Matrix(StrEnum):
-    """How an explanation is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-
+from kubewasp.cli.options import Output, OutputOrYaml
 
 Paths = Annotated[
     list[Path],
@@ -51,8 +36,8 @@ def simulate(
     ] = "",
     seed: Annotated[int, typer.Option(metavar="N", help="Where chance decides, the same seed decides the same.")] = 0,
     output: Annotated[
-        Output, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
-    ] = Output.TABLE,
+        OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
+    ] = OutputOrYaml.TABLE,
 ) -> None:
     """Schedule pods on a cluster in memory: where would they go, and why not?
 
@@ -75,7 +60,7 @@ def explain(
     paths: Paths,
     config: ConfigFile = None,
     plugin: Plugins = None,
-    output: Annotated[Matrix, typer.Option("-o", "--output", help="Tables or JSON.")] = Matrix.TABLE,
+    output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
 ) -> None:
     """Show one scheduling attempt of a pod: which plugin rejected which node and why, every score, what would help.
 
@@ -88,7 +73,7 @@ def explain(
     from kubewasp.cli.output import print_json
 
     found = command.explain_pod(_key(pod), paths, config=config, plugins=tuple(plugin or ()))
-    if output is Matrix.JSON:
+    if output is Output.JSON:
         print_json(found.as_dict())
     else:
         printing.print_explanation(found)

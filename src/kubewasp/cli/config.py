@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from kubewasp.cli.options import OutputOrYaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,20 +30,12 @@ _DEFAULT_COMMENT = """\
 """
 
 
-class Output(StrEnum):
-    """How the configuration is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    YAML = "yaml"
-
-
 @app.command()
 def check(
     file: Annotated[Path, typer.Argument(help="A KubeSchedulerConfiguration, YAML or JSON.", show_default=False)],
     output: Annotated[
-        Output, typer.Option("-o", "--output", help="A table, or the whole configuration in effect.")
-    ] = Output.TABLE,
+        OutputOrYaml, typer.Option("-o", "--output", help="A table, or the whole configuration in effect.")
+    ] = OutputOrYaml.TABLE,
 ) -> None:
     """Check a configuration file and show what it comes to: settings, plugins of each extension point, their args.
 
@@ -51,6 +44,7 @@ def check(
 
     Example: kubewasp config check scheduler.yaml
     """
+    from kubewasp.cli.output import print_json, print_yaml, warn
     from kubewasp.framework.config_reading import load_config
     from kubewasp.framework.config_writing import as_document
     from kubewasp.framework.registry import Registry
@@ -60,15 +54,13 @@ def check(
     config = load_config(file, check_limits=limits_problem)
     profiles = [_showable(profile) for profile in Registry(wasm=GuestLoader()).profiles(config)]
     for warning in config.warnings:
-        _warn(warning)
-    if output is Output.TABLE:
+        warn(warning)
+    if output is OutputOrYaml.TABLE:
         _print_tables(config, profiles)
-    elif output is Output.JSON:
-        from kubewasp.cli.output import print_json
-
+    elif output is OutputOrYaml.JSON:
         print_json(as_document(config, profiles))
     else:
-        _print_yaml(as_document(config, profiles))
+        print_yaml([as_document(config, profiles)])
 
 
 @app.command()
@@ -77,12 +69,13 @@ def default() -> None:
 
     Example: kubewasp config default > scheduler.yaml
     """
+    from kubewasp.cli.output import print_yaml
     from kubewasp.framework.config_reading import default_config
     from kubewasp.framework.config_writing import as_template
 
     sys.stdout.write(_DEFAULT_COMMENT)
     sys.stdout.flush()
-    _print_yaml(as_template(default_config()))
+    print_yaml([as_template(default_config())])
 
 
 def _showable(profile: Profile) -> Profile:
@@ -94,19 +87,6 @@ def _showable(profile: Profile) -> Profile:
         for name, settings in profile.wasm.items()
     }
     return replace(profile, wasm=wasm)
-
-
-def _warn(text: str) -> None:
-    from kubewasp.cli.output import printable
-
-    print(f"warning: {printable(text)}", file=sys.stderr)  # noqa: T201
-
-
-def _print_yaml(document: Mapping[str, Any]) -> None:
-    import yaml
-
-    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
-    sys.stdout.buffer.write(text.encode())
 
 
 def _in_one_line(args: Mapping[str, Any]) -> str:

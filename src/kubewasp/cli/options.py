@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
@@ -24,6 +25,21 @@ def utf8(given: Given) -> Given:
         except UnicodeEncodeError:
             raise typer.BadParameter(f"expected UTF-8 text, got {text!r}") from None
     return given
+
+
+class Output(StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+class OutputOrYaml(StrEnum):
+    """How results are printed that are Kubernetes objects too."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
 
 
 def assignments(option: str, given: Iterable[str] | None) -> dict[str, str]:

@@ -32,6 +32,17 @@ def print_json(value: Any) -> None:
     sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
 
 
+def print_yaml(documents: Iterable[Any]) -> None:
+    import yaml
+
+    text = yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, width=120)
+    sys.stdout.buffer.write(text.encode())
+
+
+def warn(text: str) -> None:
+    sys.stderr.write(f"warning: {printable(text)}\n")
+
+
 def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kubewasp.cli.options import integers, limits_from, naming, utf8
+from kubewasp.cli.options import Output, integers, limits_from, naming, utf8
 from kubewasp.wasm.abi import HOOKS
 
 app = typer.Typer(
     help="Inspect, call and measure a plugin: does it load, what does it answer, how long does it take.",
     no_args_is_help=True,
 )
-
-
-class Output(StrEnum):
-    """How results are printed."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 def _hooks(incomplete: str) -> list[str]:

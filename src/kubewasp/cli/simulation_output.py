@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from kubewasp.cli import output
@@ -27,8 +26,6 @@ def print_result(result: Result, *, form: str) -> None:
 
 
 def _print_yaml(result: Result) -> None:
-    import yaml
-
     documents = []
     for pod in result.placements():
         manifest = result.cluster.manifests[pod.key]
@@ -45,9 +42,9 @@ def _print_yaml(result: Result) -> None:
                 "spec": {**manifest["spec"], "nodeName": pod.node},
             }
         )
-    sys.stdout.write(yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True))
+    output.print_yaml(documents)
     for warning in result.warnings:
-        sys.stderr.write(f"warning: {output.printable(warning)}\n")
+        output.warn(warning)
 
 
 def _print_tables(result: Result) -> None:

@@ -25,6 +25,13 @@ def fit_error(total: int, reasons: Mapping[str, int], *, pre_filter: str = "", p
     return text
 
 
+def invalid_score(plugin: str, score: int, lowest: int, highest: int) -> str:
+    return (
+        f'plugin "{plugin}" returns an invalid score {score}, it should in the range of [{lowest}, {highest}] '
+        "after normalizing"
+    )
+
+
 def histogram(statuses: Iterable[tuple[Status, int]]) -> dict[str, int]:
     """How often each reason was given; a node may give several."""
     counts: dict[str, int] = {}

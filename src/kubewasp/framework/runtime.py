@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from kubewasp.framework.events import Action
+from kubewasp.framework.messages import invalid_score
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     MIN_SCORE,
@@ -210,10 +211,7 @@ class Framework:
                 return _error(f"running Normalize on Score plugins: {text}", scorer)
             wrong = _out_of_range(scores)
             if wrong is not None:
-                text = (
-                    f'plugin "{scorer.name}" returns an invalid score {wrong}, it should in the range of '
-                    f"[{MIN_SCORE}, {MAX_SCORE}] after normalizing"
-                )
+                text = invalid_score(scorer.name, wrong, MIN_SCORE, MAX_SCORE)
                 return _error(f"applying score defaultWeights on Score plugins: {text}", scorer)
             totals += scores * weight
             if record is not None:

@@ -181,7 +181,7 @@ class Scheduler:
         queued = self.queue.pop()
         if queued is None:
             return None
-        if queued.pod.is_terminating:
+        if queued.pod.is_terminating:  # a nomination stands until the pod is gone: see delete_pod
             self.queue.delete(queued.pod.uid)
             return Attempt(queued.pod, message=f"skip schedule deleting pod: {queued.pod.key}")
         return self._attempt(queued)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import orjson
 
+from kubewasp.framework.messages import invalid_score
+from kubewasp.framework.plugin import MAX_SCORE, MIN_SCORE
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.codec import encode
 from kubewasp.wasm import instance as slots
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     from kubewasp.wasm.instance import Calls, GuestInstance
 
 logger = logging.getLogger(__name__)
-MIN_SCORE, MAX_SCORE = 0, 100
 
 # What a failed hook answers under `failurePolicy: Ignore`: as if the plugin were not there.
 _IGNORED = {"prescore": Code.SKIP, "bind": Code.SKIP, "postfilter": Code.UNSCHEDULABLE}
@@ -324,9 +325,5 @@ def check_range(plugin: str, scores: Mapping[str, int]) -> Status:
     """Scores must lie between 0 and 100 once they are normalized."""
     for score in scores.values():
         if not MIN_SCORE <= score <= MAX_SCORE:
-            return Status(
-                Code.ERROR,
-                f'plugin "{plugin}" returns an invalid score {score}, it should in the range of '
-                f"[{MIN_SCORE}, {MAX_SCORE}] after normalizing",
-            )
+            return Status(Code.ERROR, invalid_score(plugin, score, MIN_SCORE, MAX_SCORE))
     return SUCCESS

@@ -31,7 +31,7 @@ from kubewasp.wasm.errors import KubewaspError
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.results import known
-from kubewasp.wasm.sharing import SharedAnswers
+from kubewasp.wasm.sharing import SharedAnswers, Unshared
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -125,7 +125,7 @@ class WasmPlugin(
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
         signature = self._signature(state)
         if signature:
-            with suppress(LookupError):
+            with suppress(Unshared):
                 return self._shared.filter(signature, lambda: self._cycle(state, pod), table, rows)
         calls = self._cycle(state, pod).call_rows("filter", rows)
         if not calls.values.any():
@@ -154,7 +154,7 @@ class WasmPlugin(
             state[self._scored] = [table.node(row).name for row in rows.tolist()]
         signature = self._signature(state)
         if signature:
-            with suppress(LookupError):
+            with suppress(Unshared):
                 return self._shared.score(signature, lambda: self._cycle(state, pod), table, rows)
         calls = self._cycle(state, pod).call_rows("score", rows)
         codes = calls.values.astype(np.int32)

@@ -28,8 +28,8 @@ _MOST_VERDICTS = 4096
 _MOST_GATHERED = 64
 
 
-class _Unshared(Exception):  # noqa: N818 - never leaves this module
-    """The guest failed: there is nothing to keep."""
+class Unshared(Exception):  # noqa: N818 - a turn of the way, not an error
+    """The guest failed, or has no score for a node: nothing is kept, and it must be asked directly."""
 
 
 class SharedAnswers:
@@ -42,23 +42,16 @@ class SharedAnswers:
         self._gathered: dict[Hashable, tuple[Rows, int, NDArray[Any]]] = {}
 
     def filter(self, signature: int, cycle: Callable[[], Cycle], table: NodeTable, rows: Rows) -> Verdicts | None:
-        """The verdicts; a LookupError where the guest failed and must be told by its failure policy."""
+        """The verdicts, or Unshared."""
         if len(self._statuses) > _MOST_VERDICTS:
             self._statuses, self._numbers, self._edition = [SUCCESS], {}, self._edition + 1
         key = (self, "filter", self._edition, signature)
-        try:
-            numbers = self._of(key, lambda some: self._judge(cycle(), some), table, rows)
-        except _Unshared:
-            raise LookupError from None
+        numbers = self._of(key, lambda some: self._judge(cycle(), some), table, rows)
         return Verdicts(numbers, self._statuses) if numbers.any() else None
 
     def score(self, signature: int, cycle: Callable[[], Cycle], table: NodeTable, rows: Rows) -> Scores:
-        """The scores; a LookupError where some node has none."""
-        key = (self, "score", signature)
-        try:
-            return self._of(key, lambda some: _scores(cycle(), some), table, rows)
-        except _Unshared:
-            raise LookupError from None
+        """The scores, or Unshared."""
+        return self._of((self, "score", signature), lambda some: _scores(cycle(), some), table, rows)
 
     def _of(self, key: Hashable, ask: Callable[[Rows], NDArray[Value]], table: NodeTable, rows: Rows) -> NDArray[Value]:
         """The answers for those rows. When all nodes are feasible, the rows are the same array for every pod."""
@@ -76,7 +69,7 @@ class SharedAnswers:
     def _judge(self, cycle: Cycle, rows: Rows) -> NDArray[np.int32]:
         calls = cycle.call_rows("filter", rows)
         if cycle.failed:
-            raise _Unshared
+            raise Unshared
         numbers = np.zeros(len(rows), np.int32)
         for place in np.flatnonzero(calls.values).tolist():
             reason = int(calls.reason_numbers[place])
@@ -94,6 +87,6 @@ class SharedAnswers:
 def _scores(cycle: Cycle, rows: Rows) -> Scores:
     calls = cycle.call_rows("score", rows)
     if cycle.failed or calls.values.astype(np.int32).any():
-        raise _Unshared
+        raise Unshared
     scores: Scores = calls.values >> 32
     return scores
