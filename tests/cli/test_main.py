@@ -12,7 +12,7 @@ import pytest
 import kubewasp as package
 from kubewasp.cli.main import main
 from tests.cli.conftest import Kubewasp
-from tests.guests import HOOKS
+from tests.guests import SINGLE_HOOKS
 from tests.guests.build import ROOT, example, wat, wat_text
 
 COMMAND = Path(sys.executable).parent / "kubewasp"
@@ -89,7 +89,9 @@ def test_help_imports_nothing_that_is_slow() -> None:
 # ---------------------------------------------------------------------- completion
 
 
-@pytest.mark.parametrize(("begun", "offered"), [("", list(HOOKS)), ("pre", ["prefilter", "prescore", "prebind"])])
+@pytest.mark.parametrize(
+    ("begun", "offered"), [("", list(SINGLE_HOOKS)), ("pre", ["prefilter", "prescore", "prebind", "preenqueue"])]
+)
 def test_bash_completion_offers_hooks(begun: str, offered: list[str]) -> None:
     words = f"kubewasp plugin call guest.wasm {begun}"
     ended = run(_KUBEWASP_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD="4")

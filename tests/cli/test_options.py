@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.conftest import Kubewasp
-from tests.guests import HOOKS
+from tests.guests import SINGLE_HOOKS
 from tests.guests.build import wat, wat_text
 
 
@@ -13,7 +13,7 @@ def usage_error(kubewasp: Kubewasp, *arguments: object) -> str:
 
 def test_unknown_hook(kubewasp: Kubewasp) -> None:
     told = usage_error(kubewasp, "filter", "fliter")
-    assert told == f"Invalid value for HOOK: unknown hook 'fliter'; there are {', '.join(HOOKS)}"
+    assert told == f"Invalid value for HOOK: unknown hook 'fliter'; there are {', '.join(SINGLE_HOOKS)}"
 
 
 def test_hook_that_the_guest_does_not_export(kubewasp: Kubewasp) -> None:

@@ -330,3 +330,27 @@ spec: {containers: [{name: c, image: i}]}
     )
     assert result.returncode == 0, result.stderr
     assert "who: Zoë" in result.stdout.decode("utf-8")
+
+
+# ---------------------------------------------------------------------- the time it begins at
+
+
+def test_a_simulation_begins_when_it_is_told_to(manifests: Manifests, tmp_path: Path) -> None:
+    path = manifests(node("a"))
+    timeline = tmp_path / "timeline.yaml"
+    timeline.write_text("kind: Scenario\nstartTime: 1970-01-01T01:00:00Z\nsteps: [{at: 1m, cordon: a}]\n")
+    assert command.simulate([path], timeline=timeline).cluster.clock.wall() == 3660
+    assert command.simulate([path], timeline=timeline, start_time=0).cluster.clock.wall() == 60
+
+
+def test_a_simulation_begins_now_if_nothing_else_is_said(manifests: Manifests, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command.time, "time", lambda: 1234.5)
+    assert command.simulate([manifests(node("a"))]).cluster.clock.wall() == 1234.5
+
+
+@pytest.mark.parametrize("arguments", [("simulate",), ("explain", "web")])
+def test_the_start_time_must_be_a_time(kubewasp: Kubewasp, manifests: Manifests, arguments: tuple[str, ...]) -> None:
+    path = manifests(node("a"), pod("web"))
+    problem = 'expected a time such as 2026-01-05T12:00:00Z, got "yesterday"'
+    assert problem in kubewasp(*arguments, path, "--start-time", "yesterday").usage_error
+    assert kubewasp(*arguments, path, "--start-time", "2026-01-05T12:00:00Z").code == 0

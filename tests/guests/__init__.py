@@ -1,6 +1,9 @@
 """The numbers that steer the test guests. They follow the tables in the guests' sources; README.md explains them."""
 
 # Bit i of the global `where` (all_hooks, misbehave) stands for HOOKS[i].
+# Those beyond the classic contract that can be called by hand.
+SINGLE_EXTENSION_HOOKS = ("preenqueue", "queuesort", "queueinghint")
+EXTENSION_HOOKS = (*SINGLE_EXTENSION_HOOKS, "clonestate", "selectstate", "dropstate")
 HOOKS = (
     "enqueue",
     "prefilter",
@@ -18,6 +21,7 @@ HOOKS = (
     "bind",
     "postbind",
 )
+SINGLE_HOOKS = (*HOOKS, *SINGLE_EXTENSION_HOOKS)
 
 # The global `which` of echo. "node" and "nodeImageStates" are asked for the current node.
 GETTERS = (

@@ -124,6 +124,9 @@ class FakeClock:
     def now(self) -> float:
         return self.time
 
+    def wall(self) -> float:
+        return self.time
+
 
 class FakeClient:
     """Takes note of what is asked of it; `errors` are given back, by the name of the call."""

@@ -275,6 +275,13 @@ def test_stuck_pods_are_tried_again_after_five_minutes() -> None:
     assert cluster.clock.now() == 3600
 
 
+def test_the_wall_clock_goes_on_from_when_the_simulation_began() -> None:
+    cluster = EmbeddedCluster(epoch=1_000_000.0)
+    assert (cluster.clock.now(), cluster.clock.wall()) == (0, 1_000_000)
+    cluster.clock.advance_to(60)
+    assert (cluster.clock.now(), cluster.clock.wall()) == (60, 1_000_060)
+
+
 def test_years_pass_quickly() -> None:
     cluster = filled(node("a"), *(pod(f"web-{number}", cpu="8") for number in range(20)))
     tries: list[str] = []

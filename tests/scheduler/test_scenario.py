@@ -40,6 +40,12 @@ def error_of(folder: Path, *steps: Any, **more: Any) -> str:
 # ---------------------------------------------------------------------- what happens
 
 
+def test_a_timeline_may_say_when_it_begins(tmp_path: Path) -> None:
+    path = written(tmp_path, startTime="1970-01-01T02:00:00+01:00")
+    assert scenario.load(path).start_time == HOUR
+    assert scenario.load(written(tmp_path)).start_time is None
+
+
 def test_things_are_applied_at_their_time(tmp_path: Path) -> None:
     (tmp_path / "late.yaml").write_text(yaml.safe_dump_all([pod("late"), node("b")]))
     (tmp_path / "folder").mkdir()
@@ -236,8 +242,18 @@ def test_a_step_that_makes_no_sense_is_told(tmp_path: Path, step: Any, error: st
     ("more", "error"),
     [
         ({"kind": "Pod"}, 'kind: expected Scenario, got "Pod"'),
-        ({"stages": []}, "stages: unknown field; there are steps and lifetimes"),
+        ({"stages": []}, "stages: unknown field; there are startTime, steps and lifetimes"),
         ({"steps": {}}, "steps: expected a list, got an object"),
+        ({"startTime": "noon"}, 'startTime: expected a time such as 2026-01-05T12:00:00Z, got "noon"'),
+        ({"startTime": 5}, "startTime: expected a time such as 2026-01-05T12:00:00Z, got 5"),
+        (
+            {"startTime": "2026-13-05T12:00:00Z"},
+            'startTime: expected a time such as 2026-01-05T12:00:00Z, got "2026-13-05T12:00:00Z"',
+        ),
+        (
+            {"startTime": "2300-01-05T12:00:00Z"},
+            'startTime: expected a time in the years 1970 to 2199, got "2300-01-05T12:00:00Z"',
+        ),
         ({"lifetimes": [5]}, "lifetimes[0]: expected selector and after"),
         (
             {"lifetimes": [{"selector": {"a": 1}, "after": "1m"}]},

@@ -5,6 +5,16 @@ from collections.abc import Callable
 from kubewasp.framework.events import RecordedEvent
 
 
+class FakeClock:
+    """Stands still at a time of its own."""
+
+    def now(self) -> float:
+        return 10.0
+
+    def wall(self) -> float:
+        return 1_700_000_000.5
+
+
 class FakeHandle:
     """Knows the pods it is given as waiting, and takes note of what it is asked."""
 
@@ -12,6 +22,8 @@ class FakeHandle:
         self.waiting = waiting or {}
         self.on_get = on_get
         self.asked: list[str] = []
+        self.decided: list[tuple[str, str, str]] = []
+        self.clock = FakeClock()
         self.events: list[RecordedEvent] = []
 
     def get_waiting_pod(self, uid: str) -> bytes | None:
@@ -20,7 +32,15 @@ class FakeHandle:
             self.on_get(uid)
         return self.waiting.get(uid)
 
-    def reject_waiting_pod(self, uid: str) -> bool:
+    def waiting_pods(self) -> list[bytes]:
+        return list(self.waiting.values())
+
+    def allow_waiting_pod(self, uid: str, plugin: str) -> bool:
+        self.decided.append((uid, plugin, ""))
+        return self.waiting.pop(uid, None) is not None
+
+    def reject_waiting_pod(self, uid: str, plugin: str = "", reason: str = "") -> bool:
+        self.decided.append((uid, plugin, reason))
         return self.waiting.pop(uid, None) is not None
 
     def record_event(self, event: RecordedEvent) -> None:

@@ -153,10 +153,11 @@ def test_empty_lists_and_maps_are_not_empty_bytes(echo: Guest, nodes: Nodes) -> 
 
 
 def test_lists_and_maps_are_json_in_the_order_given(echo: Guest, nodes: Nodes) -> None:
+    nodes.put({"metadata": {"name": 'n"ö'}})
     with echo.cycle(samples.pod(), nodes) as cycle:
         steer(cycle, which=getter("filteredNodeList"))
         assert cycle.prescore(["node-2", 'n"ö']).reason == '["node-2","n\\"ö"]'
-        assert cycle.prescore().reason == '["node-1","node-2","node-3"]'
+        assert cycle.prescore().reason == '["node-1","node-2","node-3","n\\"ö"]'
         steer(cycle, which=getter("nodeToStatusMap"))
         assert cycle.postfilter({"node-2": 2, "node-1": 3}).reason == '{"node-2":2,"node-1":3}'
         steer(cycle, which=getter("nodeScoreList"))

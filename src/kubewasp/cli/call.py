@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from kubewasp.cli import output, sample
 from kubewasp.cluster.nodes import Nodes
-from kubewasp.framework.events import RESOURCES
+from kubewasp.framework.events import RESOURCES, Action
 from kubewasp.framework.status import Code, Status
 from kubewasp.k8s import manifests
 from kubewasp.k8s.codec import encode
@@ -166,6 +167,14 @@ class Session:
             scores = self._request.scores or self._answers("score", "score") or dict.fromkeys(self._nodes, 0)
             normalized = cycle.normalize_score(scores)
             return _call(hook, node, normalized, normalized_scores=normalized.scores)
+        if hook == "preenqueue":
+            return _call(hook, node, cycle.preenqueue())
+        if hook == "queuesort":
+            sorted_by = cycle.queuesort(time.time())
+            return _call(hook, node, sorted_by, sort_key=sorted_by.key.hex())
+        if hook == "queueinghint":
+            hint = cycle.queueinghint("Pod", Action.ADD, b"", self._target)
+            return _call(hook, node, hint, queue=hint.queue)
         if hook == "permit":
             permit = cycle.permit(name)
             return _call(hook, node, permit, timeout_ms=permit.timeout_ms)
@@ -276,6 +285,10 @@ def _answer(call: Call) -> str:
         return "all nodes" if extra["node_names"] is None else f"only {_few(extra['node_names'])}"
     if call.hook == "enqueue":
         return _few([event["resource"] for event in extra["events"]]) or "all events"
+    if call.hook == "queuesort":
+        return f"key {extra['sort_key'] or '(empty)'}"
+    if call.hook == "queueinghint":
+        return "queue" if extra["queue"] else "skip"
     if call.hook == "normalizescore":
         return _few([f"{name}={score}" for name, score in extra["normalized_scores"].items()])
     return ""

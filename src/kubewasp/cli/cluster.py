@@ -22,6 +22,12 @@ Plugins = Annotated[
     list[str] | None,
     typer.Option("--plugin", metavar="GUEST", help="A wasm plugin with default settings; may be repeated."),
 ]
+StartTime = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME", help="The date and time at which it begins, e.g. 2026-01-05T12:00:00Z; now, if left out."
+    ),
+]
 
 
 def simulate(
@@ -34,6 +40,7 @@ def simulate(
     explain: Annotated[
         str, typer.Option(metavar="POD", help="Show how the last try of this pod (namespace/name) was decided.")
     ] = "",
+    start_time: StartTime = "",
     seed: Annotated[int, typer.Option(metavar="N", help="Where chance decides, the same seed decides the same.")] = 0,
     output: Annotated[
         OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
@@ -50,7 +57,13 @@ def simulate(
     from kubewasp.cli import simulation_output as printing
 
     result = command.simulate(
-        paths, config=config, plugins=tuple(plugin or ()), timeline=scenario, explained=_key(explain), seed=seed
+        paths,
+        config=config,
+        plugins=tuple(plugin or ()),
+        timeline=scenario,
+        explained=_key(explain),
+        seed=seed,
+        start_time=_epoch(start_time),
     )
     printing.print_result(result, form=output.value)
 
@@ -60,6 +73,7 @@ def explain(
     paths: Paths,
     config: ConfigFile = None,
     plugin: Plugins = None,
+    start_time: StartTime = "",
     output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
 ) -> None:
     """Show one scheduling attempt of a pod: which plugin rejected which node and why, every score, what would help.
@@ -72,7 +86,9 @@ def explain(
     from kubewasp.cli import simulation_output as printing
     from kubewasp.cli.output import print_json
 
-    found = command.explain_pod(_key(pod), paths, config=config, plugins=tuple(plugin or ()))
+    found = command.explain_pod(
+        _key(pod), paths, config=config, plugins=tuple(plugin or ()), start_time=_epoch(start_time)
+    )
     if output is Output.JSON:
         print_json(found.as_dict())
     else:
@@ -81,6 +97,19 @@ def explain(
 
 def _key(pod: str) -> str:
     return pod if "/" in pod or not pod else f"default/{pod}"
+
+
+def _epoch(start_time: str) -> float | None:
+    """Seconds since 1970; None if no time was given."""
+    from kubewasp.k8s.errors import ManifestError
+    from kubewasp.scheduler import scenario
+
+    if not start_time:
+        return None
+    try:
+        return scenario.start_time(start_time, "")
+    except ManifestError as error:
+        raise typer.BadParameter(error.problem, param_hint="--start-time") from None
 
 
 def register(app: typer.Typer) -> None:

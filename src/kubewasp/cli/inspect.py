@@ -59,12 +59,17 @@ def run(source: str, *, config: str, args: Sequence[str], limits: Limits, sha256
         raise GuestLoadError(failure)
 
 
+def kind_of(program: Program) -> str:
+    extended = any(module == EXTENSION for module, _ in program.imports)
+    return "core module, classic ABI" + (f" with {EXTENSION}" if extended else "")
+
+
 def _report(program: Program, limits: Limits, seconds: float, guest: Guest | None) -> dict[str, Any]:
     imports: dict[str, list[str]] = {}
     for module, name in program.imports:
         imports.setdefault(module, []).append(name)
     return {
-        "kind": "core module, classic ABI" + (f" with {EXTENSION}" if EXTENSION in imports else ""),
+        "kind": kind_of(program),
         "size_bytes": program.size,
         "sha256": program.digest,
         "producers": program.producers,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 # Control characters but for tab and newline, and those that turn the direction of writing round; they come from guests
 # and manifests, which are not trusted.
@@ -81,9 +82,23 @@ def _print(table: Table) -> None:
     screen = console()
     with screen.capture() as captured:
         screen.print(table)
-    text = "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
+    write("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
+
+
+def print_lines(lines: Iterable[Text]) -> None:
+    """Lines with colours where the terminal has them, as long as they are."""
+    screen = console()
+    with screen.capture() as captured:
+        for line in lines:
+            screen.print(line, soft_wrap=True)
+    write(captured.get())
+
+
+def write(text: str) -> None:
+    """Text on stdout, with escapes for what the terminal cannot show."""
     encoding = sys.stdout.encoding
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.flush()
 
 
 def size(count: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import sys
 import time
 from dataclasses import dataclass, field
@@ -13,11 +12,10 @@ from kubewasp.cli import output
 from kubewasp.framework.config_reading import default_config, load_config
 from kubewasp.framework.record import DecisionRecord
 from kubewasp.k8s.errors import ManifestError
-from kubewasp.plugins.default_preemption import DefaultPreemption
 from kubewasp.scheduler import input as cluster_input
 from kubewasp.scheduler import profiles, scenario
 from kubewasp.scheduler.embedded import EmbeddedCluster
-from kubewasp.scheduler.explanation import Explanation, explain
+from kubewasp.scheduler.explanation import Explainer, Explanation, explain
 from kubewasp.wasm.limits import limits_problem
 from kubewasp.wasm.source import without_credentials
 
@@ -45,7 +43,7 @@ class Result:
         return [pod for pod in self.cluster.pods.values() if pod.node and pod.uid in placed]
 
     def pending(self) -> list[tuple[Pod, str]]:
-        return [(pod, _why(self.cluster, pod)) for pod in self.cluster.pods.values() if not pod.node]
+        return [(pod, self.cluster.why_pending(pod)) for pod in self.cluster.pods.values() if not pod.node]
 
     def nodes(self) -> list[dict[str, Any]]:
         """Every node: what it has to give, what was requested of it before and after."""
@@ -86,10 +84,13 @@ def simulate(
     timeline: Path | None = None,
     explained: str = "",
     seed: int = 0,
+    start_time: float | None = None,
 ) -> Result:
-    """Runs a simulation to its end."""
-    cluster, warnings = _cluster(paths, config, plugins, seed)
+    """Runs a simulation to its end. It begins at the given time, else at that of its timeline, else now."""
     steps = scenario.load(timeline) if timeline is not None else None
+    if start_time is None and steps is not None:
+        start_time = steps.start_time
+    cluster, warnings = _cluster(paths, config, plugins, seed, start_time)
     if steps is not None:
         warnings += steps.warnings
     result = Result(cluster, _usage(cluster), warnings=warnings)
@@ -99,47 +100,33 @@ def simulate(
         def note(attempt: Attempt) -> None:
             result.attempts += 1
             progress.show(len(cluster.placed))
-            if explained and attempt.pod.key == explained and explained in records:
-                result.explanation = explain(
-                    attempt.pod,
-                    records[explained],
-                    cluster.scheduler.table,
-                    node=attempt.node,
-                    message=attempt.message,
-                    nominated_node=attempt.nominated_node,
-                    victims=attempt.victims,
-                )
+            explainer.take(attempt)
 
-        records: dict[str, DecisionRecord] = {}
-
-        def record_for(pod: Pod) -> DecisionRecord | None:
-            if pod.key != explained:
-                return None
-            records[explained] = DecisionRecord()
-            return records[explained]
-
+        explainer = Explainer(cluster.scheduler, {explained} if explained else ())
         cluster.on_attempt = note
-        cluster.scheduler.record_for = record_for
         if steps is None:
             cluster.settle()
         else:
             scenario.run(cluster, steps)
     result.seconds = time.perf_counter() - began
+    result.explanation = explainer.last.get(explained)
     if explained and result.explanation is None:
         raise ManifestError("", f"pod {explained} was not tried: it is not there, or it does not wait for a node")
     return result
 
 
-def explain_pod(key: str, paths: Sequence[Path], *, config: Path | None, plugins: Sequence[str]) -> Explanation:
+def explain_pod(
+    key: str, paths: Sequence[Path], *, config: Path | None, plugins: Sequence[str], start_time: float | None = None
+) -> Explanation:
     """One attempt of one pod, everything else as it stands."""
-    cluster, _ = _cluster(paths, config, plugins, seed=0)
+    cluster, _ = _cluster(paths, config, plugins, 0, start_time)
     pod = cluster.pods.get(key)
     if pod is None:
         raise ManifestError("", f"there is no pod {key} in {', '.join(str(path) for path in paths)}")
     if pod.node:
         raise ManifestError("", f"pod {key} is bound to {pod.node} already")
     if pod.spec.scheduler_name not in cluster.scheduler.frameworks:
-        raise ManifestError("", _why(cluster, pod))
+        raise ManifestError("", cluster.why_pending(pod))
     record = DecisionRecord()
     queued = cluster.scheduler.queue.get(pod.uid)
     if queued is not None and queued.gated_by:
@@ -158,18 +145,14 @@ def explain_pod(key: str, paths: Sequence[Path], *, config: Path | None, plugins
 
 
 def _cluster(
-    paths: Sequence[Path], config: Path | None, plugins: Sequence[str], seed: int
+    paths: Sequence[Path], config: Path | None, plugins: Sequence[str], seed: int, start_time: float | None
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster filled with the manifests, its scheduler ready to go, and what to warn of."""
     settings = load_config(config, check_limits=limits_problem) if config is not None else default_config()
     settings = with_plugins(settings, plugins)
     found = cluster_input.read(paths)
-    cluster = EmbeddedCluster()
-    profiles.start(cluster.scheduler, settings)
-    for framework in cluster.scheduler.frameworks.values():
-        for plugin in framework.plugins.values():
-            if isinstance(plugin, DefaultPreemption):
-                plugin.random = random.Random(seed)  # noqa: S311 - a simulation is repeatable
+    cluster = EmbeddedCluster(time.time() if start_time is None else start_time)
+    profiles.start(cluster.scheduler, settings, seed=seed)
     cluster_input.fill(cluster, found)
     unused = ["extenders are configured, but a simulation does not call them"] if settings.extenders else []
     return cluster, [*settings.warnings, *unused, *found.warnings]
@@ -185,15 +168,6 @@ def with_plugins(settings: SchedulerConfig, plugins: Sequence[str]) -> Scheduler
         named[name] = guest
         settings = settings.with_wasm_plugin(name, guest)
     return settings
-
-
-def _why(cluster: EmbeddedCluster, pod: Pod) -> str:
-    queued = cluster.scheduler.queue.get(pod.uid)
-    if pod.uid in cluster.scheduler.waiting:
-        return f"waiting for permission to go to {cluster.scheduler.waiting[pod.uid].assumed.node}"
-    if queued is None:
-        return f"no profile has the schedulerName {pod.spec.scheduler_name}"
-    return queued.gate_reason or queued.message
 
 
 def _usage(cluster: EmbeddedCluster) -> dict[str, dict[str, int]]:

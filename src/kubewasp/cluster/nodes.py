@@ -96,6 +96,10 @@ class Nodes:
         """The rows that have a node, in the order the nodes were added."""
         return np.fromiter(self._rows.values(), dtype=np.int32, count=len(self._rows))
 
+    def generation_of(self, row: int) -> int:
+        """When that row last changed."""
+        return self._changes[row]
+
     def changed_since(self, generation: int) -> Iterator[int]:
         for row, changed in reversed(self._changes.items()):
             if changed <= generation:

@@ -14,6 +14,8 @@ import numpy as np
 from kubewasp.cluster.nodes import Nodes
 from kubewasp.cluster.pod_index import PodIndex
 from kubewasp.cluster.volume_index import VolumeIndex
+from kubewasp.k8s.codec import decode
+from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY
 
 if TYPE_CHECKING:
@@ -57,8 +59,8 @@ class LabelColumn:
 class NodeTable:
     """All nodes and the pods on them. Written by one thread."""
 
-    def __init__(self) -> None:
-        self.objects = Nodes()
+    def __init__(self, objects: Nodes | None = None) -> None:
+        self.objects = Nodes() if objects is None else objects
         self.generation = 0
         self.nodes: list[Node | None] = []
         self.pods_on: list[dict[str, Pod]] = []
@@ -84,6 +86,18 @@ class NodeTable:
         self.taint_ids: NDArray[np.int32] = np.zeros(0, np.int32)
         self.is_unschedulable: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self.cache = RowCache(self)
+
+    @classmethod
+    def of(cls, nodes: Nodes) -> NodeTable:
+        """A table over nodes that are there already, without pods; it does not follow their changes."""
+        table = cls(nodes)
+        for row in range(nodes.row_count):
+            if nodes.name(row) is None:
+                table._add_row()
+            else:
+                encoded = nodes.encoded(row)
+                table.put_node(parse_node(decode("Node", encoded), encoded))
+        return table
 
     def __len__(self) -> int:
         return len(self.objects)
@@ -128,6 +142,10 @@ class NodeTable:
     def requested_of(self, resource: str) -> NDArray[np.int64]:
         return self._column(self.requested, resource)
 
+    def generation_of(self, row: int) -> int:
+        """When that row's node or pods last changed."""
+        return self._changes.get(row, 0)
+
     def changed_since(self, generation: int) -> Iterator[int]:
         """Rows whose node or pods changed after that generation, newest first."""
         for row, changed in reversed(self._changes.items()):
@@ -143,10 +161,7 @@ class NodeTable:
         before = None if known is None else self.nodes[known]
         row = self.objects.put_encoded(node.name, node.encoded)
         if row >= len(self.nodes):
-            self.nodes.append(None)
-            self.pods_on.append({})
-            self.ports.append({})
-            self._grow(row + 1)
+            self._add_row()
         self.nodes[row] = node
         self.max_pods[row] = node.max_pods
         self.is_unschedulable[row] = node.is_unschedulable
@@ -231,6 +246,12 @@ class NodeTable:
         self._changed(row)
 
     # ------------------------------------------------------------------ inside
+
+    def _add_row(self) -> None:
+        self.nodes.append(None)
+        self.pods_on.append({})
+        self.ports.append({})
+        self._grow(len(self.nodes))
 
     def _changed(self, row: int) -> None:
         self.generation += 1

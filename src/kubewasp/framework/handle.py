@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -15,13 +16,42 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
 
 
+class Clock(Protocol):
+    """Time, real or simulated, in seconds."""
+
+    def now(self) -> float:
+        """Time that only grows, since some moment: for how long things take and when they are due."""
+
+    def wall(self) -> float:
+        """The date and time of day, since 1970."""
+
+
+class SystemClock:
+    """The machine's own time."""
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def wall(self) -> float:
+        return time.time()
+
+
 class Handle(Protocol):
     """Implemented by the scheduler; plugins may call it from any thread."""
+
+    @property
+    def clock(self) -> Clock: ...
 
     def get_waiting_pod(self, uid: str) -> bytes | None:
         """The encoded pod that waits for permission under that uid."""
 
-    def reject_waiting_pod(self, uid: str) -> bool:
+    def waiting_pods(self) -> Sequence[bytes]:
+        """All pods that wait for permission, encoded, with their nodes."""
+
+    def allow_waiting_pod(self, uid: str, plugin: str) -> bool:
+        """Whether a pod was waiting under that uid; if so, that plugin no longer holds it back."""
+
+    def reject_waiting_pod(self, uid: str, plugin: str = "", reason: str = "") -> bool:
         """Whether a pod was waiting under that uid; if so, it is rejected."""
 
     def record_event(self, event: RecordedEvent) -> None:
@@ -31,20 +61,23 @@ class Handle(Protocol):
 class NoScheduler:
     """The handle where no scheduler runs: no pod waits, and events go no further."""
 
+    def __init__(self) -> None:
+        self.clock = SystemClock()
+
     def get_waiting_pod(self, uid: str) -> bytes | None:
         return None
 
-    def reject_waiting_pod(self, uid: str) -> bool:
+    def waiting_pods(self) -> Sequence[bytes]:
+        return ()
+
+    def allow_waiting_pod(self, uid: str, plugin: str) -> bool:
+        return False
+
+    def reject_waiting_pod(self, uid: str, plugin: str = "", reason: str = "") -> bool:
         return False
 
     def record_event(self, event: RecordedEvent) -> None:
         pass
-
-
-class Clock(Protocol):
-    """Time, real or simulated, in seconds."""
-
-    def now(self) -> float: ...
 
 
 class Client(Protocol):
@@ -67,9 +100,6 @@ class SchedulerHandle(Handle, Protocol):
 
     @property
     def store(self) -> ObjectStore: ...
-
-    @property
-    def clock(self) -> Clock: ...
 
     @property
     def client(self) -> Client: ...

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -40,13 +41,17 @@ _MOST_FLUSHES = 3
 
 
 class SimulatedClock:
-    """Time that passes only when it is told to."""
+    """Time that passes only when it is told to. `epoch` is the wall-clock time at which it begins."""
 
-    def __init__(self) -> None:
+    def __init__(self, epoch: float = 0.0) -> None:
+        self._epoch = epoch
         self._now = 0.0
 
     def now(self) -> float:
         return self._now
+
+    def wall(self) -> float:
+        return self._epoch + self._now
 
     def advance_to(self, when: float) -> None:
         self._now = max(self._now, when)
@@ -63,10 +68,10 @@ class Preemption:
 
 
 class EmbeddedCluster:
-    """All objects of a simulated cluster, and its scheduler."""
+    """All objects of a simulated cluster, and its scheduler. `epoch` is the wall-clock time at which it begins."""
 
-    def __init__(self) -> None:
-        self.clock = SimulatedClock()
+    def __init__(self, epoch: float = 0.0) -> None:
+        self.clock = SimulatedClock(epoch)
         self.scheduler = Scheduler(self.clock, self)
         self.pods: dict[str, Pod] = {}
         self.manifests: dict[str, dict[str, Any]] = {}
@@ -77,6 +82,7 @@ class EmbeddedCluster:
         self.owners: dict[Identity, Mapping[str, Any]] = {}
         self.on_attempt: Callable[[Attempt], None] = lambda _attempt: None
         self.on_placed: Callable[[Pod], None] = lambda _pod: None
+        self.scheduler.on_settled = self._settled
         self._parser = PodParser()
         self._uids: dict[str, str] = {}
         self._births: Counter[str] = Counter()
@@ -143,6 +149,15 @@ class EmbeddedCluster:
         for key in self.pods_of(identity):
             self._delete_pod(key)
         return known
+
+    def why_pending(self, pod: Pod) -> str:
+        """What a pod without a node waits for."""
+        queued = self.scheduler.queue.get(pod.uid)
+        if pod.uid in self.scheduler.waiting:
+            return f"waiting for permission to go to {self.scheduler.waiting[pod.uid].assumed.node}"
+        if queued is None:
+            return f"no profile has the schedulerName {pod.spec.scheduler_name}"
+        return queued.gate_reason or queued.message
 
     def pods_on(self, node: str) -> list[Pod]:
         return [pod for pod in self.pods.values() if pod.node == node]
@@ -259,12 +274,15 @@ class EmbeddedCluster:
         """Something that happens at that time; of two at the same time, what was said first."""
         heapq.heappush(self._agenda, (when, next(self._order), action))
 
-    def settle(self) -> None:
-        """Schedules until nothing changes any more; where nothing is left to do, time goes on to what happens next."""
+    def settle(self, until: float = math.inf) -> None:
+        """Schedules until nothing changes any more; where nothing is left to do, time goes on to what happens next.
+
+        With `until`, time goes on to that moment at most.
+        """
         while True:
             self._schedule()
             when = self._next_moment()
-            if when is None:
+            if when is None or when > until:
                 break
             self.clock.advance_to(when)
             for attempt in self.scheduler.expire_waiting():
@@ -273,6 +291,9 @@ class EmbeddedCluster:
             if self._agenda and self._agenda[0][0] <= self.clock.now():
                 self._gain_hope()
                 heapq.heappop(self._agenda)[2]()
+
+    def _settled(self, attempt: Attempt) -> None:
+        self.on_attempt(attempt)
 
     def _schedule(self) -> None:
         while not self._is_stuck and (attempt := self.scheduler.schedule_one()) is not None:

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kubewasp.framework.record import DecisionRecord
 from kubewasp.framework.status import Code, Status
 from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY
 from kubewasp.k8s.taints import untolerated
 from kubewasp.plugins.node_affinity import matches_required
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from kubewasp.cluster.table import NodeTable
-    from kubewasp.framework.record import DecisionRecord
     from kubewasp.k8s.pods import Pod
+    from kubewasp.scheduler.scheduler import Attempt, Scheduler
 
 
 @dataclass(slots=True)
@@ -110,6 +111,36 @@ def explain(
     nodes = sorted(found.values(), key=_nearest)
     weights = {item.plugin: item.weight for item in record.scores}
     return Explanation(pod, node or None, message or None, nominated_node or None, victims, nodes, weights)
+
+
+class Explainer:
+    """Explains the last try of some pods of a scheduler, which must be told of every attempt at once."""
+
+    def __init__(self, scheduler: Scheduler, pods: Collection[str]) -> None:
+        self.last: dict[str, Explanation] = {}
+        self._scheduler = scheduler
+        self._pods = pods
+        self._records: dict[str, DecisionRecord] = {}
+        scheduler.record_for = self._record_for
+
+    def _record_for(self, pod: Pod) -> DecisionRecord | None:
+        if pod.key not in self._pods:
+            return None
+        self._records[pod.key] = DecisionRecord()
+        return self._records[pod.key]
+
+    def take(self, attempt: Attempt) -> None:
+        record = self._records.get(attempt.pod.key)
+        if record is not None:
+            self.last[attempt.pod.key] = explain(
+                attempt.pod,
+                record,
+                self._scheduler.table,
+                node=attempt.node,
+                message=attempt.message,
+                nominated_node=attempt.nominated_node,
+                victims=attempt.victims,
+            )
 
 
 def _nearest(item: NodeExplanation) -> tuple[int, int, str]:

@@ -2,6 +2,7 @@
 
 ```yaml
 kind: Scenario
+startTime: 2026-01-05T12:00:00Z   # the date and time of day at which it begins
 lifetimes:
   - selector: {app: batch}     # pods with these labels finish so long after they were placed
     after: 10m
@@ -14,11 +15,12 @@ steps:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kubewasp.k8s import manifests
+from kubewasp.k8s import manifests, timestamps
 from kubewasp.k8s.duration import parse_duration
 from kubewasp.k8s.errors import ManifestError, shown
 from kubewasp.k8s.selectors import map_selector
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 _ACTIONS = ("apply", "delete", "cordon", "uncordon", "drain", "finish")
 _LONGEST = 10 * 365 * 24 * 3600.0
+# Guests hear the time in nanoseconds, and those of a 64-bit number end in 2262.
+_LATEST = timestamps.parse("2200-01-01T00:00:00Z") / timestamps.MICROSECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +65,16 @@ class Scenario:
     source: str
     steps: tuple[Step, ...] = ()
     lifetimes: tuple[Lifetime, ...] = ()
+    start_time: float | None = None  # seconds since 1970
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class _Reading:
-    """Where a scenario stands, and what of it is not simulated."""
+    """Where a scenario stands, where the files are that it names, and what of it is not simulated."""
 
-    path: Path
+    source: str
+    folder: Path
     unknown: dict[str, int] = field(default_factory=dict)
 
 
@@ -81,19 +87,42 @@ def load(path: Path) -> Scenario:
         if body.get("kind") != "Scenario":
             raise ManifestError("kind", f"expected Scenario, got {shown(body.get('kind'))}")
         for key in body:
-            if key not in ("apiVersion", "kind", "metadata", "steps", "lifetimes"):
-                raise ManifestError(key, "unknown field; there are steps and lifetimes")
-        reading = _Reading(path)
+            if key not in ("apiVersion", "kind", "metadata", "startTime", "steps", "lifetimes"):
+                raise ManifestError(key, "unknown field; there are startTime, steps and lifetimes")
+    except ManifestError as error:
+        raise error.at(str(path)) from None
+    return parse(body, str(path), path.parent)
+
+
+def parse(body: Mapping[str, Any], source: str, folder: Path) -> Scenario:
+    """The timeline in an object, whatever else that has; the files it names lie in the folder."""
+    try:
+        start = body.get("startTime")
+        epoch = None if start is None else start_time(start, "startTime")
+        reading = _Reading(source, folder)
         steps = [_step(item, f"steps[{n}]", reading) for n, item in enumerate(_list(body, "steps"))]
         lifetimes = [_lifetime(item, f"lifetimes[{n}]") for n, item in enumerate(_list(body, "lifetimes"))]
     except ManifestError as error:
-        raise (error if error.source else error.at(str(path))) from None
+        raise (error if error.source else error.at(source)) from None
     in_order = tuple(sorted(steps, key=lambda step: step.at))
-    return Scenario(str(path), in_order, tuple(lifetimes), tuple(cluster_input.left_out(reading.unknown)))
+    return Scenario(source, in_order, tuple(lifetimes), epoch, tuple(cluster_input.left_out(reading.unknown)))
 
 
-def run(cluster: EmbeddedCluster, scenario: Scenario) -> None:
-    """Plays the timeline to its end, scheduling all the while, and then until nothing changes."""
+def start_time(value: Any, path: str) -> float:
+    """Seconds since 1970 of an RFC 3339 time."""
+    try:
+        if not isinstance(value, str):
+            raise TypeError("not a text")
+        seconds = timestamps.parse(value) / timestamps.MICROSECONDS
+    except (TypeError, ValueError):
+        raise ManifestError(path, f"expected a time such as 2026-01-05T12:00:00Z, got {shown(value)}") from None
+    if not 0 <= seconds < _LATEST:
+        raise ManifestError(path, f"expected a time in the years 1970 to 2199, got {shown(value)}")
+    return seconds
+
+
+def run(cluster: EmbeddedCluster, scenario: Scenario, *, until: float = math.inf) -> None:
+    """Plays the timeline to its end, scheduling all the while, and then until nothing changes; or until that time."""
 
     def finish_later(pod: Pod) -> None:
         for lifetime in scenario.lifetimes:
@@ -107,7 +136,7 @@ def run(cluster: EmbeddedCluster, scenario: Scenario) -> None:
         if pod.node:
             finish_later(pod)
     cluster.on_placed = finish_later
-    cluster.settle()
+    cluster.settle(until)
 
 
 def _end(cluster: EmbeddedCluster, pod: Pod) -> None:
@@ -194,9 +223,9 @@ def _objects(value: Any, path: str, reading: _Reading) -> cluster_input.ClusterI
     for number, item in enumerate(value if isinstance(value, list) else [value]):
         place = f"{path}[{number}]" if isinstance(value, list) else path
         if isinstance(item, str) and item:
-            objects = [one for file in cluster_input.files(reading.path.parent / item) for one in manifests.load(file)]
+            objects = [one for file in cluster_input.files(reading.folder / item) for one in manifests.load(file)]
         elif isinstance(item, dict):
-            objects = list(manifests.taken_apart(item, f"{reading.path}: {place}"))
+            objects = list(manifests.taken_apart(item, f"{reading.source}: {place}"))
         else:
             raise ManifestError(place, f"expected a file or an object, got {shown(item)}")
         for manifest in objects:

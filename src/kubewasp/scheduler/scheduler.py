@@ -7,7 +7,10 @@ client, so that the same code runs in a simulation and against an API server.
 from __future__ import annotations
 
 import time
+from collections import deque
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +19,7 @@ from kubewasp.cluster.store import ObjectStore
 from kubewasp.cluster.table import NodeTable
 from kubewasp.framework.events import Action
 from kubewasp.framework.messages import fit_error
-from kubewasp.framework.status import Code, Status
+from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.pods import placed_on
 from kubewasp.scheduler.changes import node_actions, pod_actions
 from kubewasp.scheduler.cycle import Rotation, SchedulingCycle, one_objection
@@ -25,7 +28,7 @@ from kubewasp.scheduler.queue import ClusterChange, QueuedPod, SchedulingQueue
 from kubewasp.scheduler.waiting import WaitingPod, timeout_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from kubewasp.framework.cycle_state import CycleState
@@ -70,8 +73,12 @@ class Scheduler:
         self.queue = SchedulingQueue({}, clock)
         # Asked before each attempt; a record that it returns is filled.
         self.record_for: Callable[[Pod], DecisionRecord | None] = lambda _pod: None
+        # Told what became of a pod that waited, when a plugin has decided.
+        self.on_settled: Callable[[Attempt], None] = lambda _attempt: None
         self._cycles: dict[str, SchedulingCycle] = {}
         self._assumed: dict[str, Pod] = {}
+        self._decided: deque[tuple[WaitingPod, Status]] = deque()
+        self._is_busy = False
         self.store.subscribe(self._object_changed)
 
     def start(
@@ -184,7 +191,10 @@ class Scheduler:
         if queued.pod.is_terminating:  # a nomination stands until the pod is gone: see delete_pod
             self.queue.delete(queued.pod.uid)
             return Attempt(queued.pod, message=f"skip schedule deleting pod: {queued.pod.key}")
-        return self._attempt(queued)
+        with self._busy():
+            attempt = self._attempt(queued)
+        self._settle()
+        return attempt
 
     def look(self, pod: Pod, record: DecisionRecord) -> Choice:
         """What would come of an attempt of that pod now; the pod stays where it is."""
@@ -288,27 +298,41 @@ class Scheduler:
 
     # ------------------------------------------------------------------ waiting pods
 
-    def allow_waiting_pod(self, uid: str, plugin: str) -> bool:
-        """A plugin no longer holds the pod back; when none does, it is bound."""
-        waiting = self.waiting.get(uid)
-        if waiting is None:
-            return False
-        waiting.timeouts.pop(plugin, None)
-        if not waiting.timeouts:
-            del self.waiting[uid]
-            framework = self.frameworks[waiting.assumed.spec.scheduler_name]
-            self._bind(waiting.queued, framework, waiting.assumed, waiting.state)
-        return True
+    def _decide(self, waiting: WaitingPod, status: Status) -> None:
+        """Plugins decide in the middle of an attempt of another pod: that one is brought to an end first."""
+        del self.waiting[waiting.assumed.uid]
+        self._decided.append((waiting, status))
+        if not self._is_busy:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Binds or gives back the pods that plugins have decided about; they may decide about more on the way."""
+        with self._busy():
+            while self._decided:
+                waiting, status = self._decided.popleft()
+                framework = self.frameworks[waiting.assumed.spec.scheduler_name]
+                settle = self._bind if status.is_success else partial(self._undone, status=status)
+                self.on_settled(settle(waiting.queued, framework, waiting.assumed, waiting.state))
+
+    @contextmanager
+    def _busy(self) -> Iterator[None]:
+        self._is_busy = True
+        try:
+            yield
+        finally:
+            self._is_busy = False
 
     def expire_waiting(self) -> list[Attempt]:
         """Rejects the waiting pods whose time is up."""
         now = self.clock.now()
         results = []
-        for waiting in [waiting for waiting in self.waiting.values() if waiting.deadline <= now]:
-            if waiting.assumed.uid in self.waiting:
-                seconds, plugin = waiting.first_timeout()
-                status = Status(Code.UNSCHEDULABLE, timeout_text(seconds, plugin), plugin)
-                results.append(self._reject(waiting, status))
+        with self._busy():
+            for waiting in [waiting for waiting in self.waiting.values() if waiting.deadline <= now]:
+                if waiting.assumed.uid in self.waiting:
+                    seconds, plugin = waiting.first_timeout()
+                    status = Status(Code.UNSCHEDULABLE, timeout_text(seconds, plugin), plugin)
+                    results.append(self._reject(waiting, status))
+        self._settle()
         return results
 
     def next_deadline(self) -> float | None:
@@ -325,11 +349,24 @@ class Scheduler:
         waiting = self.waiting.get(uid)
         return None if waiting is None else waiting.assumed.encoded
 
-    def reject_waiting_pod(self, uid: str) -> bool:
+    def waiting_pods(self) -> Sequence[bytes]:
+        return [waiting.assumed.encoded for waiting in self.waiting.values()]
+
+    def allow_waiting_pod(self, uid: str, plugin: str) -> bool:
+        """When no plugin holds the pod back any more, it is bound."""
         waiting = self.waiting.get(uid)
         if waiting is None:
             return False
-        self._reject(waiting, Status(Code.UNSCHEDULABLE, "removed"))
+        waiting.timeouts.pop(plugin, None)
+        if not waiting.timeouts:
+            self._decide(waiting, SUCCESS)
+        return True
+
+    def reject_waiting_pod(self, uid: str, plugin: str = "", reason: str = "") -> bool:
+        waiting = self.waiting.get(uid)
+        if waiting is None:
+            return False
+        self._decide(waiting, Status(Code.UNSCHEDULABLE, reason or "removed", plugin))
         return True
 
     def preempt_waiting_pod(self, uid: str) -> bool:

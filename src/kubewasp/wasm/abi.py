@@ -1,4 +1,4 @@
-"""The classic guest ABI as data: the hooks a guest may export and the functions it may import.
+"""The guest ABI as data, classic and our extension of it: the hooks a guest may export, the functions it may import.
 
 Everything else (the shim, the adapter's function table, `plugin inspect`, the fuzz tests) is made from these two lists.
 docs/abi.md explains them.
@@ -53,11 +53,21 @@ _HOOKS: tuple[tuple[str, Answer], ...] = (
     ("prebind", Answer.STATUS),
     ("bind", Answer.STATUS),
     ("postbind", Answer.NOTHING),
+    # Beyond the classic ABI:
+    ("preenqueue", Answer.STATUS),
+    ("queuesort", Answer.STATUS),
+    ("queueinghint", Answer.STATUS),  # 0 skip, 1 queue
+    ("clonestate", Answer.NOTHING),
+    ("selectstate", Answer.NOTHING),
+    ("dropstate", Answer.NOTHING),
 )
 HOOKS: dict[str, Hook] = {name: Hook(name, answer, index) for index, (name, answer) in enumerate(_HOOKS)}
 
+# Those that make sense one at a time: the others are about copies of a cycle state.
+SINGLE_HOOKS = tuple(name for name in HOOKS if name not in ("clonestate", "selectstate", "dropstate"))
+
 # A guest must export one of these, or nothing but `prefilter`.
-MAIN_HOOKS = ("filter", "score", "reserve", "permit", "bind")
+MAIN_HOOKS = ("filter", "score", "reserve", "permit", "bind", "preenqueue", "queuesort")
 START_FUNCTIONS = ("_start", "_initialize")
 
 API = "k8s.io/api"
@@ -68,12 +78,12 @@ WASI = "wasi_snapshot_preview1"
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One function the adapter answers. All parameters are i32; so is the result, where there is one."""
+    """One function the adapter answers. All parameters are i32; the result is `i32`, `i64` or nothing."""
 
     module: str
     name: str
     parameters: tuple[str, ...]
-    returns: bool
+    result: str
 
     @property
     def key(self) -> str:
@@ -81,15 +91,16 @@ class Import:
 
     @property
     def signature(self) -> str:
-        return f"({', '.join(['i32'] * len(self.parameters))}) -> ({'i32' if self.returns else ''})"
+        return f"({', '.join(['i32'] * len(self.parameters))}) -> ({self.result})"
 
 
 def _table(module: str, text: str) -> tuple[Import, ...]:
     rows = []
     for line in text.strip().splitlines():
-        declaration, arrow, _ = line.partition("->")
+        declaration, arrow, result = line.partition("->")
         name, *parameters = declaration.split()
-        rows.append(Import(module, name, tuple(parameters), bool(arrow)))
+        kind = "i64" if result.endswith(":i64") else "i32"
+        rows.append(Import(module, name, tuple(parameters), kind if arrow else ""))
     return tuple(rows)
 
 
@@ -146,7 +157,33 @@ EXTENSION = "kubewasp/v1"
 EXTENSION_IMPORTS: tuple[Import, ...] = _table(
     EXTENSION,
     """
+    implemented hooks
     pod_signature low high
+    now -> ns:i64
+    cycle -> number
+    resource name name_len -> id
+    pod_requests buf limit -> len
+    current_node -> row
+    node_rows -> count
+    node_row name name_len -> row
+    node_name row buf limit -> len
+    node_object row buf limit -> len
+    node_info row buf limit -> len
+    node_pods row buf limit -> len
+    feasible_rows buf limit -> len
+    node_scores buf limit -> len
+    node_statuses buf limit -> len
+    result.node_scores buf len
+    result.sort_key buf len
+    queued_at -> ns:i64
+    event_resource -> resource
+    event_action -> actions
+    event_old buf limit -> len
+    event_new buf limit -> len
+    state -> number
+    waiting_pods buf limit -> len
+    allow_waiting_pod uid uid_len -> found
+    reject_waiting_pod uid uid_len reason reason_len -> found
     """,
 )
 

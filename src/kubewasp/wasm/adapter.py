@@ -13,7 +13,7 @@ from kubewasp.wasm.abi import ADAPTER_IMPORTS, Import
 
 
 def _trampoline(index: int, item: Import) -> str:
-    signature = "".join([f" (param{' i32' * len(item.parameters)})", " (result i32)" if item.returns else ""])
+    signature = "".join([f" (param{' i32' * len(item.parameters)})", f" (result {item.result})" if item.result else ""])
     arguments = " ".join(f"(local.get {n})" for n in range(len(item.parameters)))
     return f'  (func (export "{item.key}"){signature} (call_indirect{signature} {arguments} (i32.const {index})))'
 

@@ -25,19 +25,27 @@
   (import "host" "waiting_pod"
     (func $host_waiting_pod (param $reject i32) (param $uid i32) (param $uid_len i32) (param $buf i32) (param $limit i32)
       (result i32)))
+  ;; -1 makes the call trap; anything else is the answer
+  (import "host" "decide_waiting_pod"
+    (func $host_decide_waiting_pod
+      (param $reject i32) (param $uid i32) (param $uid_len i32) (param $reason i32) (param $reason_len i32) (result i32)))
+  (import "host" "resource" (func $host_resource (param $name i32) (param $name_len i32) (result i32)))
+  (import "host" "fill_pods" (func $host_fill_pods (param $row i32) (result i32)))
   (import "host" "poll" (func $host_poll (param $in i32) (param $out i32) (param $n i32) (param $events i32) (result i32)))
 
   (memory $own (export "memory") 1)
-  (table $hooks (export "hooks") 15 funcref)
+  (table $hooks (export "hooks") 21 funcref)
 
   ;; The first page of $own:
   ;;      0  table for CRC-32, made by $start
   ;;   1024  fixed texts (see the data segment)
-  ;;   1088  slots, set by Python: the places (see "nodes" below) of pod, target pod, configuration, filtered nodes,
-  ;;         statuses and scores; -1 means: ask Python for the value first
   ;;   1152  after a run: length of the journal, length of the last call's output
   ;;   1160  the row and the result of a single call, by Python
-  ;;   1184  the signature of the pod
+  ;;   1184  by the guest: the signature of the pod (8 bytes), the hooks it says it implements
+  ;;   1200  by Python: number of the cycle, number of the cycle state, resource and action of the event,
+  ;;         time now and when the pod was queued (8 bytes each)
+  ;;   1280  slots, set by Python: the places (see "nodes" below) of what getters answer, in the order of instance.py;
+  ;;         -1 means: ask Python for the value first
   ;; Set by Python.
   (global $directory (export "directory") (mut i32) (i32.const 0))
   (global $severity (export "severity") (mut i32) (i32.const 0))
@@ -82,9 +90,9 @@
     (local.get $len))
 
   (func $answer_slot (param $slot i32) (param $buf i32) (param $limit i32) (result i32)
-    (local.set $slot (i32.add (i32.const 1088) (i32.shl (local.get $slot) (i32.const 3))))
+    (local.set $slot (i32.add (i32.const 1280) (i32.shl (local.get $slot) (i32.const 3))))
     (if (i64.eq (i64.load $own (local.get $slot)) (i64.const -1))
-      (then (call $check (call $host_fill (i32.shr_u (i32.sub (local.get $slot) (i32.const 1088)) (i32.const 3))))))
+      (then (call $check (call $host_fill (i32.shr_u (i32.sub (local.get $slot) (i32.const 1280)) (i32.const 3))))))
     (call $answer_shared (i64.load $own (local.get $slot)) (local.get $buf) (local.get $limit)))
 
   (func $check (param $failed i32) (if (local.get $failed) (then unreachable)))
@@ -92,9 +100,9 @@
   ;; As $answer_shared, of the slot 0.
   (func $k8s.io/scheduler.currentPod (param $buf i32) (param $limit i32) (result i32)
     (local $len i32)
-    (local.set $len (i32.load $own (i32.const 1092)))
+    (local.set $len (i32.load $own (i32.const 1284)))
     (if (i32.le_u (local.get $len) (local.get $limit))
-      (then (memory.copy $guest $shared (local.get $buf) (i32.load $own (i32.const 1088)) (local.get $len))))
+      (then (memory.copy $guest $shared (local.get $buf) (i32.load $own (i32.const 1280)) (local.get $len))))
     (local.get $len))
   (func $k8s.io/scheduler.targetPod (param $buf i32) (param $limit i32) (result i32)
     (call $answer_slot (i32.const 1) (local.get $buf) (local.get $limit)))
@@ -110,6 +118,7 @@
   ;; ---------------------------------------------------------------- nodes
   ;; A place is a pointer (low 32 bits) and a length (high 32 bits) in $shared, so that one load reads both.
   ;; The directory (see mirror.py):  0 rows  4 hash mask  8 hash table  12 image table  16 length of the NodeList
+  ;; 20 numbers (see numbers.py)  24 bytes a row of them
   ;; then 32 bytes a row:  0 place of the name  8 place of the Node  16 place of the NodeList item  24 images  28 unused
 
   (func $pointer (param $place i64) (result i32) (i32.wrap_i64 (local.get $place)))
@@ -213,6 +222,113 @@
           (br $next))))
     (local.get $total))
 
+  ;; ---------------------------------------------------------------- kubewasp/v1: nodes by row, numbers, pods
+  ;; Numbers of a row (see numbers.py):  0 place of the pods, or -1: ask Python  8 what node_info answers
+
+  (func $kubewasp/v1.current_node (result i32) (global.get $row))
+
+  (func $kubewasp/v1.node_rows (result i32)
+    (if (result i32) (global.get $directory)
+      (then (i32.load $shared (global.get $directory)))
+      (else (i32.const 0))))
+
+  (func $kubewasp/v1.node_row (param $name i32) (param $name_len i32) (result i32)
+    (call $find (local.get $name) (local.get $name_len)))
+
+  ;; Whether there is a node in that row.
+  (func $is_node (param $row i32) (result i32)
+    (if (i32.eqz (global.get $directory)) (then (return (i32.const 0))))
+    (if (i32.ge_u (local.get $row) (i32.load $shared (global.get $directory))) (then (return (i32.const 0))))
+    (i64.ne (call $row_name (local.get $row)) (i64.const 0)))
+
+  (func $kubewasp/v1.node_name (param $row i32) (param $buf i32) (param $limit i32) (result i32)
+    (if (i32.eqz (call $is_node (local.get $row))) (then (return (i32.const 0))))
+    (call $answer_shared (call $row_name (local.get $row)) (local.get $buf) (local.get $limit)))
+
+  (func $kubewasp/v1.node_object (param $row i32) (param $buf i32) (param $limit i32) (result i32)
+    (if (i32.eqz (call $is_node (local.get $row))) (then (return (i32.const 0))))
+    (call $answer_shared (i64.load $shared offset=8 (call $row_entry (local.get $row))) (local.get $buf) (local.get $limit)))
+
+  (func $numbers (param $row i32) (result i32)
+    (i32.add (i32.load $shared offset=20 (global.get $directory))
+      (i32.mul (local.get $row) (i32.load $shared offset=24 (global.get $directory)))))
+
+  ;; As much as fits: the record grows with the number of resources.
+  (func $kubewasp/v1.node_info (param $row i32) (param $buf i32) (param $limit i32) (result i32)
+    (local $len i32)
+    (if (i32.eqz (call $is_node (local.get $row))) (then (return (i32.const 0))))
+    (local.set $len (i32.sub (i32.load $shared offset=24 (global.get $directory)) (i32.const 8)))
+    (memory.copy $guest $shared
+      (local.get $buf)
+      (i32.add (call $numbers (local.get $row)) (i32.const 8))
+      (if (result i32) (i32.lt_u (local.get $limit) (local.get $len))
+        (then (i32.and (local.get $limit) (i32.const -8)))
+        (else (local.get $len))))
+    (local.get $len))
+
+  (func $kubewasp/v1.node_pods (param $row i32) (param $buf i32) (param $limit i32) (result i32)
+    (if (i32.eqz (call $is_node (local.get $row))) (then (return (i32.const 0))))
+    (if (i64.eq (i64.load $shared (call $numbers (local.get $row))) (i64.const -1))
+      (then (call $check (call $host_fill_pods (local.get $row)))))
+    (call $answer_shared (i64.load $shared (call $numbers (local.get $row))) (local.get $buf) (local.get $limit)))
+
+  ;; ---------------------------------------------------------------- kubewasp/v1: the pod, the event, the scheduler
+
+  (func $kubewasp/v1.cycle (result i32) (i32.load $own (i32.const 1200)))
+  (func $kubewasp/v1.state (result i32) (i32.load $own (i32.const 1204)))
+  (func $kubewasp/v1.event_resource (result i32) (i32.load $own (i32.const 1208)))
+  (func $kubewasp/v1.event_action (result i32) (i32.load $own (i32.const 1212)))
+  (func $kubewasp/v1.now (result i64) (i64.load $own (i32.const 1216)))
+  (func $kubewasp/v1.queued_at (result i64) (i64.load $own (i32.const 1224)))
+
+  ;; As much as fits, as in node_info.
+  (func $kubewasp/v1.pod_requests (param $buf i32) (param $limit i32) (result i32)
+    (local $len i32)
+    (local.set $len (call $answer_slot (i32.const 6) (local.get $buf) (i32.const 0)))
+    (memory.copy $guest $shared
+      (local.get $buf)
+      (i32.load $own (i32.const 1328))
+      (if (result i32) (i32.lt_u (local.get $limit) (local.get $len))
+        (then (i32.and (local.get $limit) (i32.const -8)))
+        (else (local.get $len))))
+    (local.get $len))
+  (func $kubewasp/v1.feasible_rows (param $buf i32) (param $limit i32) (result i32)
+    (call $answer_slot (i32.const 7) (local.get $buf) (local.get $limit)))
+  (func $kubewasp/v1.node_scores (param $buf i32) (param $limit i32) (result i32)
+    (call $answer_slot (i32.const 8) (local.get $buf) (local.get $limit)))
+  (func $kubewasp/v1.node_statuses (param $buf i32) (param $limit i32) (result i32)
+    (call $answer_slot (i32.const 9) (local.get $buf) (local.get $limit)))
+  (func $kubewasp/v1.event_old (param $buf i32) (param $limit i32) (result i32)
+    (call $answer_slot (i32.const 10) (local.get $buf) (local.get $limit)))
+  (func $kubewasp/v1.event_new (param $buf i32) (param $limit i32) (result i32)
+    (call $answer_slot (i32.const 11) (local.get $buf) (local.get $limit)))
+  (func $kubewasp/v1.waiting_pods (param $buf i32) (param $limit i32) (result i32)
+    (call $answer_slot (i32.const 12) (local.get $buf) (local.get $limit)))
+
+  ;; With the top bit, so that none at all can be told from nothing said.
+  (func $kubewasp/v1.implemented (param $hooks i32)
+    (i32.store $own (i32.const 1192) (i32.or (local.get $hooks) (i32.const 0x80000000))))
+
+  (func $kubewasp/v1.resource (param $name i32) (param $name_len i32) (result i32)
+    (local $id i32)
+    (local.set $id (call $host_resource (local.get $name) (local.get $name_len)))
+    (call $check (i32.lt_s (local.get $id) (i32.const 0)))
+    (local.get $id))
+
+  (func $decide (param $reject i32) (param $uid i32) (param $uid_len i32) (param $reason i32) (param $reason_len i32)
+    (result i32)
+    (local $found i32)
+    (local.set $found
+      (call $host_decide_waiting_pod (local.get $reject) (local.get $uid) (local.get $uid_len) (local.get $reason)
+        (local.get $reason_len)))
+    (call $check (i32.lt_s (local.get $found) (i32.const 0)))
+    (local.get $found))
+  (func $kubewasp/v1.allow_waiting_pod (param $uid i32) (param $uid_len i32) (result i32)
+    (call $decide (i32.const 0) (local.get $uid) (local.get $uid_len) (i32.const 0) (i32.const 0)))
+  (func $kubewasp/v1.reject_waiting_pod
+    (param $uid i32) (param $uid_len i32) (param $reason i32) (param $reason_len i32) (result i32)
+    (call $decide (i32.const 1) (local.get $uid) (local.get $uid_len) (local.get $reason) (local.get $reason_len)))
+
   ;; ---------------------------------------------------------------- images
   ;; A row's images: a count, then ids. The image table has 24 bytes an id: 0 place of the name as a JSON string,
   ;; 8 size, 16 number of nodes. The JSON text is put together here, as every node's changes when one node's do.
@@ -315,6 +431,10 @@
     (call $receive (i32.const 2) (local.get $buf) (local.get $len)))
   (func $k8s.io/scheduler.result.normalized_score_list (param $buf i32) (param $len i32)
     (call $receive (i32.const 3) (local.get $buf) (local.get $len)))
+  (func $kubewasp/v1.result.node_scores (param $buf i32) (param $len i32)
+    (call $receive (i32.const 5) (local.get $buf) (local.get $len)))
+  (func $kubewasp/v1.result.sort_key (param $buf i32) (param $len i32)
+    (call $receive (i32.const 6) (local.get $buf) (local.get $len)))
   (func $k8s.io/scheduler.handle.eventrecorder.eventf (param $buf i32) (param $len i32)
     (call $receive (i32.const 4) (local.get $buf) (local.get $len)))
 

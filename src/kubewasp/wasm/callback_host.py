@@ -6,13 +6,17 @@ the adapter with: it is short enough to be read beside docs/abi.md. It knows no 
 
 from __future__ import annotations
 
+import struct
+import time
 from typing import TYPE_CHECKING, cast
 
 import orjson
 from wasmtime import ExitTrap, Func, FuncType, Linker, Memory, Store, ValType, WasiConfig
 
+from kubewasp.cluster.table import NodeTable
 from kubewasp.k8s.codec import decode
-from kubewasp.wasm.abi import CLASSIC_IMPORTS, EXTENSION_IMPORTS, Import
+from kubewasp.wasm.abi import CLASSIC_IMPORTS, EXTENSION, EXTENSION_IMPORTS, Import
+from kubewasp.wasm.numbers import ResourceIds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +34,9 @@ class CallbackHost:
         self.pod = b""
         self.target_pod = b""
         self.nodes: Nodes | None = None
+        self.table: NodeTable | None = None
+        self.resources = ResourceIds()
+        self.cycle = 0
         self.node = ""
         self.values: dict[str, bytes] = {"get_config": config.encode()}
         self.reason = b""
@@ -44,7 +51,8 @@ class CallbackHost:
         linker = Linker(program.engine.engine)
         linker.define_wasi()
         for item in CLASSIC_IMPORTS + EXTENSION_IMPORTS:
-            kind = FuncType([ValType.i32()] * len(item.parameters), [ValType.i32()] * item.returns)
+            result = {"": [], "i32": [ValType.i32()], "i64": [ValType.i64()]}[item.result]
+            kind = FuncType([ValType.i32()] * len(item.parameters), result)
             linker.define_func(item.module, item.name, kind, self._function(item))
         self.exports = linker.instantiate(self._store, program.module).exports(self._store)
         self._memory = cast("Memory", self.exports["memory"])
@@ -63,14 +71,14 @@ class CallbackHost:
         return int(cast("Func", self.exports[hook])(self._store) or 0)
 
     def _function(self, item: Import) -> Callable[..., int | None]:
-        if item.returns and item.parameters[-2:] == ("buf", "limit"):
+        if item.module == EXTENSION:
+            return self._extension(item)
+        if item.result and item.parameters[-2:] == ("buf", "limit"):
             if len(item.parameters) == 4:
                 return lambda name, length, buf, limit: self._answer(
                     self._of_node(item.name, self._read(name, length).decode()), buf, limit
                 )
             return lambda buf, limit: self._answer(self._value(item.name), buf, limit)
-        if item.name == "pod_signature":
-            return lambda _low, _high: None
         if item.name == "severity":
             return lambda: self._severity
         if item.name == "log":
@@ -84,6 +92,52 @@ class CallbackHost:
         if item.name.startswith("handle.") and len(item.parameters) == 4:
             return lambda _uid, _length, buf, limit: self._no_waiting_pod(buf, limit)
         return lambda buf, length: self.received.__setitem__(item.name, self._read(buf, length))
+
+    def _extension(self, item: Import) -> Callable[..., int | None]:
+        numbers: dict[str, Callable[..., int]] = {
+            "now": time.time_ns,
+            "cycle": lambda: self.cycle,
+            "current_node": lambda: self._row(self.node),
+            "node_rows": lambda: 0 if self.nodes is None else self.nodes.row_count,
+            "node_row": lambda at, length: self._row(self._read(at, length).decode("utf-8", "replace")),
+            "resource": lambda at, length: self.resources.id(self._read(at, length).decode("utf-8", "replace")),
+        }
+        if item.name in numbers:
+            return numbers[item.name]
+        if item.name.startswith("result."):
+            return lambda buf, length: self.received.__setitem__(item.name, self._read(buf, length))
+        if item.parameters == ("row", "buf", "limit"):
+            fits = item.name != "node_info"
+            return lambda row, buf, limit: self._answer(self._of_row(item.name, row), buf, limit, fits=fits)
+        if item.parameters == ("buf", "limit"):
+            fits = item.name != "pod_requests"
+            return lambda buf, limit: self._answer(self.values.get(item.name, b""), buf, limit, fits=fits)
+        return lambda *_arguments: 0 if item.result else None
+
+    def _row(self, name: str) -> int:
+        row = None if self.nodes is None else self.nodes.row(name)
+        return -1 if row is None else row
+
+    def _of_row(self, what: str, row: int) -> bytes:
+        nodes = self.nodes
+        if nodes is None or not 0 <= row < nodes.row_count or nodes.name(row) is None:
+            return b""
+        if what == "node_name":
+            return cast("str", nodes.name(row)).encode()
+        if what == "node_object":
+            return nodes.encoded(row)
+        table = self.table if self.table is not None else NodeTable.of(nodes)
+        if what == "node_pods":
+            return b"".join(_list_item(pod.encoded) for pod in table.pods_on[row].values())
+        pairs: list[int] = []
+        for name in self.resources.names:
+            if name == "pods":
+                pairs += [int(table.max_pods[row]), int(table.pod_count[row])]
+            else:
+                pairs += [int(table.allocatable_of(name)[row]), int(table.requested_of(name)[row])]
+        non_zero = [int(table.non_zero[name][row]) for name in ("cpu", "memory")]
+        generations = [nodes.generation_of(row), table.generation_of(row)]
+        return struct.pack(f"<{4 + len(pairs)}q", *generations, *non_zero, *pairs)
 
     def _value(self, name: str) -> bytes:
         if name == "currentPod":
@@ -116,9 +170,11 @@ class CallbackHost:
                 counts[image] = counts.get(image, 0) + 1
         return {image: {"Size": size, "NumNodes": counts[image]} for image, size in sorted(images[name].items())}
 
-    def _answer(self, value: bytes, buf: int, limit: int) -> int:
-        if 0 < len(value) <= limit & 0xFFFFFFFF:
-            self._memory.write(self._store, value, buf & 0xFFFFFFFF)
+    def _answer(self, value: bytes, buf: int, limit: int, *, fits: bool = True) -> int:
+        room = limit & 0xFFFFFFFF
+        written = value if fits else value[: room & -8]
+        if 0 < len(written) <= room:
+            self._memory.write(self._store, written, buf & 0xFFFFFFFF)
         return len(value)
 
     def _read(self, at: int, length: int) -> bytes:

@@ -26,6 +26,11 @@ class Servant(Protocol):
     def drain(self) -> None: ...
     def receive(self, kind: int, buf: int, length: int) -> None: ...
     def waiting_pod(self, reject: int, uid: int, uid_length: int, buf: int, limit: int) -> None: ...
+    def decide_waiting_pod(
+        self, reject: int, uid: int, uid_length: int, reason: int, reason_length: int
+    ) -> int | None: ...
+    def resource(self, name: int, length: int) -> int | None: ...
+    def fill_pods(self, row: int) -> None: ...
     def poll(self, subscriptions: int, events: int, count: int, written: int) -> int | None: ...
     def failed(self, error: BaseException) -> None: ...
 
@@ -35,7 +40,16 @@ class _Current(threading.local):
 
 
 _current = _Current()
-_PARAMETERS = {"fill": 1, "drain": 0, "receive": 3, "waiting_pod": 5, "poll": 4}
+_PARAMETERS = {
+    "fill": 1,
+    "drain": 0,
+    "receive": 3,
+    "waiting_pod": 5,
+    "decide_waiting_pod": 5,
+    "resource": 2,
+    "fill_pods": 1,
+    "poll": 4,
+}
 NAMES = tuple(_PARAMETERS)
 
 

@@ -7,21 +7,26 @@ that fails (trap, timeout, overrun) breaks the instance: the failure policy then
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import orjson
 
+from kubewasp.framework.events import RESOURCES
 from kubewasp.framework.messages import invalid_score
 from kubewasp.framework.plugin import MAX_SCORE, MIN_SCORE
 from kubewasp.framework.status import SUCCESS, Code, Status
-from kubewasp.k8s.codec import encode
+from kubewasp.k8s.codec import decode, encode
+from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.wasm import instance as slots
 from kubewasp.wasm import payloads
 from kubewasp.wasm.abi import HOOKS
 from kubewasp.wasm.errors import GuestLoadError, KubewaspError
 from kubewasp.wasm.failures import HookFailure, failure
+from kubewasp.wasm.numbers import ResourceIds, pod_requests
 from kubewasp.wasm.results import (
+    HintResult,
     HookResult,
     NodeScores,
     NodeStatuses,
@@ -29,6 +34,7 @@ from kubewasp.wasm.results import (
     PermitResult,
     PostFilterResult,
     PreFilterResult,
+    SortResult,
     Trace,
 )
 
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kubewasp.cluster.nodes import Nodes
+    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.events import ClusterEvent
     from kubewasp.wasm.guest import Guest
     from kubewasp.wasm.instance import Calls, GuestInstance
@@ -46,6 +53,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 # What a failed hook answers under `failurePolicy: Ignore`: as if the plugin were not there.
+_LONGEST_KEY = 1024
 _IGNORED = {"prescore": Code.SKIP, "bind": Code.SKIP, "postfilter": Code.UNSCHEDULABLE}
 
 
@@ -60,9 +68,17 @@ class UnknownNodeError(KubewaspError):
 class Cycle:
     """The hooks of a guest for one pod. The instance goes back to the pool when the cycle is closed."""
 
-    def __init__(self, guest: Guest, pod: bytes, nodes: Nodes) -> None:
+    def __init__(
+        self, guest: Guest, pod: Pod | Mapping[str, Any] | bytes, nodes: Nodes, table: NodeTable | None = None
+    ) -> None:
         self.guest = guest
         self.nodes = nodes
+        self._table = table if guest.program.uses_numbers else None
+        self._images = guest.program.uses_images
+        self._waits = guest.program.uses("waiting_pods")
+        self._states = 0
+        self._forgotten: list[int] = []
+        self._state = 0
         self._failure: HookFailure | None = None
         # Pods with the same one get the same answers of filter and score on the same node; 0 says nothing.
         self.signature = guest.signature
@@ -74,7 +90,10 @@ class Cycle:
             self._failure = HookFailure(str(error), str(error), "start")
         else:
             self._instance.see(self._mirror)
-            self._instance.set_value(slots.POD, pod)
+            self._instance.take_pod(_encoded(pod))
+            if guest.program.uses("pod_requests"):
+                requests = partial(_requests, pod, guest.program.engine.resources)
+                self._instance.set_filler(slots.POD_REQUESTS, requests)
             self.sync()
 
     def __enter__(self) -> Self:
@@ -92,7 +111,7 @@ class Cycle:
 
     def sync(self) -> None:
         """Shows the guest the nodes as they are now. Only what changed since the last time is written."""
-        self._mirror.sync(images=self.guest.program.uses_images)
+        self._mirror.sync(images=self._images, table=self._table)
 
     @property
     def instance(self) -> GuestInstance:
@@ -126,6 +145,56 @@ class Cycle:
         names = payloads.node_names(calls.received.get(slots.NODE_NAMES)) if status.is_success else None
         return PreFilterResult(status, _trace(calls), node_names=names)
 
+    def preenqueue(self) -> HookResult:
+        calls, status = self._call("preenqueue")
+        return HookResult(status, _trace(calls))
+
+    def queuesort(self, queued_at: float) -> SortResult:
+        """The key by which the pod is queued; `queued_at` is a wall-clock time."""
+        if self._failure is None:
+            self.instance.set_queued_at(queued_at)
+        calls, status = self._call("queuesort")
+        key = calls.received.get(slots.SORT_KEY, b"")
+        if len(key) > _LONGEST_KEY and not self.failed:
+            status = self._broken("queuesort", f"a sort key of {len(key)} bytes is over the limit of {_LONGEST_KEY}")
+        return SortResult(status, _trace(calls), key=key)
+
+    def queueinghint(self, resource: str, action: int, old: bytes = b"", new: bytes = b"") -> HintResult:
+        """Whether that event may help the pod. Where the guest cannot tell, it may."""
+        if self._failure is None:
+            number = RESOURCES.index(resource) if resource in RESOURCES else len(RESOURCES) - 1
+            self.instance.set_event(number, action)
+            self.instance.set_value(slots.EVENT_OLD, old)
+            self.instance.set_value(slots.EVENT_NEW, new)
+        calls, status = self._call("queueinghint")
+        if self.failed:
+            return HintResult(status, _trace(calls), queue=True)
+        return HintResult(SUCCESS, _trace(calls), queue=bool(calls.values[0]))
+
+    def clone_state(self, number: int) -> int:
+        """A copy of that cycle state, under a number of its own."""
+        while self._forgotten:
+            self._about_state("dropstate", self._forgotten.pop())
+        self.select_state(number)
+        self._states += 1
+        self._about_state("clonestate", self._states)
+        return self._states
+
+    def select_state(self, number: int) -> None:
+        """The cycle state that the hooks use from now on."""
+        if number != self._state:
+            self._about_state("selectstate", number)
+            self._state = number
+
+    def forget_state(self, number: int) -> None:
+        """That state is not used any more; the guest hears of it with the next one that is copied."""
+        self._forgotten.append(number)
+
+    def _about_state(self, hook: str, number: int) -> None:
+        if self._failure is None:
+            self.instance.set_state(number)
+            self._call(hook)
+
     def add_pod(self, target: Mapping[str, Any] | bytes, node: str) -> HookResult:
         return self._with_target("addpod", target, node)
 
@@ -140,14 +209,18 @@ class Cycle:
     def postfilter(self, statuses: Mapping[str, int]) -> PostFilterResult:
         """`statuses` tells the code with which each node was rejected."""
         self._offer(slots.NODE_STATUSES, lambda: orjson.dumps(dict(statuses)))
+        self._offer(slots.ROW_STATUSES, lambda: self._row_statuses(statuses))
         calls, status = self._call("postfilter")
         value = int(calls.values[0]) if len(calls.values) else 0
         nominated = calls.received.get(slots.NOMINATED_NODE, b"").decode("utf-8", "replace")
         return PostFilterResult(status, _trace(calls), nominated_node=nominated, nominating_mode=value >> 32)
 
     def prescore(self, feasible: Sequence[str] | None = None) -> HookResult:
-        names = feasible if feasible is not None else tuple(self.nodes)
-        self._offer(slots.FILTERED_NODES, lambda: orjson.dumps(list(names)))
+        return self.prescore_rows(self._rows(feasible if feasible is not None else tuple(self.nodes)))
+
+    def prescore_rows(self, rows: NDArray[np.int32]) -> HookResult:
+        self._offer(slots.FILTERED_NODES, lambda: orjson.dumps(self._names(rows)))
+        self._offer(slots.FEASIBLE_ROWS, lambda: rows.astype("<i4").tobytes())
         calls, status = self._call("prescore")
         return HookResult(status, _trace(calls))
 
@@ -161,19 +234,39 @@ class Cycle:
 
     def normalize_score(self, scores: Mapping[str, int]) -> NormalizeResult:
         """The scores after the guest has seen all of them."""
-        self._offer(slots.NODE_SCORES, lambda: orjson.dumps(dict(scores)))
+        rows = self._rows(tuple(scores))
+        result, values = self.normalize_rows(rows, np.fromiter(scores.values(), np.int64, len(scores)))
+        return NormalizeResult(result.status, result.trace, scores=dict(zip(scores, values.tolist(), strict=True)))
+
+    def normalize_rows(
+        self, rows: NDArray[np.int32], scores: NDArray[np.int64]
+    ) -> tuple[HookResult, NDArray[np.int64]]:
+        """The same, by row: what the hook said, and a score for each row."""
+        self._offer(slots.FEASIBLE_ROWS, lambda: rows.astype("<i4").tobytes())
+        self._offer(slots.NODE_SCORES, lambda: orjson.dumps(self._by_name(rows, scores)))
+        self._offer(slots.ROW_SCORES, lambda: scores.astype("<i8").tobytes())
         calls, status = self._call("normalizescore")
-        normalized = dict(scores)
+        normalized = scores
         if status.is_success and not self.failed:
             try:
-                normalized = payloads.normalized_scores(calls.received.get(slots.NORMALIZED_SCORES), scores)
+                normalized = self._normalized(calls, rows, scores)
             except payloads.PayloadError as error:
                 status = self._broken("normalizescore", str(error))
             else:
                 status = check_range(self.guest.name, normalized)
         if self.failed:
-            normalized = dict.fromkeys(scores, 0)  # those of a guest that is not there; its own may be of any size
-        return NormalizeResult(status, _trace(calls), scores=normalized)
+            normalized = np.zeros_like(scores)  # those of a guest that is not there; its own may be of any size
+        return HookResult(status, _trace(calls)), normalized
+
+    def _normalized(self, calls: Calls, rows: NDArray[np.int32], scores: NDArray[np.int64]) -> NDArray[np.int64]:
+        if slots.NORMALIZED_ROWS in calls.received:
+            return payloads.row_scores(calls.received[slots.NORMALIZED_ROWS], len(rows))
+        sent = calls.received.get(slots.NORMALIZED_SCORES)
+        if sent is None:
+            return scores
+        named = self._by_name(rows, scores)
+        normalized = payloads.normalized_scores(sent, named)
+        return np.fromiter((normalized[name] for name in named), np.int64, len(rows))
 
     def reserve(self, node: str) -> HookResult:
         return self._on_node("reserve", node)
@@ -199,6 +292,19 @@ class Cycle:
 
     # ------------------------------------------------------------------ how they are called
 
+    def _names(self, rows: NDArray[np.int32]) -> list[str]:
+        return [self.nodes.name(row) or "" for row in rows.tolist()]
+
+    def _by_name(self, rows: NDArray[np.int32], scores: NDArray[np.int64]) -> dict[str, int]:
+        return dict(zip(self._names(rows), scores.tolist(), strict=True))
+
+    def _row_statuses(self, statuses: Mapping[str, int]) -> bytes:
+        pairs = [(row, code) for name, code in statuses.items() if (row := self.nodes.row(name)) is not None]
+        return np.array(pairs, "<i4").tobytes()
+
+    def _rows(self, names: Sequence[str]) -> NDArray[np.int32]:
+        return np.fromiter(map(self._row, names), np.int32, len(names))
+
     def _offer(self, slot: int, value: Callable[[], bytes]) -> None:
         """What a getter answers, made only if the guest asks."""
         if self._failure is None:
@@ -215,7 +321,7 @@ class Cycle:
         return result
 
     def _with_target(self, hook: str, target: Mapping[str, Any] | bytes, node: str) -> HookResult:
-        encoded = target if isinstance(target, bytes) else encode("Pod", target)
+        encoded = _encoded(target)
         self.signature = 0  # what it says of other pods may change its answers from here on
         if self._failure is not None:
             return self._on_node(hook, node)
@@ -230,10 +336,14 @@ class Cycle:
         row = -1
         if node is not None:
             row = self._row(node)
-            if not self._mirror.shows(row, node):
+            if self._table is None and not self._mirror.shows(row, node):
                 self.sync()
         if self._failure is not None:
             return _nothing(), self._policy(hook, self._failure)
+        if self._table is not None:
+            self.sync()
+        if self._waits:
+            self.instance.set_filler(slots.WAITING_PODS, self.guest.waiting_pods)
         calls = self.instance.call(HOOKS[hook], row=row)
         self._record(hook, calls)
         if calls.failure is not None:
@@ -246,7 +356,7 @@ class Cycle:
     def _call_nodes(self, hook: str, nodes: Sequence[str] | None) -> tuple[tuple[str, ...], Calls]:
         if nodes is not None:
             names = tuple(nodes)
-            return names, self.call_rows(hook, np.fromiter(map(self._row, names), np.int32, len(names)))
+            return names, self.call_rows(hook, self._rows(names))
         names = tuple(self.nodes)
         return names, self.call_rows(hook, len(names) if self.nodes.is_dense else self.nodes.rows())
 
@@ -267,7 +377,7 @@ class Cycle:
         return calls
 
     def _exported(self, hook: str) -> str:
-        if hook not in self.guest.program.hooks:
+        if hook not in self.guest.hooks:
             raise NoSuchHookError(
                 f'plugin "{self.guest.name}" does not export {hook}; it has {", ".join(self.guest.hooks)}'
             )
@@ -321,9 +431,21 @@ def _nothing() -> Calls:
     return slots.Calls(none, none, [])
 
 
-def check_range(plugin: str, scores: Mapping[str, int]) -> Status:
+def _encoded(pod: Pod | Mapping[str, Any] | bytes) -> bytes:
+    if isinstance(pod, Pod):
+        return pod.encoded
+    return pod if isinstance(pod, bytes) else encode("Pod", pod)
+
+
+def _requests(pod: Pod | Mapping[str, Any] | bytes, ids: ResourceIds) -> bytes:
+    if not isinstance(pod, Pod):
+        pod = PodParser().parse(decode("Pod", pod) if isinstance(pod, bytes) else pod)
+    return pod_requests(pod, ids)
+
+
+def check_range(plugin: str, scores: NDArray[np.int64]) -> Status:
     """Scores must lie between 0 and 100 once they are normalized."""
-    for score in scores.values():
-        if not MIN_SCORE <= score <= MAX_SCORE:
-            return Status(Code.ERROR, invalid_score(plugin, score, MIN_SCORE, MAX_SCORE))
+    wrong = scores[(scores < MIN_SCORE) | (scores > MAX_SCORE)]
+    if len(wrong):
+        return Status(Code.ERROR, invalid_score(plugin, int(wrong[0]), MIN_SCORE, MAX_SCORE))
     return SUCCESS

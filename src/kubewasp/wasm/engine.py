@@ -17,6 +17,7 @@ from kubewasp.wasm.adapter import adapter_wat, shim_wat
 from kubewasp.wasm.heap import SharedHeap
 from kubewasp.wasm.mirror import NodeMirror
 from kubewasp.wasm.modules import compile_text
+from kubewasp.wasm.numbers import ResourceIds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +69,7 @@ class ClassicEngine:
         self.shim: Module = compile_text(self.engine, self.settings, shim_wat())
         self.adapter: Module = compile_text(self.engine, self.settings, adapter_wat())
         self.heap = SharedHeap(self.engine)
+        self.resources = ResourceIds()
         self.ticker = Ticker(self.engine)
         self.linker = Linker(self.engine)
         self.linker.define_wasi()
@@ -78,7 +80,7 @@ class ClassicEngine:
         with self.heap.lock:
             mirror = self._mirrors.get(nodes)
             if mirror is None:
-                mirror = self._mirrors[nodes] = NodeMirror(self.heap, nodes)
+                mirror = self._mirrors[nodes] = NodeMirror(self.heap, nodes, self.resources)
             return mirror
 
 

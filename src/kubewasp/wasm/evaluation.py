@@ -31,7 +31,7 @@ class Evaluation:
 
 def evaluate(cycle: Cycle) -> Evaluation:
     """PreFilter, Filter, PreScore, Score, NormalizeScore: those that the guest has, in the framework's order."""
-    hooks = cycle.guest.program.hooks
+    hooks = cycle.guest.hooks
     logs: list[LogLine] = []
     feasible: Sequence[str] = tuple(cycle.nodes)
     rejected: dict[str, Status] = {}
@@ -80,5 +80,5 @@ def evaluate(cycle: Cycle) -> Evaluation:
             logs += normalized.trace.logs
             status, scores = normalized.status, normalized.scores
         else:
-            status = check_range(cycle.guest.name, scores)
+            status = check_range(cycle.guest.name, scored.scores)
     return Evaluation(status, scores if status.is_success else {}, rejected, tuple(logs))

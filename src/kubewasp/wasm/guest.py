@@ -5,27 +5,29 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import dataclass
-from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from kubewasp.cluster.nodes import Nodes
+from kubewasp.cluster.table import NodeTable
 from kubewasp.framework.events import ALL_EVENTS, ClusterEvent
 from kubewasp.framework.handle import Handle, NoScheduler
-from kubewasp.k8s.codec import encode
 from kubewasp.wasm import payloads
-from kubewasp.wasm.abi import HOOKS
+from kubewasp.wasm.abi import HOOKS, MAIN_HOOKS
 from kubewasp.wasm.cycle import Cycle
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.evaluation import Evaluation, evaluate
 from kubewasp.wasm.instance import CLUSTER_EVENTS, GuestInstance
 from kubewasp.wasm.limits import Limits
+from kubewasp.wasm.link import Link
 from kubewasp.wasm.program import Program, load_program
 from kubewasp.wasm.source import fetch
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
+
+    from kubewasp.k8s.pods import Pod
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +72,7 @@ class Guest:
         self.name = name
         self.limits = limits or Limits()
         self.failure_policy = failure_policy
-        self._link = _Link(handle or NoScheduler())
+        self._link = Link(name, handle or NoScheduler(), program.engine.resources)
         self.stats = PoolStats()
         self._args = tuple(args)
         self._severity = log_severity
@@ -83,6 +85,7 @@ class Guest:
         first = self.new_instance()
         # Set in its start function, a signature holds for all pods.
         self.signature = first.take_signature()
+        self.hooks = _hooks(program, first.implemented)
         self.start_logs = tuple(first.start_logs)
         self.cluster_events = self._ask_events(first)
         self.release(first)
@@ -117,16 +120,25 @@ class Guest:
     def handle(self, handle: Handle) -> None:
         self._link.handle = handle
 
-    @property
-    def hooks(self) -> tuple[str, ...]:
-        return tuple(self.program.hooks)
+    def waiting_pods(self) -> bytes:
+        """The pods that wait for permission, as the items of a PodList."""
+        return self._link.waiting_pods()
 
-    def cycle(self, pod: Mapping[str, Any] | bytes, nodes: Nodes | Iterable[Mapping[str, Any]] = ()) -> Cycle:
-        """A scheduling cycle for one pod: an instance of its own until it is closed. Use it in a `with` statement."""
-        encoded = pod if isinstance(pod, bytes) else encode("Pod", pod)
-        return Cycle(self, encoded, nodes if isinstance(nodes, Nodes) else Nodes(nodes))
+    def cycle(
+        self, pod: Pod | Mapping[str, Any] | bytes, nodes: NodeTable | Nodes | Iterable[Mapping[str, Any]] = ()
+    ) -> Cycle:
+        """A scheduling cycle for one pod: an instance of its own until it is closed. Use it in a `with` statement.
 
-    def evaluate(self, pod: Mapping[str, Any] | bytes, nodes: Nodes | Iterable[Mapping[str, Any]]) -> Evaluation:
+        A table has pods on its nodes and is kept up to date; nodes alone are read anew for every cycle.
+        """
+        if isinstance(nodes, NodeTable):
+            return Cycle(self, pod, nodes.objects, nodes)
+        given = nodes if isinstance(nodes, Nodes) else Nodes(nodes)
+        return Cycle(self, pod, given, NodeTable.of(given) if self.program.uses_numbers else None)
+
+    def evaluate(
+        self, pod: Pod | Mapping[str, Any] | bytes, nodes: NodeTable | Nodes | Iterable[Mapping[str, Any]]
+    ) -> Evaluation:
         """What the guest makes of a pod: the nodes it lets pass and their scores, as a scheduler would ask."""
         with self.cycle(pod, nodes) as cycle:
             return evaluate(cycle)
@@ -154,11 +166,10 @@ class Guest:
         instance = GuestInstance(
             self.program,
             self.limits,
-            name=self.name,
+            link=self._link,
             args=self._args,
             severity=self._severity,
             config_place=self._config[0] | self._config[1] << 32,
-            waiting_pods=partial(_waiting_pod, self._link),  # not bound to the guest, which would never be freed
         )
         with self._lock:
             self.stats.created += 1
@@ -170,7 +181,7 @@ class Guest:
         logger.log(level, "%s: %s", self.name, text)
 
     def _ask_events(self, instance: GuestInstance) -> tuple[ClusterEvent, ...]:
-        if "enqueue" not in self.program.hooks:
+        if "enqueue" not in self.hooks:
             return ALL_EVENTS
         calls = instance.call(HOOKS["enqueue"])
         if calls.failure is not None:
@@ -188,14 +199,14 @@ class Guest:
                 heap.retire(address, length)
 
 
-@dataclass(slots=True)
-class _Link:
-    """What instances know of their guest: the handle of the day."""
-
-    handle: Handle
-
-
-def _waiting_pod(link: _Link, reject: bool, uid: str) -> bytes | None:
-    if reject:
-        return b"\1" if link.handle.reject_waiting_pod(uid) else None
-    return link.handle.get_waiting_pod(uid)
+def _hooks(program: Program, implemented: int | None) -> tuple[str, ...]:
+    """Those that are exported and that the guest, if it says so, implements."""
+    if implemented is None:
+        return tuple(program.hooks)
+    found = tuple(name for name, hook in program.hooks.items() if implemented >> hook.index & 1)
+    if not any(name in MAIN_HOOKS for name in found) and found != ("prefilter",):
+        raise GuestLoadError(
+            "wasm: guest says that it implements "
+            f"{', '.join(found) or 'nothing'}; it takes one of {', '.join(MAIN_HOOKS)}, or prefilter alone"
+        )
+    return found

@@ -30,29 +30,37 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.events import RecordedEvent
     from kubewasp.wasm.limits import Limits
+    from kubewasp.wasm.link import Link
     from kubewasp.wasm.mirror import NodeMirror
     from kubewasp.wasm.program import Program
 
 # Layout of the adapter's own memory; the first 4 KiB are described in adapter.wat.
-_SLOTS, _AFTER_RUN, _ONE_ROW, _ONE_RESULT, _SIGNATURE, _REGIONS = 1088, 1152, 1160, 1168, 1184, 4096
+_AFTER_RUN, _ONE_ROW, _ONE_RESULT, _SIGNATURE, _IMPLEMENTED = 1152, 1160, 1168, 1184, 1192
+_CYCLE, _STATE, _EVENT, _NOW, _QUEUED_AT, _SLOTS, _REGIONS = 1200, 1204, 1208, 1216, 1224, 1280, 4096
 _RECORD = Struct("<IiiIII")
 _LOG, _LOGS, _REASON = 1, 2, 3
 _RESULT = np.dtype([("value", "<i8"), ("reason", "<i8")])
 _PLACE = Struct("<Q")
 _INT = Struct("<i")
+_TIME = Struct("<q")
 _LENGTHS = Struct("<II")
 ASK = 2**64 - 1
 
 # Slots of the adapter, in its order.
 POD, TARGET_POD, CONFIG, FILTERED_NODES, NODE_STATUSES, NODE_SCORES = range(6)
+# The same for kubewasp/v1, as numbers where the classic ABI has JSON.
+POD_REQUESTS, FEASIBLE_ROWS, ROW_SCORES, ROW_STATUSES, EVENT_OLD, EVENT_NEW, WAITING_PODS = range(6, 13)
+_OF_A_POD = tuple(slot for slot in range(13) if slot != CONFIG)
 # What `receive` takes, in the adapter's order.
-CLUSTER_EVENTS, NODE_NAMES, NOMINATED_NODE, NORMALIZED_SCORES, EVENT = range(5)
+CLUSTER_EVENTS, NODE_NAMES, NOMINATED_NODE, NORMALIZED_SCORES, EVENT, NORMALIZED_ROWS, SORT_KEY = range(7)
 RESULT_IMPORTS = (
     "result.cluster_events",
     "result.node_names",
     "result.nominated_node_name",
     "result.normalized_score_list",
     "handle.eventrecorder.eventf",
+    "result.node_scores",
+    "result.sort_key",
 )
 _KINDS = {Answer.NOTHING: 0, Answer.STATUS: 1, Answer.SCORE: 2, Answer.NOMINATION: 2, Answer.PERMIT: 2}
 _FIRST_ROOM = 64
@@ -85,19 +93,20 @@ class GuestInstance:
         program: Program,
         limits: Limits,
         *,
-        name: str,
+        link: Link,
         args: Sequence[str] = (),
         severity: int = 0,
         config_place: int = 0,
-        waiting_pods: Callable[[bool, str], bytes | None] = lambda _reject, _uid: None,
     ) -> None:
         self.program = program
-        self.name = name
+        self.name = link.plugin
         self.broken = False
         self.bytes_written = 0
         self._fillers: dict[int, Callable[[], bytes]] = {}
         self._limits = limits
-        self._waiting_pods = waiting_pods
+        self._link = link
+        self._tells_time = program.uses("now")
+        self._cycle_number = 0
         self._engine = program.engine
         self._lock = threading.Lock()
         self._owner = ""
@@ -179,6 +188,7 @@ class GuestInstance:
 
     def _run_start(self) -> list[LogLine]:
         cast("Func", self._adapter["begin"])(self._store, 1)
+        self._set_time()
         for name in self.program.start:
             with self._entered():
                 self._arm(self._limits.start_timeout)
@@ -190,6 +200,12 @@ class GuestInstance:
         return self._calls.logs
 
     # ------------------------------------------------------------------ calling
+
+    def take_pod(self, pod: bytes) -> None:
+        """The pod that is asked about from now on."""
+        self._cycle_number = self._cycle_number + 1 & 0x7FFFFFFF
+        _INT.pack_into(self._bytes, _CYCLE, self._cycle_number)
+        self.set_value(POD, pod)
 
     def set_value(self, slot: int, value: bytes | None) -> None:
         """What a getter answers: the bytes, or nothing."""
@@ -212,7 +228,7 @@ class GuestInstance:
 
     def clear(self) -> None:
         """Forgets the pod and all that belongs to it."""
-        for slot in (POD, TARGET_POD, FILTERED_NODES, NODE_STATUSES, NODE_SCORES):
+        for slot in _OF_A_POD:
             self._forget(slot)
             self._set_slot(slot, 0)
 
@@ -221,6 +237,27 @@ class GuestInstance:
         (signature,) = _PLACE.unpack_from(self._bytes, _SIGNATURE)
         _PLACE.pack_into(self._bytes, _SIGNATURE, 0)
         return int(signature)
+
+    @property
+    def implemented(self) -> int | None:
+        """The hooks that the guest says it has, a bit each; None if it said nothing."""
+        (hooks,) = _INT.unpack_from(self._bytes, _IMPLEMENTED)
+        return int(hooks) & 0x7FFFFFFF if hooks else None
+
+    def set_state(self, number: int) -> None:
+        """The cycle state that clonestate, selectstate and dropstate are about."""
+        _INT.pack_into(self._bytes, _STATE, number)
+
+    def set_event(self, resource: int, action: int) -> None:
+        """The event that queueinghint is about."""
+        _LENGTHS.pack_into(self._bytes, _EVENT, resource, action)
+
+    def set_queued_at(self, seconds: float) -> None:
+        _TIME.pack_into(self._bytes, _QUEUED_AT, int(seconds * 1e9))
+
+    def _set_time(self) -> None:
+        if self._tells_time:
+            _TIME.pack_into(self._bytes, _NOW, self._link.now_ns())
 
     def see(self, mirror: NodeMirror) -> None:
         """The nodes that the guest can ask for from now on, always as they were last written there."""
@@ -269,6 +306,7 @@ class GuestInstance:
         if directory != self._directory:
             self._set("directory", directory)
             self._directory = directory
+        self._set_time()
 
     def _run_batch(self, hook: Hook, rows: int, start: int, stop: int, results: int, *, first: bool) -> None:
         self._arm(self._limits.call_timeout)
@@ -394,10 +432,25 @@ class GuestInstance:
     def waiting_pod(self, reject: int, uid: int, uid_length: int, buf: int, limit: int) -> None:
         what = "handle.reject_waiting_pod" if reject else "handle.get_waiting_pod"
         name = self.read(uid, uid_length, what).decode("utf-8", "replace")
-        pod = self._waiting_pods(bool(reject), name)
-        answer = (pod is not None).to_bytes(8, "little") if reject or pod is None else pod
+        handle = self._link.handle
+        found = handle.reject_waiting_pod(name).to_bytes(8, "little") if reject else handle.get_waiting_pod(name)
+        answer = found or bytes(8)
         if len(answer) <= limit & 0xFFFFFFFF:
             self.write(buf, answer, what)
+
+    def decide_waiting_pod(self, reject: int, uid: int, uid_length: int, reason: int, reason_length: int) -> int:
+        what = "reject_waiting_pod" if reject else "allow_waiting_pod"
+        name = self.read(uid, uid_length, what).decode("utf-8", "replace")
+        if not reject:
+            return int(self._link.allow(name))
+        return int(self._link.reject(name, self.read(reason, reason_length, what).decode("utf-8", "replace")))
+
+    def resource(self, name: int, length: int) -> int:
+        return self._link.resource(self.read(name, length, "resource").decode("utf-8", "replace"))
+
+    def fill_pods(self, row: int) -> None:
+        if self._mirror is not None:
+            self._mirror.place_pods(row)
 
     def poll(self, subscriptions: int, events: int, count: int, written: int) -> int:
         if not 0 < count <= 1024:

@@ -16,12 +16,15 @@ import numpy as np
 
 from kubewasp.k8s.varint import leb128
 from kubewasp.wasm.images import ImageTable
+from kubewasp.wasm.numbers import NodeNumbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kubewasp.cluster.nodes import Nodes
+    from kubewasp.cluster.table import NodeTable
     from kubewasp.wasm.heap import SharedHeap
+    from kubewasp.wasm.numbers import ResourceIds
 
 _HEADER = struct.Struct("<IIIIIIII")
 _ROW = np.dtype([("name", "<u8"), ("node", "<u8"), ("item", "<u8"), ("images", "<u4"), ("unused", "<u4")])
@@ -40,8 +43,9 @@ def _split(place: np.uint64) -> tuple[int, int]:
 class NodeMirror:
     """One `Nodes` as the adapters see it."""
 
-    def __init__(self, heap: SharedHeap, nodes: Nodes) -> None:
+    def __init__(self, heap: SharedHeap, nodes: Nodes, resources: ResourceIds) -> None:
         self._heap = heap
+        self._resources = resources
         self._nodes = weakref.ref(nodes)
         self._generation = -1
         self._rows: NDArray[np.void] = np.zeros(0, _ROW)
@@ -49,6 +53,7 @@ class NodeMirror:
         self._list_length = 0
         self._index = NameIndex(heap)
         self._images: ImageTable | None = None
+        self._numbers: NodeNumbers | None = None
         self._directory = (0, 0)
         weakref.finalize(nodes, self._release).atexit = False
 
@@ -61,16 +66,34 @@ class NodeMirror:
         """Whether that row is known here, and is this node."""
         return self._names.get(row) == name
 
-    def sync(self, *, images: bool = False) -> int:
-        """Brings the picture up to date and returns its directory. Unchanged nodes cost nothing."""
+    def sync(self, *, images: bool = False, table: NodeTable | None = None) -> int:
+        """Brings the picture up to date and returns its directory. Unchanged nodes cost nothing.
+
+        With a table, the numbers are part of the picture.
+        """
         nodes = cast("Nodes", self._nodes())
         with self._heap.lock:
             if images and self._images is None:
                 self._images = ImageTable(self._heap)
                 self._generation = -1
+            moved = table is not None and self._numbers_of(table).sync()
             if nodes.generation != self._generation:
                 self._update(nodes)
+            elif moved:
+                self._publish_directory()
             return self.directory
+
+    def place_pods(self, row: int) -> None:
+        """Brings the pods of a node into the shared memory."""
+        with self._heap.lock:
+            cast("NodeNumbers", self._numbers).place_pods(row)
+
+    def _numbers_of(self, table: NodeTable) -> NodeNumbers:
+        if self._numbers is None or not self._numbers.is_of(table):
+            if self._numbers is not None:
+                self._numbers.release()
+            self._numbers = NodeNumbers(self._heap, table, self._resources)
+        return self._numbers
 
     def _update(self, nodes: Nodes) -> None:
         if nodes.row_count > len(self._rows):
@@ -123,8 +146,9 @@ class NodeMirror:
 
     def _publish_directory(self) -> None:
         images = 0 if self._images is None else self._images.address
+        numbers, stride = (0, 0) if self._numbers is None else (self._numbers.address, self._numbers.stride)
         header = _HEADER.pack(
-            len(self._rows), self._index.mask, self._index.address, images, self._list_length, 0, 0, 0
+            len(self._rows), self._index.mask, self._index.address, images, self._list_length, numbers, stride, 0
         )
         content = header + self._rows.tobytes()
         address, old = self._heap.place(content), self._directory
@@ -141,6 +165,8 @@ class NodeMirror:
             self._index.release()
             if self._images is not None:
                 self._images.release()
+            if self._numbers is not None:
+                self._numbers.release()
             self._rows, self._directory = np.zeros(0, _ROW), (0, 0)
 
 

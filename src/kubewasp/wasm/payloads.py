@@ -5,12 +5,15 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+import numpy as np
 import orjson
 
 from kubewasp.framework.events import RESOURCES, ClusterEvent, ObjectReference, RecordedEvent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
 
 class PayloadError(ValueError):
@@ -57,6 +60,12 @@ def normalized_scores(payload: bytes | None, scores: Mapping[str, int]) -> dict[
 
 def recorded_events(payloads: Sequence[bytes]) -> tuple[RecordedEvent, ...]:
     return tuple(_event(payload) for payload in payloads)
+
+
+def row_scores(payload: bytes, count: int) -> NDArray[np.int64]:
+    if len(payload) != 8 * count:
+        raise PayloadError(f"result.node_scores: expected {count} scores of 8 bytes, got {len(payload)} bytes")
+    return np.frombuffer(payload, "<i8").astype(np.int64)
 
 
 def _event(payload: bytes) -> RecordedEvent:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,15 +21,19 @@ from kubewasp.framework.plugin import (
     PostFilterPlugin,
     PostFilterResult,
     PreBindPlugin,
+    PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    QueueSortPlugin,
     Registration,
     ReservePlugin,
     ScorePlugin,
     Verdicts,
 )
 from kubewasp.framework.status import SUCCESS, Code, Status, code_label
+from kubewasp.k8s.nodes import Node
+from kubewasp.k8s.pods import Pod
 from kubewasp.wasm.errors import KubewaspError
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
@@ -41,11 +48,14 @@ if TYPE_CHECKING:
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows, Scores
-    from kubewasp.k8s.pods import Pod
     from kubewasp.wasm.cycle import Cycle
+
+logger = logging.getLogger(__name__)
 
 # Which exported hook makes a guest take part in which extension point.
 _POINTS = {
+    "preenqueue": "preEnqueue",
+    "queuesort": "queueSort",
     "prefilter": "preFilter",
     "filter": "filter",
     "postfilter": "postFilter",
@@ -60,6 +70,8 @@ _POINTS = {
 
 
 class WasmPlugin(
+    PreEnqueuePlugin,
+    QueueSortPlugin,
     PreFilterPlugin,
     FilterPlugin,
     PostFilterPlugin,
@@ -79,7 +91,8 @@ class WasmPlugin(
         self.guest = guest
         self._handle = handle
         self._shared = SharedAnswers()
-        self._scored = f"{name}: scored nodes"
+        self._scored = f"{name}: scored rows"
+        self._has_states = "clonestate" in guest.hooks
         guest.handle = handle
 
     def _cycle(self, state: CycleState, pod: Pod) -> Cycle:
@@ -89,6 +102,15 @@ class WasmPlugin(
             cycle = self._begin(state, pod)
             if "prefilter" in self.guest.hooks:
                 cycle.prefilter()
+        if self._has_states and self.name in state:
+            state[self.name].select()
+        return cycle
+
+    def _changing(self, state: CycleState, pod: Pod) -> Cycle:
+        """The pod's instance, about to change what it remembers in this state and in no other."""
+        cycle = self._cycle(state, pod)
+        if self._has_states and self.name in state:
+            state[self.name].own()
         return cycle
 
     def _signature(self, state: CycleState) -> int:
@@ -97,8 +119,10 @@ class WasmPlugin(
         return self.guest.signature if cycle is None else cycle.signature
 
     def _begin(self, state: CycleState, pod: Pod) -> Cycle:
-        cycle = self.guest.cycle(pod.encoded, self._handle.table.objects)
+        cycle = self.guest.cycle(pod, self._handle.table)
         state.share(self.name, cycle)
+        if self._has_states:
+            state[self.name] = GuestState(cycle)
         return cycle
 
     def _missing(self, node: str) -> Status:
@@ -115,12 +139,12 @@ class WasmPlugin(
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, row: int, table: NodeTable) -> Status:
         if "addpod" not in self.guest.hooks:
             return SUCCESS
-        return known(self._cycle(state, pod).add_pod(added.encoded, table.node(row).name).status)
+        return known(self._changing(state, pod).add_pod(added.encoded, table.node(row).name).status)
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, row: int, table: NodeTable) -> Status:
         if "removepod" not in self.guest.hooks:
             return SUCCESS
-        return known(self._cycle(state, pod).remove_pod(removed.encoded, table.node(row).name).status)
+        return known(self._changing(state, pod).remove_pod(removed.encoded, table.node(row).name).status)
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
         signature = self._signature(state)
@@ -146,12 +170,11 @@ class WasmPlugin(
         return PostFilterResult(known(result.status), nominated)
 
     def pre_score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status:
-        names = [table.node(row).name for row in rows.tolist()]
-        return known(self._cycle(state, pod).prescore(names).status)
+        return known(self._cycle(state, pod).prescore_rows(rows).status)
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
         if "normalizescore" in self.guest.hooks:
-            state[self._scored] = [table.node(row).name for row in rows.tolist()]
+            state[self._scored] = rows
         signature = self._signature(state)
         if signature:
             with suppress(Unshared):
@@ -167,11 +190,8 @@ class WasmPlugin(
     def normalize(self, state: CycleState, pod: Pod, scores: Scores) -> Scores | Status:
         if "normalizescore" not in self.guest.hooks:
             return scores
-        names = state[self._scored]
-        result = self._cycle(state, pod).normalize_score(dict(zip(names, scores.tolist(), strict=True)))
-        if not result.status.is_success:
-            return known(result.status)
-        return np.fromiter((result.scores[name] for name in names), np.int64, len(names))
+        result, normalized = self._cycle(state, pod).normalize_rows(state[self._scored], scores)
+        return normalized if result.status.is_success else known(result.status)
 
     # ------------------------------------------------------------------ binding
 
@@ -200,10 +220,35 @@ class WasmPlugin(
 
     # ------------------------------------------------------------------ queue
 
+    def pre_enqueue(self, pod: Pod) -> Status:
+        with self.guest.cycle(pod, self._handle.table) as cycle:
+            return known(cycle.preenqueue().status)
+
+    def sort_key(self, pod: Pod, queued_at: float) -> tuple[int, bytes, float]:
+        """What the guest says; pods that it fails on come last. Among equals, who came first is first."""
+        clock = self._handle.clock
+        with self.guest.cycle(pod, self._handle.table) as cycle:
+            result = cycle.queuesort(clock.wall() - clock.now() + queued_at)
+        if result.status.is_success and not cycle.failed:
+            return 0, result.key, queued_at
+        logger.error("%s: no sort key for pod %s: %s", self.name, pod.key, result.reason)
+        return 1, b"", queued_at
+
     def events(self) -> Sequence[Registration]:
+        hints = "queueinghint" in self.guest.hooks
         if self.guest.cluster_events == ALL_EVENTS:
-            return [Registration("*", Action.ALL)]
-        return [Registration(event.resource, Action(event.action & Action.ALL)) for event in self.guest.cluster_events]
+            found = [("*", Action.ALL)]
+        else:
+            found = [(event.resource, Action(event.action & Action.ALL)) for event in self.guest.cluster_events]
+        return [
+            Registration(resource, actions, partial(self._hint, resource, actions) if hints else None)
+            for resource, actions in found
+        ]
+
+    def _hint(self, resource: str, actions: Action, pod: Pod, old: Any, new: Any) -> bool:
+        action = Action.ADD if old is None else Action.DELETE if new is None else actions & Action.UPDATE
+        with self.guest.cycle(pod, self._handle.table) as cycle:
+            return cycle.queueinghint(_kind(resource, old or new), action, _encoded(old), _encoded(new)).queue
 
 
 class GuestLoader:
@@ -239,6 +284,52 @@ def _load(name: str, settings: WasmPluginSettings) -> Guest:
         limits=Limits.from_config(settings.limits),
         failure_policy=settings.failure_policy,
     )
+
+
+class GuestState:
+    """A cycle state inside a guest, as it stands in a `CycleState`. A clone shares it until one of them changes it."""
+
+    def __init__(self, cycle: Cycle, version: _Version | None = None) -> None:
+        self._cycle = cycle
+        self._version = version or _Version(0)
+        self._version.users += 1
+
+    def clone(self) -> GuestState:
+        return GuestState(self._cycle, self._version)
+
+    def select(self) -> None:
+        self._cycle.select_state(self._version.number)
+
+    def own(self) -> None:
+        """Makes a copy of the state if others use it too, and selects it."""
+        if self._version.users > 1:
+            self._version.users -= 1
+            self._version = _Version(self._cycle.clone_state(self._version.number), users=1)
+        self.select()
+
+    def __del__(self) -> None:
+        self._version.users -= 1
+        if not self._version.users and self._version.number:
+            self._cycle.forget_state(self._version.number)
+
+
+@dataclass(slots=True)
+class _Version:
+    """A state that the guest keeps under a number, and how many use it."""
+
+    number: int
+    users: int = 0
+
+
+def _kind(resource: str, item: object) -> str:
+    """The resource of an event; one that is registered for anything hears what it is."""
+    if resource != "*":
+        return resource
+    return "Pod" if isinstance(item, Pod) else "Node" if isinstance(item, Node) else "*"
+
+
+def _encoded(item: Any) -> bytes:
+    return item.encoded if isinstance(item, Pod | Node) else b""
 
 
 def _status(pair: int, reasons: Sequence[str]) -> Status:

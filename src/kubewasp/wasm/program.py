@@ -49,6 +49,14 @@ class Program:
     def uses_images(self) -> bool:
         return ("k8s.io/scheduler", "nodeImageStates") in self.imports
 
+    @property
+    def uses_numbers(self) -> bool:
+        return self.uses("node_info") or self.uses("node_pods")
+
+    def uses(self, name: str) -> bool:
+        """Whether the guest imports that function of our extension."""
+        return (EXTENSION, name) in self.imports
+
 
 def load_program(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> Program:
     """Compiles a guest, or takes it from the cache, and checks that it keeps to the ABI."""

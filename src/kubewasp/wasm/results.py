@@ -74,6 +74,20 @@ class NormalizeResult(HookResult):
 
 
 @dataclass(frozen=True, slots=True)
+class SortResult(HookResult):
+    """The bytes by which a pod is queued; smaller comes first."""
+
+    key: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class HintResult(HookResult):
+    """Whether an event may help a pod."""
+
+    queue: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class NodeStatuses:
     """A status for each node: `codes[i]` and `reason(i)` are of the node `names[i]`."""
 

@@ -1,0 +1,3 @@
+module kubewasp.dev/sdk
+
+go 1.24

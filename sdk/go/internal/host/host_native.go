@@ -1,0 +1,48 @@
+//go:build !wasip1
+
+// Package host is what the scheduler answers. In a guest these are imports of the wasm module; in a native test they are
+// an interface that a fake implements.
+package host
+
+// Host has a method for each function that a guest imports. Getters return the full length and write only what fits
+// as a whole; NodeInfo and PodRequests write as much as fits.
+type Host interface {
+	Config(buf []byte) int
+	CurrentPod(buf []byte) int
+	TargetPod(buf []byte) int
+	CurrentNodeName(buf []byte) int
+	SendClusterEvents(pairs []int32)
+	SendNodeNames(names []byte)
+	SendNominatedNode(name string)
+	SendReason(text string)
+	RecordEvent(json []byte)
+	LogSeverity() int
+	Log(severity int, message string)
+	LogPairs(severity int, message string, pairs []byte)
+	Implemented(hooks uint32)
+	SignPod(signature uint64)
+	Now() int64
+	Resource(name string) int
+	PodRequests(numbers []int64)
+	CurrentNode() int
+	NodeRows() int
+	NodeRow(name string) int
+	NodeName(row int, buf []byte) int
+	NodeObject(row int, buf []byte) int
+	NodeInfo(row int, numbers []int64) int
+	NodePods(row int, buf []byte) int
+	FeasibleRows(rows []int32) int
+	NodeScores(scores []int64) int
+	SendNodeScores(scores []int64)
+	NodeStatuses(pairs []int32) int
+	SendSortKey(key []byte)
+	QueuedAt() int64
+	EventResource() int
+	EventAction() int
+	EventOld(buf []byte) int
+	EventNew(buf []byte) int
+	State() int
+	WaitingPods(buf []byte) int
+	AllowWaitingPod(uid string) bool
+	RejectWaitingPod(uid, reason string) bool
+}

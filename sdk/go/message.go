@@ -1,0 +1,195 @@
+package kubewasp
+
+import (
+	"iter"
+	"strings"
+	"time"
+)
+
+// Message is a protobuf message as it stands on the wire: a view that decodes only the field it is asked for. It
+// reaches every field that the other types have no method for, by the field's number in the Kubernetes API's .proto
+// files:
+//
+//	hostNetwork := pod.Proto().Sub(2).Bool(11)
+//
+// A field that is absent, of another type or cut off is the zero value. Nothing in here panics, whatever the bytes.
+type Message string
+
+const (
+	wireVarint  = 0
+	wireFixed64 = 1
+	wireBytes   = 2
+	wireFixed32 = 5
+)
+
+// Has says whether the field is there, even if it is empty.
+func (m Message) Has(field int) bool {
+	_, _, found := m.find(field, -1)
+	return found
+}
+
+// Text is a string or bytes field.
+func (m Message) Text(field int) string {
+	content, _, _ := m.find(field, wireBytes)
+	return string(content)
+}
+
+// Sub is a field that is a message.
+func (m Message) Sub(field int) Message {
+	content, _, _ := m.find(field, wireBytes)
+	return content
+}
+
+// Int is an integer field.
+func (m Message) Int(field int) int64 {
+	_, number, _ := m.find(field, wireVarint)
+	return int64(number)
+}
+
+// Bool is a boolean field.
+func (m Message) Bool(field int) bool { return m.Int(field) != 0 }
+
+// Time is a field of the type Time or MicroTime; the zero time if it is absent.
+func (m Message) Time(field int) time.Time {
+	content := m.Sub(field)
+	seconds, nanos := content.Int(1), content.Int(2)
+	if seconds == 0 && nanos == 0 {
+		return time.Time{}
+	}
+	return time.Unix(seconds, nanos).UTC()
+}
+
+// Subs goes through a repeated field of messages.
+func (m Message) Subs(field int) iter.Seq[Message] {
+	return func(yield func(Message) bool) {
+		for at := 0; at < len(m); {
+			number, wire, content, _, next := m.next(at)
+			if next < 0 {
+				return
+			}
+			if number == field && wire == wireBytes && !yield(content) {
+				return
+			}
+			at = next
+		}
+	}
+}
+
+// Texts are the values of a repeated field of strings.
+func (m Message) Texts(field int) []string {
+	var texts []string
+	for text := range m.Subs(field) {
+		texts = append(texts, string(text))
+	}
+	return texts
+}
+
+// Map is a field of the type map<string, string>.
+func (m Message) Map(field int) Map[string] {
+	return readMap[string](m, field, false)
+}
+
+// Quantities is a field of the type map<string, Quantity>, e.g. the requests of a container.
+func (m Message) Quantities(field int) Map[Quantity] {
+	return readMap[Quantity](m, field, true)
+}
+
+// find is the last occurrence of a field, as protobuf has it; a wire type of -1 is any.
+func (m Message) find(field, wire int) (content Message, number uint64, found bool) {
+	for at := 0; at < len(m); {
+		seen, kind, body, value, next := m.next(at)
+		if next < 0 {
+			break
+		}
+		if seen == field && (wire < 0 || kind == wire) {
+			content, number, found = body, value, true
+		}
+		at = next
+	}
+	return content, number, found
+}
+
+// next reads the field at a place: its number, wire type and content or value, and where the next one begins; -1 if
+// the bytes make no sense from here on.
+func (m Message) next(at int) (field, wire int, content Message, value uint64, next int) {
+	key, at := m.varint(at)
+	if at < 0 || key>>3 == 0 || key>>3 > 1<<29-1 {
+		return 0, 0, "", 0, -1
+	}
+	field, wire = int(key>>3), int(key&7)
+	switch wire {
+	case wireVarint:
+		value, next = m.varint(at)
+	case wireBytes:
+		var length uint64
+		length, at = m.varint(at)
+		if at < 0 || length > uint64(len(m)-at) {
+			return 0, 0, "", 0, -1
+		}
+		next = at + int(length)
+		content = m[at:next]
+	case wireFixed64, wireFixed32:
+		next = at + 8
+		if wire == wireFixed32 {
+			next = at + 4
+		}
+		if next > len(m) {
+			next = -1
+		}
+	default:
+		next = -1
+	}
+	return field, wire, content, value, next
+}
+
+// varint reads a number and says where it ends; -1 if it is cut off or too long.
+func (m Message) varint(at int) (uint64, int) {
+	if at < len(m) && m[at] < 0x80 { // nearly all keys and lengths are one byte
+		return uint64(m[at]), at + 1
+	}
+	var number uint64
+	for shift := uint(0); shift < 64; shift += 7 {
+		if at >= len(m) {
+			return 0, -1
+		}
+		b := m[at]
+		at++
+		number |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return number, at
+		}
+	}
+	return 0, -1
+}
+
+// section is a copy of just the part of a message that holds all occurrences of a field: what is worth keeping of a
+// large object.
+func (m Message) section(field int) Message {
+	start, end := -1, -1
+	for at := 0; at < len(m); {
+		seen, _, _, _, next := m.next(at)
+		if next < 0 {
+			break
+		}
+		if seen == field {
+			if start < 0 {
+				start = at
+			}
+			end = next
+		}
+		at = next
+	}
+	if start < 0 {
+		return ""
+	}
+	return Message(strings.Clone(string(m[start:end])))
+}
+
+// count says how often a field occurs.
+func (m Message) count(field int) int {
+	count := 0
+	for range m.Subs(field) {
+		count++
+	}
+	return count
+}

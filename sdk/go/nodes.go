@@ -1,0 +1,124 @@
+package kubewasp
+
+import "iter"
+
+// Nodes are the feasible nodes, in the order in which they are scored.
+type Nodes struct {
+	guest *guest
+	rows  []int32
+	read  bool
+}
+
+func (n *Nodes) load() []int32 {
+	if !n.read {
+		n.rows = readNumbers(n.rows, n.guest.host.FeasibleRows)
+		n.read = true
+	}
+	return n.rows
+}
+
+// Len is the number of nodes.
+func (n *Nodes) Len() int { return len(n.load()) }
+
+// At is one of the nodes.
+func (n *Nodes) At(place int) *NodeInfo { return n.guest.nodeInfo(int(n.load()[place])) }
+
+// All goes through the nodes.
+func (n *Nodes) All() iter.Seq[*NodeInfo] {
+	return func(yield func(*NodeInfo) bool) {
+		for _, row := range n.load() {
+			if !yield(n.guest.nodeInfo(int(row))) {
+				return
+			}
+		}
+	}
+}
+
+// NodeScores are the scores of the feasible nodes. NormalizeScore changes Values in place.
+type NodeScores struct {
+	Values []int64
+	// Nodes are the nodes, in the same order.
+	Nodes *Nodes
+}
+
+// Normalize brings the scores into the range 0 to MaxScore, as a share of the highest; reverse makes the lowest one
+// the best.
+func (s *NodeScores) Normalize(reverse bool) {
+	var highest int64
+	for _, value := range s.Values {
+		highest = max(highest, value)
+	}
+	for i, value := range s.Values {
+		share := int64(0)
+		if highest > 0 {
+			share = int64(float64(max(value, 0)) / float64(highest) * MaxScore)
+		}
+		if reverse {
+			share = MaxScore - share
+		}
+		s.Values[i] = share
+	}
+}
+
+// Stretch brings the scores into the range 0 to MaxScore so that the lowest becomes 0 and the highest MaxScore; reverse
+// turns that around. Where all are equal, they become MaxScore.
+func (s *NodeScores) Stretch(reverse bool) {
+	if len(s.Values) == 0 {
+		return
+	}
+	lowest, highest := s.Values[0], s.Values[0]
+	for _, value := range s.Values {
+		lowest, highest = min(lowest, value), max(highest, value)
+	}
+	for i, value := range s.Values {
+		share := int64(MaxScore)
+		if highest > lowest {
+			share = int64((float64(value) - float64(lowest)) / (float64(highest) - float64(lowest)) * MaxScore)
+			if reverse {
+				share = MaxScore - share
+			}
+		}
+		s.Values[i] = share
+	}
+}
+
+// NodeStatuses tell why each node was turned down, in PostFilter.
+type NodeStatuses struct {
+	guest *guest
+	pairs []int32
+	read  bool
+}
+
+func (s *NodeStatuses) load() []int32 {
+	if !s.read {
+		s.pairs = readNumbers(s.pairs, s.guest.host.NodeStatuses)
+		s.read = true
+	}
+	return s.pairs
+}
+
+// Len is the number of nodes.
+func (s *NodeStatuses) Len() int { return len(s.load()) / 2 }
+
+// All goes through the nodes and their codes.
+func (s *NodeStatuses) All() iter.Seq2[*NodeInfo, Code] {
+	return func(yield func(*NodeInfo, Code) bool) {
+		pairs := s.load()
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if !yield(s.guest.nodeInfo(int(pairs[i])), Code(pairs[i+1])) {
+				return
+			}
+		}
+	}
+}
+
+// readNumbers reads a list into the memory of the one before, or into more if that is too small.
+func readNumbers[N int32 | int64](kept []N, getter func([]N) int) []N {
+	kept = kept[:cap(kept)]
+	count := getter(kept)
+	if count > len(kept) {
+		kept = make([]N, count)
+		count = getter(kept)
+	}
+	return kept[:min(count, len(kept))]
+}

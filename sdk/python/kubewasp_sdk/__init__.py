@@ -1,0 +1,36 @@
+"""Write Kubernetes scheduler plugins in Python: derive a class from `Plugin` and override the hooks you need."""
+
+from kubewasp_sdk.config import ConfigError
+from kubewasp_sdk.events import Action, Change, ClusterEvent
+from kubewasp_sdk.node_info import NodeInfo, Nodes
+from kubewasp_sdk.objects import Container, Node, Owner, Pod, Taint, Toleration
+from kubewasp_sdk.plugin import Plugin
+from kubewasp_sdk.resources import Resources
+from kubewasp_sdk.state import CycleState
+from kubewasp_sdk.status import SKIP, SUCCESS, Code, Nominate, Status, Verdict, Wait
+
+__version__ = "0.1.0"
+__all__ = [
+    "SKIP",
+    "SUCCESS",
+    "Action",
+    "Change",
+    "ClusterEvent",
+    "Code",
+    "ConfigError",
+    "Container",
+    "CycleState",
+    "Node",
+    "NodeInfo",
+    "Nodes",
+    "Nominate",
+    "Owner",
+    "Plugin",
+    "Pod",
+    "Resources",
+    "Status",
+    "Taint",
+    "Toleration",
+    "Verdict",
+    "Wait",
+]

@@ -1,0 +1,150 @@
+"""The plugin's configuration: JSON text to a dict, or to the dataclass that the plugin names."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import types
+import typing
+from enum import Enum
+from typing import Any, Literal, Union
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be used; the text names the field. Plugins may raise it in `__init__` too."""
+
+
+def parse(text: str) -> Any:
+    """The configuration as plain values; nothing given is an empty object."""
+    if not text.strip():
+        return {}
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"config: not valid JSON: {error}") from None
+
+
+def config_type(plugin: type) -> Any:
+    """What the plugin says its configuration is: by `config: MyConfig` in the class or in `__init__`; else Any."""
+    hints = typing.get_type_hints(plugin.__init__) if "__init__" in vars(plugin) else {}
+    found = hints.get("config", Any)
+    return found if found is not Any else typing.get_type_hints(plugin).get("config", Any)
+
+
+def decode(plugin: type, value: Any) -> Any:
+    """The value as the plugin wants it."""
+    wanted = config_type(plugin)
+    if dataclasses.is_dataclass(wanted) and isinstance(value, typing.cast("type", wanted)):
+        return value
+    return _decoded(wanted, {} if value is None else value, "config")
+
+
+def _decoded(wanted: Any, value: Any, where: str) -> Any:
+    origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
+    if wanted is Any or wanted is object:
+        return value
+    if dataclasses.is_dataclass(wanted) and isinstance(wanted, type):
+        return _dataclass(wanted, value, where)
+    if origin in (Union, types.UnionType):
+        return _one_of(arguments, value, where)
+    if origin is Literal:
+        if value not in arguments:
+            raise ConfigError(f"{where}: expected one of {', '.join(map(repr, arguments))}, got {_shown(value)}")
+        return value
+    if isinstance(wanted, type) and issubclass(wanted, Enum):
+        return _enum(wanted, value, where)
+    kind = origin or wanted
+    if kind in _COLLECTIONS:
+        _expect(isinstance(value, list), "a list", value, where)
+        return _COLLECTIONS[kind](_decoded(arguments[0] if arguments else Any, item, f"{where}[{place}]")
+                                  for place, item in enumerate(value))  # fmt: skip
+    if kind in _MAPPINGS:
+        _expect(isinstance(value, dict), "an object", value, where)
+        inner = arguments[1] if arguments else Any
+        return {key: _decoded(inner, item, f"{where}.{key}") for key, item in value.items()}
+    return _scalar(kind, value, where)
+
+
+def _dataclass(wanted: type, value: Any, where: str) -> Any:
+    _expect(isinstance(value, dict), "an object", value, where)
+    hints = typing.get_type_hints(wanted)
+    fields = {field.name: field for field in dataclasses.fields(wanted) if field.init}
+    names = {_camel_case(name): name for name in fields} | {name: name for name in fields}
+    given: dict[str, Any] = {}
+    for key, item in value.items():
+        if key not in names:
+            raise ConfigError(f"{where}.{key}: unknown field{_hint(key, names, fields)}")
+        if names[key] in given:
+            raise ConfigError(f"{where}.{key}: given twice")
+        given[names[key]] = _decoded(hints[names[key]], item, f"{where}.{key}")
+    for name, field in fields.items():
+        if name not in given and field.default is field.default_factory is dataclasses.MISSING:
+            raise ConfigError(f"{where}.{name}: missing")
+    try:
+        return wanted(**given)
+    except ConfigError:
+        raise
+    except ValueError as error:  # of its __post_init__
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def _hint(key: str, names: dict[str, str], fields: dict[str, Any]) -> str:
+    near = difflib.get_close_matches(key, names, 1)
+    return f'; did you mean "{near[0]}"?' if near else f"; there are {', '.join(fields) or 'none'}"
+
+
+def _one_of(choices: tuple[Any, ...], value: Any, where: str) -> Any:
+    if value is None and type(None) in choices:
+        return None
+    errors = []
+    for choice in choices:
+        if choice is not type(None):
+            try:
+                return _decoded(choice, value, where)
+            except ConfigError as error:
+                errors.append(error)
+    raise errors[-1]
+
+
+def _enum(wanted: type[Enum], value: Any, where: str) -> Enum:
+    for member in wanted:
+        if value in (member.value, member.name):
+            return member
+    raise ConfigError(f"{where}: expected one of {', '.join(repr(m.value) for m in wanted)}, got {_shown(value)}")
+
+
+def _scalar(kind: Any, value: Any, where: str) -> Any:
+    if kind is type(None):
+        _expect(value is None, "null", value, where)
+    elif kind is bool:
+        _expect(isinstance(value, bool), "true or false", value, where)
+    elif kind is int:
+        _expect(isinstance(value, int) and not isinstance(value, bool), "a whole number", value, where)
+    elif kind is float:
+        _expect(isinstance(value, int | float) and not isinstance(value, bool), "a number", value, where)
+        return float(value)
+    elif kind is str:
+        _expect(isinstance(value, str), "a string", value, where)
+    else:
+        raise ConfigError(f"{where}: the plugin declares a type that cannot come from JSON: {kind}")
+    return value
+
+
+def _expect(is_right: bool, wanted: str, value: Any, where: str) -> None:
+    if not is_right:
+        raise ConfigError(f"{where}: expected {wanted}, got {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def _camel_case(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+_COLLECTIONS: dict[Any, Any] = {list: list, tuple: tuple, set: set, frozenset: frozenset}
+_MAPPINGS = (dict, typing.get_origin(typing.Mapping[str, str]))

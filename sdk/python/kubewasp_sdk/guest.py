@@ -1,0 +1,389 @@
+"""The plugin's side of the component ABI: settings and requests in, descriptions and answers out.  HOT PATH.
+
+sdk/wit/README.md describes both. A hook that raises does not end the instance: the answer carries the traceback.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import random
+import sys
+import time
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import kubewasp_sdk
+from kubewasp_sdk import config as configuration
+from kubewasp_sdk import sort_keys, tracebacks
+from kubewasp_sdk.events import RESOURCES, Action, Change, ClusterEvent
+from kubewasp_sdk.logs import LogCollector
+from kubewasp_sdk.mirror import Mirror
+from kubewasp_sdk.objects import Node, Pod
+from kubewasp_sdk.plugin import METHODS, WANTS, Plugin, overrides
+from kubewasp_sdk.state import CycleState
+from kubewasp_sdk.status import Code, Nominate, Status, Wait, as_status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import ModuleType
+
+    Answer = dict[str, Any]
+
+PROTOCOL = 1
+_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+_SECOND = 10**9
+
+
+class Cycle:
+    """What is kept of one pod: the pod, and its state; trials have states of their own, by number."""
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        self.state = CycleState()
+        self.states = {0: self.state}
+
+
+class Guest:
+    """One plugin in one instance."""
+
+    def __init__(self, plugin_class: type[Plugin]) -> None:
+        self._class = plugin_class
+        self._logs = LogCollector()
+        self._cycles: dict[int, Cycle] = {}
+        self._plugin: Plugin
+        self._mirror: Mirror
+        self._hooks: dict[str, Callable[[Mapping[str, Any], Mapping[str, str]], Answer]] = {
+            "sync": lambda _header, _texts: {},
+            "preenqueue": self._pre_enqueue,
+            "queuesort": self._sort_key,
+            "queueinghint": self._queueing_hint,
+            "prefilter": self._pre_filter,
+            "addpod": self._trial("add_pod"),
+            "removepod": self._trial("remove_pod"),
+            "filter": self._filter,
+            "postfilter": self._post_filter,
+            "prescore": self._pre_score,
+            "score": self._score,
+            "normalizescore": self._normalize,
+            "permit": self._permit,
+            "clonestate": self._clone_state,
+            "selectstate": self._select_state,
+            "dropstate": self._drop_state,
+        }
+        for hook in ("reserve", "unreserve", "prebind", "bind", "postbind"):
+            self._hooks[hook] = self._on_node(METHODS[hook])
+
+    @classmethod
+    def of_module(cls, module: ModuleType) -> Guest:
+        """The guest of the only plugin class that the module defines."""
+        found = plugin_classes(module)
+        if len(found) != 1:
+            names = ", ".join(item.__name__ for item in found) or "none"
+            raise TypeError(f"{module.__name__}.py must define one class derived from kubewasp_sdk.Plugin; found: {names}")
+        return cls(found[0])
+
+    # ------------------------------------------------------------------ start
+
+    def start(self, settings: str) -> str:
+        """What the plugin is, or the error that makes loading it fail."""
+        try:
+            description = self._start(json.loads(settings))
+        except BaseException as error:  # noqa: BLE001 - told to the scheduler, which knows what to do
+            description = {"error": _load_error(error)}
+        logs, _ = self._logs.take()
+        sys.stdout.flush()
+        return json.dumps(description | {"protocol": PROTOCOL, "logs": logs})
+
+    def _start(self, settings: Mapping[str, Any]) -> Answer:
+        # The instance continues from where the build left off; a generator seeded then would be the same in all.
+        random.seed()
+        time.sleep = _no_sleep
+        self._logs.install(int(settings.get("severity", 0)))
+        config = configuration.decode(self._class, configuration.parse(settings.get("config", "")))
+        unknown = set(self._class.wants) - set(WANTS)
+        if unknown:
+            raise configuration.ConfigError(f"wants: unknown {', '.join(sorted(unknown))}; there are {', '.join(WANTS)}")
+        self._plugin = self._class(config)
+        if not hasattr(self._plugin, "config"):
+            self._plugin.config = config
+        wants = self._class.wants
+        self._mirror = Mirror(
+            self._plugin._scheduler,  # noqa: SLF001 - this is the other half of it
+            wants_pods="pods" in wants,
+            wants_waiting_pods="waiting_pods" in wants,
+        )
+        gc.freeze()
+        return {
+            "sdk": f"kubewasp-sdk {kubewasp_sdk.__version__}",
+            "plugin": self._class.__name__,
+            "hooks": implemented_hooks(self._class),
+            "events": _events(self._plugin),
+            "wants": sorted(wants),
+            "signature": 1 if self._class.ignores_pod else 0,
+            "signs": overrides(self._class, "signature"),
+        }
+
+    # ------------------------------------------------------------------ calls
+
+    def call(self, request: str) -> str:
+        """One extension point."""
+        first, *lines = request.split("\n")
+        header = json.loads(first)
+        scheduler = self._plugin._scheduler  # noqa: SLF001 - as above
+        scheduler.seconds = header["now"] / _SECOND
+        for number in header.get("forget", ()):
+            self._cycles.pop(number, None)
+        answer: Answer
+        try:
+            texts = self._mirror.update(lines)
+            if "waiting" in header:
+                self._mirror.keep_waiting(header["waiting"])
+            if "p" in texts and header["cycle"]:
+                self._cycles[header["cycle"]] = Cycle(Pod(texts["p"]))
+            answer = self._hooks[header["hook"]](header, texts)
+        except _HookError as error:
+            answer = error.answer
+        except BaseException as error:  # noqa: BLE001 - told to the scheduler, which knows what to do
+            answer = {"error": tracebacks.told(error)}
+        if scheduler.events:
+            answer["events"], scheduler.events = scheduler.events, []
+        if scheduler.allowed or scheduler.rejected:
+            answer |= {"allow": scheduler.allowed, "reject": scheduler.rejected}
+            scheduler.allowed, scheduler.rejected = [], []
+        if self._logs.lines:
+            answer["logs"], answer["dropped"] = self._logs.take()
+        if "measure" in header:
+            answer["memory"] = _memory_in_use()
+        sys.stdout.flush()
+        return json.dumps(answer)
+
+    def _cycle(self, header: Mapping[str, Any]) -> Cycle:
+        return self._cycles[header["cycle"]]
+
+    # ------------------------------------------------------------------ queue
+
+    def _pre_enqueue(self, _header: Mapping[str, Any], texts: Mapping[str, str]) -> Answer:
+        return _status(self._plugin.pre_enqueue(Pod(texts["p"])), "pre_enqueue")
+
+    def _sort_key(self, header: Mapping[str, Any], texts: Mapping[str, str]) -> Answer:
+        queued_at = datetime.fromtimestamp(header["queued_at"] / _SECOND, UTC)
+        return {"key": sort_keys.encoded(self._plugin.sort_key(Pod(texts["p"]), queued_at)).hex()}
+
+    def _queueing_hint(self, header: Mapping[str, Any], texts: Mapping[str, str]) -> Answer:
+        resource, action = header["event"]
+        kind = {"Pod": Pod, "Node": Node}.get(RESOURCES[resource])
+        old, new = (kind(texts[letter]) if kind and letter in texts else None for letter in "uv")
+        change = Change(RESOURCES[resource], Action(action), old, new)
+        return {"queue": bool(self._plugin.queueing_hint(Pod(texts["p"]), change))}
+
+    # ------------------------------------------------------------------ scheduling cycle
+
+    def _pre_filter(self, header: Mapping[str, Any], _texts: Mapping[str, str]) -> Answer:
+        cycle = self._cycle(header)
+        cycle.state = CycleState()
+        cycle.states = {0: cycle.state}
+        answer: Answer = {}
+        if overrides(self._class, "signature"):
+            answer["signature"] = _hashed(self._plugin.signature(cycle.pod))
+        if overrides(self._class, "pre_filter"):
+            verdict = self._plugin.pre_filter(cycle.state, cycle.pod)
+            if isinstance(verdict, list | tuple | set | frozenset | dict):
+                answer["nodes"] = [str(getattr(item, "name", item)) for item in verdict]
+            else:
+                answer |= _status(verdict, "pre_filter")
+        return answer
+
+    def _filter(self, header: Mapping[str, Any], _texts: Mapping[str, str]) -> Answer:
+        cycle = self._cycle(header)
+        state, pod, judge = cycle.state, cycle.pod, self._plugin.filter
+        nodes = self._listed(header)
+        verdicts: list[Any] = []
+        add = verdicts.append
+        try:
+            for node in nodes:
+                add(judge(state, pod, node))
+        except BaseException as error:  # noqa: BLE001 - told to the scheduler, with what was found until then
+            raise _HookError(_verdicts(verdicts), error, nodes[len(verdicts)].name) from error
+        return _verdicts(verdicts)
+
+    def _score(self, header: Mapping[str, Any], _texts: Mapping[str, str]) -> Answer:
+        cycle = self._cycle(header)
+        state, pod, rate = cycle.state, cycle.pod, self._plugin.score
+        nodes = self._listed(header)
+        scores: list[int] = []
+        add = scores.append
+        try:
+            for node in nodes:
+                add(rate(state, pod, node))
+            _check_scores(scores, "score")
+        except BaseException as error:  # noqa: BLE001 - as above
+            node = nodes[min(len(scores), len(nodes) - 1)]
+            raise _HookError({"scores": []}, error, node.name if len(scores) < len(nodes) else "") from error
+        return {"scores": scores}
+
+    def _listed(self, header: Mapping[str, Any]) -> Sequence[Any]:
+        nodes = self._mirror.nodes(header["list"], header.get("rows"))
+        part = header.get("part")
+        return nodes if part is None else nodes[part[0] : part[1]]
+
+    def _post_filter(self, header: Mapping[str, Any], _texts: Mapping[str, str]) -> Answer:
+        cycle = self._cycle(header)
+        rows, codes = header["statuses"]
+        statuses = dict(zip(self._mirror.names(rows), map(Code, codes), strict=True))
+        answer = self._plugin.post_filter(cycle.state, cycle.pod, statuses)
+        if isinstance(answer, Nominate):
+            return {"nominated": getattr(answer.node, "name", answer.node)}
+        return _status("no help" if answer is None else answer, "post_filter")
+
+    def _pre_score(self, header: Mapping[str, Any], _texts: Mapping[str, str]) -> Answer:
+        cycle = self._cycle(header)
+        return _status(self._plugin.pre_score(cycle.state, cycle.pod, self._listed(header)), "pre_score")
+
+    def _normalize(self, header: Mapping[str, Any], _texts: Mapping[str, str]) -> Answer:
+        cycle = self._cycle(header)
+        names = [node.name for node in self._listed(header)]
+        scores = dict(zip(names, header["scores"], strict=True))
+        answer = self._plugin.normalize_scores(cycle.state, cycle.pod, scores)
+        changed = scores if answer is None else answer
+        if len(changed) != len(names):
+            raise ValueError(f"normalize_scores gave {len(changed)} scores for {len(names)} nodes")
+        normalized = [changed[name] for name in names]
+        _check_scores(normalized, "normalize_scores")
+        return {"scores": normalized}
+
+    def _trial(self, method: str) -> Callable[[Mapping[str, Any], Mapping[str, str]], Answer]:
+        def call(header: Mapping[str, Any], texts: Mapping[str, str]) -> Answer:
+            cycle = self._cycle(header)
+            change = getattr(self._plugin, method)
+            return _status(change(cycle.state, cycle.pod, Pod(texts["t"]), self._mirror.node(header["row"])), method)
+
+        return call
+
+    def _clone_state(self, header: Mapping[str, Any], _texts: Mapping[str, str]) -> Answer:
+        cycle = self._cycle(header)
+        cycle.states[header["state"]] = cycle.state.clone()
+        return {}
+
+    def _select_state(self, header: Mapping[str, Any], _texts: Mapping[str, str]) -> Answer:
+        cycle = self._cycle(header)
+        cycle.state = cycle.states[header["state"]]
+        return {}
+
+    def _drop_state(self, header: Mapping[str, Any], _texts: Mapping[str, str]) -> Answer:
+        self._cycle(header).states.pop(header["state"], None)
+        return {}
+
+    # ------------------------------------------------------------------ binding
+
+    def _on_node(self, method: str) -> Callable[[Mapping[str, Any], Mapping[str, str]], Answer]:
+        def call(header: Mapping[str, Any], _texts: Mapping[str, str]) -> Answer:
+            cycle = self._cycle(header)
+            act = getattr(self._plugin, method)
+            return _status(act(cycle.state, cycle.pod, self._mirror.node(header["row"])), method)
+
+        return call
+
+    def _permit(self, header: Mapping[str, Any], _texts: Mapping[str, str]) -> Answer:
+        cycle = self._cycle(header)
+        verdict = self._plugin.permit(cycle.state, cycle.pod, self._mirror.node(header["row"]))
+        if isinstance(verdict, Wait):
+            milliseconds = min(max(int(verdict.seconds * 1000), 0), 2**32 - 1)
+            return {"status": [int(Code.WAIT), verdict.reason], "timeout": milliseconds}
+        return _status(verdict, "permit")
+
+
+class _HookError(Exception):
+    """A hook raised at one of many nodes; what it said of those before still counts."""
+
+    def __init__(self, answer: Answer, error: BaseException, node: str) -> None:
+        super().__init__()
+        self.answer = answer | {"error": tracebacks.told(error, node=node)}
+
+
+def plugin_classes(module: ModuleType) -> list[type[Plugin]]:
+    """The plugin classes that the module defines itself, without those that another of them derives from."""
+    own = [
+        item
+        for item in vars(module).values()
+        if isinstance(item, type) and issubclass(item, Plugin) and item.__module__ == module.__name__
+    ]
+    return [item for item in dict.fromkeys(own) if not any(item in other.__mro__[1:] for other in own)]
+
+
+def implemented_hooks(plugin: type[Plugin]) -> list[str]:
+    """The hooks that are worth calling."""
+    hooks = [hook for hook, method in METHODS.items() if overrides(plugin, method)]
+    if overrides(plugin, "signature") and "prefilter" not in hooks:
+        hooks.append("prefilter")
+    if "addpod" in hooks or "removepod" in hooks:
+        hooks += ["clonestate", "selectstate", "dropstate"]
+    return hooks
+
+
+def _events(plugin: Plugin) -> list[tuple[int, int]] | None:
+    if not overrides(type(plugin), "events"):
+        return None
+    events = list(plugin.events())
+    for event in events:
+        if not isinstance(event, ClusterEvent):
+            raise TypeError(f"events returned {event!r}; expected a list of ClusterEvent")
+    return [(RESOURCES.index(event.resource), int(event.action)) for event in events]
+
+
+def _load_error(error: BaseException) -> str:
+    if isinstance(error, configuration.ConfigError):
+        return str(error)
+    told = tracebacks.told(error)
+    return f"{told['cause']}\n{told['trace']}".rstrip()
+
+
+def _status(verdict: object, hook: str) -> Answer:
+    if verdict is None or verdict is True:
+        return {}
+    status = as_status(verdict, hook)
+    return {"status": [int(status.code), status.reason]}
+
+
+def _verdicts(verdicts: list[Any]) -> Answer:
+    """How many nodes were judged; unless all passed, a number for each and the statuses that the numbers stand for."""
+    if verdicts.count(None) == len(verdicts):
+        return {"count": len(verdicts)}
+    known: dict[Any, int] = {None: 0, True: 0}
+    statuses: list[tuple[int, str]] = [(0, "")]
+    numbers = []
+    for verdict in verdicts:
+        number = known.get(verdict)
+        if number is None:
+            status: Status = as_status(verdict, "filter")
+            known[verdict] = number = len(statuses)
+            statuses.append((int(status.code), status.reason))
+        numbers.append(number)
+    return {"count": len(numbers), "verdicts": numbers, "statuses": statuses}
+
+
+def _check_scores(scores: Sequence[int], hook: str) -> None:
+    if set(map(type, scores)) - {int}:
+        wrong = next(score for score in scores if type(score) is not int)
+        raise TypeError(f"{hook} returned {wrong!r} ({type(wrong).__name__}); expected an int")
+    if scores and not _LOWEST <= min(scores) <= max(scores) <= _HIGHEST:
+        raise ValueError(f"{hook} returned a score outside of 32 bits")
+
+
+def _hashed(signature: object) -> int:
+    """64 bits that stand for a signature; never 0, which says that there is none."""
+    if signature is None:
+        return 0
+    return int.from_bytes(blake2b(repr(signature).encode(), digest_size=8).digest(), "little") or 1
+
+
+def _memory_in_use() -> int:
+    """About how much memory is in use: a new block of some size lands behind all that is full."""
+    block = bytearray(1 << 20)
+    return id(block) + len(block)
+
+
+def _no_sleep(_seconds: float) -> NoReturn:
+    raise RuntimeError("a plugin may not sleep: the scheduler waits for it. In permit, return Wait(seconds)")

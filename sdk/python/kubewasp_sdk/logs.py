@@ -1,0 +1,36 @@
+"""Collects what a plugin logs, through `self.log` or any logger of the standard library."""
+
+from __future__ import annotations
+
+import logging
+
+_MOST_LINES = 1000
+_LEVELS = (logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
+
+
+class LogCollector(logging.Handler):
+    """Keeps lines as pairs of severity (0 info, 1 warning, 2 error, 3 fatal) and text until they are taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[tuple[int, str]] = []
+        self._dropped = 0
+
+    def install(self, severity: int) -> None:
+        """From here on, all log lines of at least that severity come here."""
+        root = logging.getLogger()
+        root.handlers = [self]
+        root.setLevel(_LEVELS[min(max(severity, 0), 3)])
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if len(self.lines) >= _MOST_LINES:
+            self._dropped += 1
+            return
+        severity = min(max((record.levelno - logging.INFO) // 10, 0), 3)
+        self.lines.append((severity, self.format(record)))
+
+    def take(self) -> tuple[list[tuple[int, str]], int]:
+        """The lines since the last time, and how many more there were."""
+        taken = self.lines, self._dropped
+        self.lines, self._dropped = [], 0
+        return taken

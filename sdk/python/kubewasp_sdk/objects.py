@@ -1,0 +1,318 @@
+"""Pods and nodes as plugins see them: attributes for what policies ask, `raw` for everything else.  HOT PATH.
+
+An object holds the JSON text it came as. The text is parsed when an attribute first needs it, and what was found is
+kept in the object's `__dict__`, where Python looks before it asks the `lazy` attribute again.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
+
+from kubewasp_sdk import resources
+from kubewasp_sdk.resources import Resources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Self
+
+Value = TypeVar("Value")
+
+
+class lazy(Generic[Value]):  # noqa: N801 - used like property
+    """An attribute that is computed when first asked for, and then kept."""
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+        self.__doc__ = compute.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Value: ...
+    def __get__(self, instance: object | None, owner: type) -> Self | Value:
+        if instance is None:
+            return self
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value
+
+
+class Taint(NamedTuple):
+    """A taint of a node."""
+
+    key: str
+    value: str
+    effect: str
+
+
+class Toleration(NamedTuple):
+    """A toleration of a pod."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+    seconds: int | None
+
+    def tolerates(self, taint: Taint) -> bool:
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        return self.operator == "Exists" or (bool(self.key) and self.value == taint.value)
+
+
+class Container(NamedTuple):
+    """A container of a pod; requests and limits as numbers."""
+
+    name: str
+    image: str
+    requests: Resources
+    limits: Resources
+    raw: Mapping[str, Any]
+
+
+class Owner(NamedTuple):
+    """Who controls a pod: a ReplicaSet, a Job …"""
+
+    kind: str
+    name: str
+    uid: str
+    api_version: str
+
+
+class KubernetesObject:
+    """What pods and nodes have in common. `pod["spec"]["hostNetwork"]` is the same as `pod.raw["spec"]["hostNetwork"]`."""
+
+    kind = ""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @lazy
+    def raw(self) -> dict[str, Any]:
+        """The whole object as Kubernetes has it, in JSON form (camelCase)."""
+        parsed: dict[str, Any] = json.loads(self._text)
+        return parsed
+
+    def __getitem__(self, key: str) -> Any:
+        return self.raw[key]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self.raw.get(key, default)
+
+    @lazy
+    def _metadata(self) -> Mapping[str, Any]:
+        return self.raw.get("metadata") or {}
+
+    @lazy
+    def name(self) -> str:
+        return str(self._metadata.get("name") or "")
+
+    @lazy
+    def uid(self) -> str:
+        return str(self._metadata.get("uid") or "")
+
+    @lazy
+    def labels(self) -> Mapping[str, str]:
+        return self._metadata.get("labels") or {}
+
+    @lazy
+    def annotations(self) -> Mapping[str, str]:
+        return self._metadata.get("annotations") or {}
+
+    @lazy
+    def created_at(self) -> datetime | None:
+        """When it was created, with its time zone (UTC)."""
+        written = self._metadata.get("creationTimestamp")
+        return datetime.fromisoformat(written) if written else None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+
+class Pod(KubernetesObject):
+    """A pod."""
+
+    kind = "Pod"
+
+    @lazy
+    def namespace(self) -> str:
+        return str(self._metadata.get("namespace") or "default")
+
+    @lazy
+    def spec(self) -> Mapping[str, Any]:
+        """`raw["spec"]`."""
+        return self.raw.get("spec") or {}
+
+    @lazy
+    def status(self) -> Mapping[str, Any]:
+        """`raw["status"]`."""
+        return self.raw.get("status") or {}
+
+    @lazy
+    def requests(self) -> Resources:
+        """What the pod asks for in all: `pod.requests.cpu` in milli-CPU, `pod.requests["nvidia.com/gpu"]` in pieces."""
+        return resources.pod_requests(self.spec)
+
+    @lazy
+    def non_zero_requests(self) -> Resources:
+        """CPU and memory, where a container that asks for nothing counts as a small one."""
+        return resources.pod_non_zero_requests(self.spec)
+
+    @lazy
+    def priority(self) -> int:
+        return int(self.spec.get("priority") or 0)
+
+    @lazy
+    def priority_class(self) -> str:
+        return str(self.spec.get("priorityClassName") or "")
+
+    @lazy
+    def scheduler_name(self) -> str:
+        return str(self.spec.get("schedulerName") or "default-scheduler")
+
+    @lazy
+    def node_name(self) -> str:
+        """Where the pod runs or will run; empty if that is not decided."""
+        return str(self.spec.get("nodeName") or "")
+
+    @lazy
+    def nominated_node_name(self) -> str:
+        return str(self.status.get("nominatedNodeName") or "")
+
+    @lazy
+    def node_selector(self) -> Mapping[str, str]:
+        return self.spec.get("nodeSelector") or {}
+
+    @lazy
+    def tolerations(self) -> tuple[Toleration, ...]:
+        return tuple(
+            Toleration(
+                item.get("key") or "",
+                item.get("operator") or "Equal",
+                item.get("value") or "",
+                item.get("effect") or "",
+                item.get("tolerationSeconds"),
+            )
+            for item in self.spec.get("tolerations") or ()
+        )
+
+    def tolerates(self, taints: Taint | Iterable[Taint]) -> bool:
+        """Whether the pod tolerates that taint, or all of those."""
+        wanted = (taints,) if isinstance(taints, Taint) else taints
+        return all(any(item.tolerates(taint) for item in self.tolerations) for taint in wanted)
+
+    @lazy
+    def containers(self) -> tuple[Container, ...]:
+        return _containers(self.spec.get("containers"))
+
+    @lazy
+    def init_containers(self) -> tuple[Container, ...]:
+        return _containers(self.spec.get("initContainers"))
+
+    @lazy
+    def images(self) -> tuple[str, ...]:
+        """The images of all containers, init containers first."""
+        return tuple(container.image for container in (*self.init_containers, *self.containers))
+
+    @lazy
+    def scheduling_gates(self) -> tuple[str, ...]:
+        return tuple(gate.get("name") or "" for gate in self.spec.get("schedulingGates") or ())
+
+    @lazy
+    def owner(self) -> Owner | None:
+        """The controller of the pod."""
+        for item in self._metadata.get("ownerReferences") or ():
+            if item.get("controller"):
+                return Owner(
+                    *(str(item.get(key) or "") for key in ("kind", "name", "uid")), str(item.get("apiVersion") or "")
+                )
+        return None
+
+
+class Node(KubernetesObject):
+    """A node. Its labels and images come as texts of their own, so that reading labels parses little."""
+
+    kind = "Node"
+
+    def __init__(self, text: str, *, labels: str = "", images: str = "") -> None:
+        super().__init__(text)
+        self._labels_text = labels
+        self._images_text = images
+
+    @lazy
+    def raw(self) -> dict[str, Any]:
+        """The whole object as Kubernetes has it, in JSON form (camelCase)."""
+        parsed: dict[str, Any] = json.loads(self._text)
+        if self._labels_text:
+            parsed.setdefault("metadata", {})["labels"] = self.labels
+        if self._images_text:
+            parsed.setdefault("status", {})["images"] = json.loads(self._images_text)
+        return parsed
+
+    @lazy
+    def labels(self) -> Mapping[str, str]:
+        if self._labels_text:
+            found: Mapping[str, str] = json.loads(self._labels_text)
+            return found
+        return self._metadata.get("labels") or {}
+
+    @lazy
+    def annotations(self) -> Mapping[str, str]:
+        return self._parts[0]
+
+    @lazy
+    def taints(self) -> tuple[Taint, ...]:
+        return self._parts[1]
+
+    @lazy
+    def unschedulable(self) -> bool:
+        """Whether the node is cordoned."""
+        return self._parts[2]
+
+    @lazy
+    def conditions(self) -> Mapping[str, str]:
+        """Type and status, such as `{"Ready": "True"}`."""
+        return self._parts[3]
+
+    @lazy
+    def images(self) -> Mapping[str, int]:
+        """The images that the node has, by every name, and their size in bytes."""
+        listed = json.loads(self._images_text) if self._images_text else (self.raw.get("status") or {}).get("images")
+        return {name: item.get("sizeBytes") or 0 for item in listed or () for name in item.get("names") or ()}
+
+    @property
+    def zone(self) -> str:
+        return self.labels.get("topology.kubernetes.io/zone", "")
+
+    @property
+    def region(self) -> str:
+        return self.labels.get("topology.kubernetes.io/region", "")
+
+    @lazy
+    def _parts(self) -> tuple[Mapping[str, str], tuple[Taint, ...], bool, Mapping[str, str]]:
+        """All small parts at once. `raw` would be kept, and 5,000 parsed nodes are a lot of memory."""
+        whole: Mapping[str, Any] = self.__dict__.get("raw") or json.loads(self._text)
+        metadata, spec, status = (whole.get(part) or {} for part in ("metadata", "spec", "status"))
+        taints = tuple(
+            Taint(item.get("key") or "", item.get("value") or "", item.get("effect") or "")
+            for item in spec.get("taints") or ()
+        )
+        conditions = {item.get("type") or "": item.get("status") or "" for item in status.get("conditions") or ()}
+        return metadata.get("annotations") or {}, taints, bool(spec.get("unschedulable")), conditions
+
+
+def _containers(listed: Iterable[Mapping[str, Any]] | None) -> tuple[Container, ...]:
+    return tuple(
+        Container(
+            item.get("name") or "",
+            item.get("image") or "",
+            resources.from_quantities((item.get("resources") or {}).get("requests")),
+            resources.from_quantities((item.get("resources") or {}).get("limits")),
+            item,
+        )
+        for item in listed or ()
+    )

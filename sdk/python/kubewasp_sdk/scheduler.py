@@ -1,0 +1,82 @@
+"""The scheduler as a plugin sees it: time, nodes and waiting pods as they were sent, and what the plugin asks for.
+
+What a plugin asks for (events, waiting pods allowed or rejected) is collected and passed on when its hook returns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kubewasp_sdk.node_info import Nodes, NotWantedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kubewasp_sdk.objects import KubernetesObject, Pod
+
+_MOST_EVENTS = 1000
+
+
+@dataclass
+class Scheduler:
+    """What is known, and what is to be done after the hook."""
+
+    nodes: Nodes = field(default_factory=Nodes)
+    seconds: float | None = None
+    waiting: dict[str, Pod] | None = field(default_factory=dict)
+    allowed: list[str] = field(default_factory=list)
+    rejected: list[tuple[str, str]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) if self.seconds is None else datetime.fromtimestamp(self.seconds, UTC)
+
+    def waiting_pods(self) -> Sequence[Pod]:
+        return tuple(self._waiting().values())
+
+    def allow(self, uid: str) -> bool:
+        is_waiting = uid in self._waiting()
+        if is_waiting:
+            self.allowed.append(uid)
+        return is_waiting
+
+    def reject(self, uid: str, reason: str) -> bool:
+        is_waiting = uid in self._waiting()
+        if is_waiting:
+            self.rejected.append((uid, reason))
+        return is_waiting
+
+    def record_event(
+        self,
+        regarding: KubernetesObject,
+        related: KubernetesObject | None,
+        kind: str,
+        reason: str,
+        action: str,
+        note: str,
+    ) -> None:
+        if len(self.events) >= _MOST_EVENTS:
+            return
+        event: dict[str, Any] = {"RegardingReference": _reference(regarding)}
+        if related is not None:
+            event["RelatedReference"] = _reference(related)
+        self.events.append(event | {"Eventtype": kind, "Reason": reason, "Action": action, "Note": note})
+
+    def _waiting(self) -> dict[str, Pod]:
+        if self.waiting is None:
+            raise NotWantedError("waiting_pods", "the waiting pods")
+        return self.waiting
+
+
+def _reference(about: KubernetesObject) -> dict[str, str]:
+    metadata = about.raw.get("metadata") or {}
+    return {
+        "Kind": about.kind,
+        "APIVersion": "v1",
+        "Name": about.name,
+        "Namespace": str(metadata.get("namespace") or ""),
+        "UID": about.uid,
+        "ResourceVersion": str(metadata.get("resourceVersion") or ""),
+    }

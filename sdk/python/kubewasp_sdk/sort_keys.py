@@ -1,0 +1,74 @@
+"""Sort keys as bytes: they compare as the Python values they were made of."""
+
+from __future__ import annotations
+
+import math
+import struct
+from datetime import datetime
+from typing import Any
+
+# What a key may be. Tuples may be nested. A datetime needs a time zone.
+SortKey = Any
+MOST_BYTES = 1024
+_END, _NUMBER, _DATETIME, _TEXT, _BYTES, _TUPLE = (bytes([tag]) for tag in (0x00, 0x10, 0x18, 0x20, 0x28, 0x30))
+_ZERO = 0x80  # the length of a positive number is added to it, that of a negative one taken away
+_MOST_DIGITS = 120
+
+
+def encoded(key: SortKey) -> bytes:
+    """The bytes of a key; smaller bytes stand for a smaller key."""
+    parts: list[bytes] = []
+    for item in key if isinstance(key, tuple) else (key,):
+        _append(item, parts)
+    found = b"".join(parts)
+    if len(found) > MOST_BYTES:
+        raise ValueError(f"sort_key: the key takes {len(found)} bytes; at most {MOST_BYTES} are allowed")
+    return found
+
+
+def _append(item: Any, parts: list[bytes]) -> None:
+    if isinstance(item, int | float):
+        parts.append(_NUMBER + _number(item))
+    elif isinstance(item, str):
+        parts.append(_TEXT + _ended(item.encode()))
+    elif isinstance(item, bytes):
+        parts.append(_BYTES + _ended(item))
+    elif isinstance(item, datetime):
+        if item.tzinfo is None:
+            raise ValueError("sort_key: a datetime in a key needs a time zone")
+        parts.append(_DATETIME + _number(item.timestamp()))
+    elif isinstance(item, tuple):
+        parts.append(_TUPLE)
+        for inner in item:
+            _append(inner, parts)
+        parts.append(_END)
+    else:
+        kind = type(item).__name__
+        raise TypeError(f"sort_key: a key is made of numbers, texts, bytes, datetimes and tuples of them, not {kind}")
+
+
+def _ended(content: bytes) -> bytes:
+    """With an end that is smaller than anything that could follow."""
+    return content.replace(b"\0", b"\0\xff") + b"\0\0"
+
+
+def _number(value: float) -> bytes:
+    """The whole part, rounded down, and then the fraction: so whole numbers of any size are exact."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            raise ValueError("sort_key: nan cannot be compared")
+        if math.isinf(value):
+            return b"\xff" if value > 0 else b"\x00"
+        low = math.floor(value)
+        fraction = value - low
+        return _whole(low) + (b"\1" + struct.pack(">d", fraction) if fraction else b"\0")
+    return _whole(value) + b"\0"
+
+
+def _whole(value: int) -> bytes:
+    size = ((value if value >= 0 else ~value).bit_length() + 7) // 8
+    if size > _MOST_DIGITS:
+        raise ValueError("sort_key: the number is too large")
+    if value >= 0:
+        return bytes([_ZERO + size]) + value.to_bytes(size, "big")
+    return bytes([_ZERO - 1 - size]) + (value + (1 << 8 * size)).to_bytes(size, "big")

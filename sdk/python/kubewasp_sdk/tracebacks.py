@@ -1,0 +1,65 @@
+"""Exceptions told to the scheduler: what was raised, and where in the author's own code."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sys
+import traceback
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+_HERE = str(PurePath(__file__).parent)
+_MOST_FRAMES = 16
+_MOST_TEXT = 8000
+# In a component, the folders that it was built from are called /0, /1 …
+_FOLDER = re.compile(r"^/\d+/")
+
+
+def told(error: BaseException, *, node: str = "") -> dict[str, object]:
+    """The kind of the exception, a line that says what happened, and the author's part of the traceback."""
+    found = traceback.TracebackException.from_exception(error)
+    _trim(found)
+    lines = list(found.format_exception_only())
+    cause = lines[-1].strip() if lines else type(error).__name__
+    if node:
+        cause = f"node {node}: {cause}"
+    trace = "".join(found.format()).rstrip()
+    answer: dict[str, object] = {"kind": type(error).__name__, "cause": cause, "trace": trace[-_MOST_TEXT:]}
+    if isinstance(error, SystemExit):
+        answer["exit"] = error.code if isinstance(error.code, int) else int(error.code is not None)
+    return answer
+
+
+def keep_sources(modules: list[ModuleType]) -> None:
+    """Remembers the lines of modules, so that tracebacks can show them where there are no files."""
+    for module in modules:
+        name = getattr(module, "__file__", None)
+        lines = linecache.getlines(name) if name else []
+        if name and lines:
+            linecache.cache[name] = (sum(map(len, lines)), None, lines, name)
+
+
+def author_modules() -> list[ModuleType]:
+    """The modules that are loaded and belong neither to Python nor to this package."""
+    found = list(sys.modules.values())
+    return [item for item in found if _FOLDER.match(getattr(item, "__file__", None) or "") and not _is_ours(item.__file__)]
+
+
+def _trim(found: traceback.TracebackException | None) -> None:
+    """Takes out the frames of this package, here and in all exceptions that led to this one."""
+    seen: set[int] = set()
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        frames = [frame for frame in found.stack if not _is_ours(frame.filename)]
+        for frame in frames:
+            frame.filename = _FOLDER.sub("", frame.filename)
+        found.stack[:] = frames[-_MOST_FRAMES:]
+        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
+
+
+def _is_ours(filename: str | None) -> bool:
+    return (filename or "").startswith(_HERE)

@@ -1,0 +1,167 @@
+"""A plugin project on disk: which language it is written in, what it is called, and how it is built."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kubewasp.projects import go, python
+from kubewasp.projects.toolchain import BuildError
+from kubewasp.wasm.errors import GuestLoadError, KubewaspError
+from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.limits import Limits
+from kubewasp.wasm.program import Program, load_program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kubewasp.projects.results import TestResult
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_GO_MODULE: Final = re.compile(r'^module\s+"?([^\s"]+)"?\s*(?://.*)?$', re.MULTILINE)
+
+
+class Toolchain(Protocol):
+    """What a language brings along."""
+
+    def build(self, project: Path, target: Path) -> None:
+        """Writes the plugin to the target, or raises a BuildError."""
+
+    def test(self, project: Path) -> Sequence[TestResult]:
+        """Runs the native tests; a BuildError if that is not possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A language that plugins are written in; a folder with one of its marks is a project of it."""
+
+    name: str
+    label: str
+    marks: tuple[str, ...]
+    toolchain: Toolchain
+    name_of: Callable[[Path], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A folder with a plugin."""
+
+    folder: Path
+    name: str
+    language: Language
+
+    @property
+    def wasm_name(self) -> str:
+        return f"{self.name}.wasm"
+
+    @property
+    def wasm(self) -> Path:
+        """Where the plugin is built to."""
+        return self.folder / "build" / self.wasm_name
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A plugin that was built. Without a guest, it does not start with no configuration: `problem` says why."""
+
+    path: Path
+    program: Program
+    guest: Guest | None
+    problem: str
+    seconds: float
+
+    @property
+    def hooks(self) -> tuple[str, ...]:
+        return tuple(self.program.hooks) if self.guest is None else self.guest.hooks
+
+
+def _go_name(folder: Path) -> str:
+    """The last part of the module's path that is not a version."""
+    match = _GO_MODULE.search(_content(folder / "go.mod"))
+    if match is None:
+        raise BuildError(f"{folder / 'go.mod'}: there is no line `module PATH`")
+    parts = [part for part in match[1].split("/") if not re.fullmatch(r"v\d+", part)]
+    return parts[-1] if parts else match[1]
+
+
+def _python_name(folder: Path) -> str:
+    """That of the pyproject.toml; without one, that of the folder."""
+    path = folder / "pyproject.toml"
+    if not path.exists():
+        return folder.resolve().name
+    try:
+        name = tomllib.loads(_content(path)).get("project", {}).get("name")
+    except (tomllib.TOMLDecodeError, AttributeError) as error:
+        raise BuildError(f"{path}: {error}") from None
+    return name if isinstance(name, str) else folder.resolve().name
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuildError(f"{path}: cannot be read: {error}") from None
+
+
+LANGUAGES: Final = (
+    Language("go", "Go", ("go.mod",), go, _go_name),
+    Language("python", "Python", ("plugin.py", "pyproject.toml"), python, _python_name),
+)
+
+
+def find(folder: Path) -> Project:
+    """The project in a folder."""
+    if not folder.is_dir():
+        raise BuildError(f"there is no folder {folder}")
+    found = [language for language in LANGUAGES if any((folder / mark).exists() for mark in language.marks)]
+    if not found:
+        marks = " nor ".join(f"{' or '.join(item.marks)} ({item.label})" for item in LANGUAGES)
+        raise BuildError(
+            f"{folder} is no plugin project: there is neither {marks}; `kubewasp plugin new NAME` makes one"
+        )
+    if len(found) > 1:
+        marks = ", ".join(mark for item in found for mark in item.marks if (folder / mark).exists())
+        labels = " and ".join(item.label for item in found)
+        raise BuildError(f"{folder} could be a project in {labels}: there are {marks}; a folder has one plugin")
+    name = found[0].name_of(folder)
+    if not _NAME.fullmatch(name):
+        raise BuildError(f"{folder}: {name!r} is no name for a plugin; use letters, digits, '-', '_' and '.'")
+    return Project(folder, name, found[0])
+
+
+def build(project: Project, target: Path | None = None) -> Built:
+    """Builds the plugin and makes sure that it can be used. If that fails, what was built before is still there."""
+    began = time.perf_counter()
+    target = project.wasm if target is None else target
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".build-") as scratch:
+            made = Path(scratch) / project.wasm_name
+            project.language.toolchain.build(project.folder, made)
+            program, guest, problem = _checked(made, project)
+            made.replace(target)
+    except OSError as error:
+        raise BuildError(f"{target} cannot be written: {error}") from None
+    return Built(target, program, guest, problem, time.perf_counter() - began)
+
+
+def _checked(wasm: Path, project: Project) -> tuple[Program, Guest | None, str]:
+    """Compiled and started: a plugin may insist on a configuration, so that it does not start is no error yet."""
+    limits = Limits()
+    try:
+        program = load_program(wasm.read_bytes(), limits)
+    except GuestLoadError as error:
+        raise BuildError(f"{project.wasm_name} was built, but cannot be loaded: {error}") from None
+    try:
+        return program, Guest(program, name=project.name, limits=limits), ""
+    except KubewaspError as error:
+        return program, None, str(error)
+
+
+def native_tests(project: Project) -> Sequence[TestResult]:
+    return project.language.toolchain.test(project.folder)

@@ -1,0 +1,131 @@
+"""Runs a scenario test: the plugin beside the default ones, in a scheduler on a cluster in memory."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kubewasp.framework.config import MULTI_POINT, ConfigError, EnabledPlugin, PluginSet
+from kubewasp.framework.config_reading import default_config
+from kubewasp.framework.default_plugins import DEFAULT_PLUGINS
+from kubewasp.k8s.errors import ManifestError
+from kubewasp.projects.expectations import Outcome, compare, told
+from kubewasp.projects.results import TestResult
+from kubewasp.scheduler import input as cluster_input
+from kubewasp.scheduler import profiles, scenario
+from kubewasp.scheduler.embedded import EmbeddedCluster
+from kubewasp.scheduler.explanation import Explainer
+from kubewasp.wasm.errors import KubewaspError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kubewasp.framework.config import SchedulerConfig
+    from kubewasp.projects.scenarios import ScenarioTest
+    from kubewasp.scheduler.scheduler import Attempt
+
+_MOST_LOG_LINES = 20
+
+
+def run(test: ScenarioTest, guest: Path, plugin: str) -> TestResult:
+    """`plugin` is the name under which the guest takes part."""
+    began = time.perf_counter()
+    with _logged() as lines:
+        try:
+            failure = _failure(test, guest, plugin)
+        except (ManifestError, KubewaspError) as error:
+            failure = str(error)
+    if failure and lines:
+        shown = [f"  {line}" for line in lines[-_MOST_LOG_LINES:]]
+        failure = "\n".join([failure, "", "log", *shown])
+    return TestResult(test.name, time.perf_counter() - began, failure)
+
+
+def _failure(test: ScenarioTest, guest: Path, plugin: str) -> str:
+    cluster = EmbeddedCluster(test.start_time)
+    try:
+        profiles.start(cluster.scheduler, _config(test, guest, plugin), seed=0)
+    except ConfigError as error:
+        if test.load_error is None:
+            return error.problem
+        if test.load_error in error.problem:
+            return ""
+        return f'expected  "{test.load_error}" in what is said when the plugin is loaded\ngot       {error.problem}'
+    if test.load_error is not None:
+        return f'expected  that the plugin cannot be loaded, with "{test.load_error}"\ngot       it was loaded'
+    outcomes = _outcomes(test, cluster)
+    failures = []
+    for key, expected in test.expected.items():
+        outcome = outcomes.get(key)
+        if outcome is None:
+            failures.append(f"there is no pod {key}; there are {', '.join(outcomes) or 'none'}")
+            continue
+        differences = compare(expected, outcome, plugin)
+        if differences:
+            failures.append(told(outcome, differences, plugin))
+    return "\n\n".join(failures)
+
+
+def _outcomes(test: ScenarioTest, cluster: EmbeddedCluster) -> dict[str, Outcome]:
+    """What became of every pod, by name."""
+    explainer = Explainer(cluster.scheduler, test.expected)
+    failed: set[str] = set()
+
+    def note(attempt: Attempt) -> None:
+        explainer.take(attempt)
+        (failed.add if attempt.is_error else failed.discard)(attempt.pod.key)
+
+    cluster.on_attempt = note
+    cluster_input.fill(cluster, test.cluster)
+    scenario.run(cluster, test.timeline, until=test.until)
+    outcomes = {}
+    for key, pod in cluster.pods.items():
+        waiting = cluster.scheduler.waiting.get(pod.uid)
+        outcomes[key] = Outcome(
+            key,
+            node=pod.node or (waiting.assumed.node if waiting is not None else ""),
+            is_waiting=waiting is not None,
+            is_error=not pod.node and key in failed,
+            message="" if pod.node else cluster.why_pending(pod),
+            explanation=explainer.last.get(key),
+        )
+    return outcomes
+
+
+def _config(test: ScenarioTest, guest: Path, plugin: str) -> SchedulerConfig:
+    """The default profile with the plugin at all its extension points."""
+    config = default_config().with_wasm_plugin(plugin, str(guest))
+    (profile,) = config.profiles
+    everywhere = profile.plugins[MULTI_POINT]
+    weighted = tuple(
+        EnabledPlugin(plugin, test.weight) if enabled.name == plugin else enabled for enabled in everywhere.enabled
+    )
+    plugins = {**profile.plugins, MULTI_POINT: replace(everywhere, enabled=weighted)}
+    if test.is_alone:
+        others = PluginSet(disabled=tuple(default.name for default in DEFAULT_PLUGINS))
+        plugins |= {"preScore": others, "score": others}
+    settings = {plugin: replace(profile.wasm[plugin], guest_config=test.config)}
+    return replace(config, profiles=(replace(profile, plugins=plugins, wasm=settings),))
+
+
+@contextmanager
+def _logged() -> Iterator[list[str]]:
+    """What guests log meanwhile."""
+    logger = logging.getLogger("kubewasp.wasm")
+    lines: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(f"{record.levelname.lower()} {record.getMessage()}")  # type: ignore[method-assign]
+    before = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]

@@ -1,0 +1,60 @@
+"""All tests of a project, suite by suite: native tests, the build, and the scenario tests of each file."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kubewasp.projects import scenario_run
+from kubewasp.projects.project import build, native_tests
+from kubewasp.projects.results import TestResult
+from kubewasp.projects.toolchain import BuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kubewasp.projects.project import Project
+    from kubewasp.projects.scenarios import ScenarioTest
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Tests that belong together, and what came of them."""
+
+    name: str
+    results: tuple[TestResult, ...]
+
+    @property
+    def seconds(self) -> float:
+        return sum(result.seconds for result in self.results)
+
+    @property
+    def failed(self) -> bool:
+        return any(result.failure for result in self.results)
+
+
+def native_suite(project: Project) -> Suite:
+    """The tests in the plugin's own language; that they cannot be run is a failure."""
+    began = time.perf_counter()
+    try:
+        results = tuple(native_tests(project))
+    except BuildError as error:
+        results = (TestResult("all tests", time.perf_counter() - began, failure=str(error)),)
+    return Suite(f"{project.language.label} tests", results)
+
+
+def build_suite(project: Project) -> Suite:
+    began = time.perf_counter()
+    try:
+        build(project)
+    except BuildError as error:
+        return Suite("build", (TestResult(project.wasm_name, time.perf_counter() - began, failure=str(error)),))
+    return Suite("build", (TestResult(project.wasm_name, time.perf_counter() - began),))
+
+
+def scenario_suite(project: Project, file: str, tests: Sequence[ScenarioTest], *, is_built: bool) -> Suite:
+    """The tests of one file; without a plugin, all of them are skipped."""
+    if is_built:
+        return Suite(file, tuple(scenario_run.run(test, project.wasm, project.name) for test in tests))
+    return Suite(file, tuple(TestResult(test.name, skipped="the plugin was not built") for test in tests))
