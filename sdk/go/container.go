@@ -38,10 +38,14 @@ func (c Container) Name() string { return c.raw.Text(1) }
 func (c Container) Image() string { return c.raw.Text(2) }
 
 // Requests is resources.requests.
-func (c Container) Requests() Map[Quantity] { return c.raw.Sub(containerResources).Quantities(resourceRequests) }
+func (c Container) Requests() Map[Quantity] {
+	return c.raw.Sub(containerResources).Quantities(resourceRequests)
+}
 
 // Limits is resources.limits.
-func (c Container) Limits() Map[Quantity] { return c.raw.Sub(containerResources).Quantities(resourceLimits) }
+func (c Container) Limits() Map[Quantity] {
+	return c.raw.Sub(containerResources).Quantities(resourceLimits)
+}
 
 // Ports is the container's ports.
 func (c Container) Ports() []Port {

@@ -9,7 +9,7 @@ var loaded *guest
 
 // start makes the plugin while the guest is being loaded. A plugin that cannot be made ends the guest: what it printed is
 // what people read.
-func start(factory Factory) {
+func start(factory maker) {
 	if loaded != nil {
 		print("kubewasp.Register was called twice\n")
 		host.Exit()

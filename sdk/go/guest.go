@@ -12,8 +12,8 @@ type guest struct {
 	host   host.Host
 	handle Handle
 	plugin implementation
-	hooks  uint32
 
+	cycle    int // which pod the state is of
 	podFresh bool
 	pod      Pod
 	target   Pod
@@ -45,7 +45,7 @@ const (
 )
 
 func newGuest(of host.Host) *guest {
-	g := &guest{host: of, resources: firstResources, buffer: make([]byte, 4096), objectRow: -1}
+	g := &guest{host: of, resources: firstResources, buffer: make([]byte, 4096), objectRow: -1, cycle: -1}
 	g.handle = Handle{guest: g, Log: Logger{guest: g, severity: -1}}
 	g.state = &g.first
 	g.absent.guest = g
@@ -125,7 +125,7 @@ func (g *guest) nodeInfo(row int) *NodeInfo {
 		g.forget(info)
 		return info
 	}
-	if numbers[infoObject] != info.generation || len(info.numbers) == 0 {
+	if numbers[infoObject] != info.generation {
 		if info.podBytes > 0 {
 			info.forgetPods()
 		}
@@ -161,12 +161,26 @@ func (g *guest) makeChunk(place int) {
 
 func (g *guest) currentNode() *NodeInfo { return g.nodeInfo(g.host.CurrentNode()) }
 
+// begin comes first in every hook of a pod's cycle: what is known of another pod is forgotten.
+func (g *guest) begin() {
+	if number := g.host.Cycle(); number != g.cycle {
+		g.cycle = number
+		g.forgetPod()
+	}
+}
+
+func (g *guest) forgetPod() {
+	g.podFresh = false
+	clear(g.copies)
+	g.first.reset()
+	g.state = &g.first
+}
+
 func (g *guest) currentPod() *Pod {
 	if !g.podFresh {
 		g.pod.read(g.read(g.host.CurrentPod))
 		g.pod.guest = g
-		// Without prefilter nobody tells when the next pod comes.
-		g.podFresh = g.hooks&hookPreFilter != 0
+		g.podFresh = true
 	}
 	return &g.pod
 }

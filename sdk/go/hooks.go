@@ -26,11 +26,6 @@ const (
 	hookCloneState
 	hookSelectState
 	hookDropState
-
-	// Hooks that are about one pod's cycle and may look at its state.
-	cycleHooks = hookPostBind<<1 - hookAddPod
-	// Hooks whose answers can be shared between all pods.
-	sharedHooks = hookEnqueue | hookFilter | hookScore
 )
 
 // implementation has the plugin's extension points, each found out once.
@@ -142,6 +137,7 @@ func (g *guest) queuedPod() *Pod {
 // ---------------------------------------------------------------------- state
 
 func (g *guest) runCloneState() {
+	g.begin()
 	if g.copies == nil {
 		g.copies = map[int]*CycleState{}
 	}
@@ -149,6 +145,7 @@ func (g *guest) runCloneState() {
 }
 
 func (g *guest) runSelectState() {
+	g.begin()
 	number := g.host.State()
 	if number == 0 {
 		g.state = &g.first
@@ -157,15 +154,16 @@ func (g *guest) runSelectState() {
 	}
 }
 
-func (g *guest) runDropState() { delete(g.copies, g.host.State()) }
+func (g *guest) runDropState() {
+	g.begin()
+	delete(g.copies, g.host.State())
+}
 
 // ---------------------------------------------------------------------- scheduling cycle
 
 func (g *guest) runPreFilter() int32 {
-	g.podFresh = false
-	clear(g.copies)
-	g.first.reset()
-	g.state = &g.first
+	g.begin()
+	g.forgetPod()
 	if g.plugin.signature != nil {
 		if signature := g.plugin.signature.SignPod(g.currentPod()); signature != 0 {
 			g.host.SignPod(signature)
@@ -189,18 +187,22 @@ func (g *guest) runPreFilter() int32 {
 }
 
 func (g *guest) runAddPod() int32 {
+	g.begin()
 	return g.answer(g.plugin.extensions.AddPod(g.state, g.currentPod(), g.targetPod(), g.currentNode()))
 }
 
 func (g *guest) runRemovePod() int32 {
+	g.begin()
 	return g.answer(g.plugin.extensions.RemovePod(g.state, g.currentPod(), g.targetPod(), g.currentNode()))
 }
 
 func (g *guest) runFilter() int32 {
+	g.begin()
 	return g.answer(g.plugin.filter.Filter(g.state, g.currentPod(), g.currentNode()))
 }
 
 func (g *guest) runPostFilter() int64 {
+	g.begin()
 	g.statuses.read = false
 	nomination, status := g.plugin.postFilter.PostFilter(g.state, g.currentPod(), &g.statuses)
 	mode := int64(0)
@@ -212,11 +214,13 @@ func (g *guest) runPostFilter() int64 {
 }
 
 func (g *guest) runPreScore() int32 {
+	g.begin()
 	g.feasible.read = false
 	return g.answer(g.plugin.preScore.PreScore(g.state, g.currentPod(), &g.feasible))
 }
 
 func (g *guest) runScore() int64 {
+	g.begin()
 	score, status := g.plugin.score.Score(g.state, g.currentPod(), g.currentNode())
 	if score != int64(int32(score)) && status.IsSuccess() {
 		status = Failed("a score must fit into 32 bits")
@@ -225,6 +229,7 @@ func (g *guest) runScore() int64 {
 }
 
 func (g *guest) runNormalizeScore() int32 {
+	g.begin()
 	g.feasible.read = false
 	g.scores.Values = readNumbers(g.scores.Values, g.host.NodeScores)
 	status := g.plugin.normalizeScore.NormalizeScore(g.state, g.currentPod(), &g.scores)
@@ -237,14 +242,17 @@ func (g *guest) runNormalizeScore() int32 {
 // ---------------------------------------------------------------------- binding
 
 func (g *guest) runReserve() int32 {
+	g.begin()
 	return g.answer(g.plugin.reserve.Reserve(g.state, g.currentPod(), g.currentNode()))
 }
 
 func (g *guest) runUnreserve() {
+	g.begin()
 	g.plugin.unreserve.Unreserve(g.state, g.currentPod(), g.currentNode())
 }
 
 func (g *guest) runPermit() int64 {
+	g.begin()
 	status, timeout := g.plugin.permit.Permit(g.state, g.currentPod(), g.currentNode())
 	const longest = 1<<32 - 1
 	millis := min(max((timeout+time.Millisecond-1)/time.Millisecond, 0), longest) // rounded up: no timeout becomes none
@@ -252,13 +260,16 @@ func (g *guest) runPermit() int64 {
 }
 
 func (g *guest) runPreBind() int32 {
+	g.begin()
 	return g.answer(g.plugin.preBind.PreBind(g.state, g.currentPod(), g.currentNode()))
 }
 
 func (g *guest) runBind() int32 {
+	g.begin()
 	return g.answer(g.plugin.bind.Bind(g.state, g.currentPod(), g.currentNode()))
 }
 
 func (g *guest) runPostBind() {
+	g.begin()
 	g.plugin.postBind.PostBind(g.state, g.currentPod(), g.currentNode())
 }

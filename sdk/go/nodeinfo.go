@@ -69,7 +69,7 @@ func (i *NodeInfo) number(place int) int64 {
 
 // lateNumber is of a resource that was asked for after the numbers were read.
 func (i *NodeInfo) lateNumber(place int) int64 {
-	if i.guest == nil || place < infoResources || place >= i.guest.numbersCount() {
+	if i.guest == nil || i.row < 0 || place < infoResources || place >= i.guest.numbersCount() {
 		return 0
 	}
 	numbers := make([]int64, i.guest.numbersCount())

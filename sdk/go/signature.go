@@ -2,7 +2,8 @@ package kubewasp
 
 import "math/bits"
 
-// Hasher makes a signature of what a policy looks at (SipHash-2-4). Use it in SignPod:
+// Hasher makes a signature of what a policy looks at (SipHash-2-4). Use it in SignPod, always with the same parts in the
+// same order:
 //
 //	return kubewasp.NewHasher().String(pod.Namespace()).Int(pod.Requests(kubewasp.CPU)).Sum()
 type Hasher struct {

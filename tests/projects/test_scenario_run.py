@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.guests.build import wat
+from tests.guests.build import wat, wat_text
 from tests.projects.writing import case, run_one
 from tests.scheduler.simulating import steered
 
@@ -69,7 +69,7 @@ def test_an_error_is_not_a_rejection(tmp_path: Path) -> None:
     breaks = steered("misbehave", what=10, where=0x10)
     assert passes(tmp_path, breaks, expect={"error": "panic!"})
     told = failure(tmp_path, breaks, expect={"rejected": ""})
-    assert told[2] == "            got       an error: wasm: filter error: panic!"
+    assert told[2] == '            got       an error: running "policy" filter plugin: wasm: filter error: panic!'
     assert told[3].startswith(" " * 22 + "wasm trap: ")
     assert failure(tmp_path, expect={"error": ""})[1:3] == ["  error  expected  an error", "         got       node-2"]
 
@@ -110,6 +110,26 @@ def test_the_plugin_may_decide_alone(tmp_path: Path) -> None:
     tight = [{"name": "node-1"}, {"name": "node-2", "allocatable": {"cpu": "500m"}}]
     asks = {"name": "web-2", "requests": {"cpu": 1}}
     assert passes(tmp_path, cluster=tight, pod=asks, only=True, expect={"node": "node-1"})
+
+
+# All pods are the same to it, so that the queue is first come, first served.
+FIRST_COME = """
+(module
+  (import "kubewasp/v1" "result.sort_key" (func $sort_key (param i32 i32)))
+  (memory (export "memory") 1)
+  (func (export "queuesort") (result i32)
+    (call $sort_key (i32.const 0) (i32.const 1))
+    (i32.const 0)))
+"""
+
+
+def test_a_plugin_that_sorts_the_queue_does_so_instead_of_the_default(tmp_path: Path) -> None:
+    room_for_one = [{"name": "a", "allocatable": {"pods": 1}}]
+    urgent = {"name": "urgent", "spec": {"priority": 100, "preemptionPolicy": "Never"}}
+    both: dict[str, Any] = {"cluster": room_for_one, "pod": None, "pods": [{"name": "first"}, urgent]}
+    assert passes(tmp_path, **both, expect={"urgent": {"node": "a"}, "first": {"rejected": ""}})
+    first_come = wat_text(FIRST_COME)
+    assert passes(tmp_path, first_come, **both, expect={"first": {"node": "a"}, "urgent": {"rejected": ""}})
 
 
 # ---------------------------------------------------------------------- what the plugin said of the nodes

@@ -10,11 +10,11 @@ from tests.guests import GETTERS, HOOKS, MISBEHAVIOURS
 
 def steer(cycle: Cycle, **values: int) -> None:
     for name, value in values.items():
-        cycle.instance.set_guest_global(name, value)
+        cycle.runner.set_guest_global(name, value)
 
 
 def peek(cycle: Cycle, name: str) -> int:
-    instance = cycle.instance
+    instance = cycle.runner
     return int(cast(Global, instance._exports[name]).value(instance._store))
 
 

@@ -47,8 +47,8 @@ def impatient() -> Guest:
 
 def shared_nodes(cycle: Cycle) -> list[bytes]:
     """The nodes as they lie in the memory that all instances read."""
-    view = cycle._mirror._heap._view
-    places = [int(row["node"]) for row in cycle._mirror._rows]
+    view = cycle.runner._mirror._heap._view
+    places = [int(row["node"]) for row in cycle.runner._mirror._rows]
     return [view[place & 0xFFFFFFFF : (place & 0xFFFFFFFF) + (place >> 32)].tobytes() for place in places]
 
 
@@ -61,15 +61,15 @@ def fuzz(size: int, which: int, data: st.DataObject) -> None:
         if verdicts.codes[0]:
             assert verdicts.reason(0).startswith("wasm: filter error: ")
             assert '(plugin "fuzzed")' in verdicts.reason(0)
-            assert cycle.instance.broken
-        own = bytes(cycle.instance._bytes[1024 : 1024 + len(FIXED_TEXTS)])
+            assert cycle.runner.broken
+        own = bytes(cycle.runner._bytes[1024 : 1024 + len(FIXED_TEXTS)])
         assert own == FIXED_TEXTS, "the adapter's own texts"
         assert shared_nodes(cycle) == [cluster().encoded(row) for row in range(len(cluster()))]
     with guest(size).cycle(samples.pod(), cluster()) as cycle:
         steer(cycle, which=5, a=1024, b=64)
         assert cycle.filter(["node-3"]).codes.tolist() == [0]
         assert peek(cycle, "result") == 6
-        assert cycle.instance.read(1024, 6, "test") == b"node-3"
+        assert cycle.runner.read(1024, 6, "test") == b"node-3"
 
 
 @pytest.mark.parametrize("which", range(len(IMPORTS)), ids=[name for _, name, _ in IMPORTS])
@@ -98,20 +98,20 @@ def test_output_from_anywhere_is_captured_or_fails_cleanly(pieces: list[tuple[in
     """fd_write goes through a list of addresses and lengths that lies in the guest's memory."""
     listed = b"".join(at.to_bytes(4, "little") + length.to_bytes(4, "little") for at, length in pieces)
     with guest(SMALL).cycle(samples.pod(), cluster()) as cycle:
-        cycle.instance.write(2048, listed, "test")
+        cycle.runner.write(2048, listed, "test")
         which = [name for _, name, _ in IMPORTS].index("fd_write")
         steer(cycle, which=which, a=1, b=2048, c=min(count, len(pieces)), d=4096)
         verdicts = cycle.filter(["node-2"])
         assert verdicts.codes[0] in (0, 1)
         assert len(verdicts.trace.output) <= cycle.guest.limits.output + 100
-        assert bytes(cycle.instance._bytes[1024 : 1024 + len(FIXED_TEXTS)]) == FIXED_TEXTS
+        assert bytes(cycle.runner._bytes[1024 : 1024 + len(FIXED_TEXTS)]) == FIXED_TEXTS
 
 
 @given(st.binary(min_size=96, max_size=96), st.integers(-1, 3))
 @settings(max_examples=40)
 def test_a_sleep_of_any_kind_ends_or_fails_cleanly(subscriptions: bytes, count: int) -> None:
     with impatient().cycle(samples.pod(), cluster()) as cycle:
-        cycle.instance.write(2048, subscriptions, "test")
+        cycle.runner.write(2048, subscriptions, "test")
         which = [name for _, name, _ in IMPORTS].index("poll_oneoff")
         steer(cycle, which=which, a=2048, b=8192, c=count, d=4096)
         verdicts = cycle.filter(["node-2"])

@@ -14,8 +14,9 @@ from kubewasp.cluster.nodes import Nodes
 from kubewasp.framework.events import ObjectReference, RecordedEvent
 from kubewasp.framework.status import Status
 from kubewasp.k8s.codec import decode, encode
-from kubewasp.wasm.guest import Guest, PoolStats
+from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import LimitError, Limits
+from kubewasp.wasm.runner import PoolStats
 from tests import samples
 from tests.guests.build import example, go_guest, wat
 from tests.wasm.fakes import FakeHandle
@@ -117,7 +118,7 @@ def test_no_more_than_a_few_instances_wait_for_pods(nodes: Nodes) -> None:
     assert guest.stats.created == 10
     for cycle in cycles:
         cycle.close()
-    assert len(guest._idle) == 4
+    assert len(guest.pool._idle) == 4
 
 
 # ---------------------------------------------------------------- leaks
@@ -292,7 +293,7 @@ def test_a_reader_sees_a_consistent_picture_while_nodes_change() -> None:
             steer(cycle, which=getter("nodeList"))
             while not over.is_set():
                 cycle.prefilter()
-                lists.append(cycle.instance.read(1024, peek(cycle, "first_len"), "test"))
+                lists.append(cycle.runner.read(1024, peek(cycle, "first_len"), "test"))
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -332,10 +333,10 @@ def test_a_waiting_pod_is_written_if_it_fits(nodes: Nodes) -> None:
     """No length comes back, so nothing is written that does not fit."""
     with load("imports", handle=FakeHandle({"node-1": b"p" * 100})).cycle(samples.pod(), nodes) as cycle:
         for limit, written in ((100, b"p" * 100), (99, bytes(100)), (-1, b"p" * 100)):
-            cycle.instance.write(1024, bytes(100), "test")
+            cycle.runner.write(1024, bytes(100), "test")
             steer(cycle, which=17, a=64, b=6, c=1024, d=limit)
             assert cycle.filter(["node-2"]).codes.tolist() == [0]
-            assert cycle.instance.read(1024, 100, "test") == written
+            assert cycle.runner.read(1024, 100, "test") == written
 
 
 def test_an_empty_uid_is_legal(nodes: Nodes) -> None:

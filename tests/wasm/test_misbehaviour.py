@@ -9,8 +9,9 @@ from kubewasp.cluster.nodes import Nodes
 from kubewasp.framework.status import Status
 from kubewasp.wasm.cycle import Cycle
 from kubewasp.wasm.errors import GuestLoadError
-from kubewasp.wasm.guest import FailurePolicy, Guest, PoolStats
+from kubewasp.wasm.guest import FailurePolicy, Guest
 from kubewasp.wasm.limits import Limits
+from kubewasp.wasm.runner import PoolStats
 from tests import samples
 from tests.guests import HOOKS
 from tests.guests.build import go_guest, wat, wat_text
@@ -292,7 +293,7 @@ def test_a_flood_of_events_is_bounded(nodes: Nodes) -> None:
 def test_a_flood_of_output_is_bounded(nodes: Nodes) -> None:
     with begin(nodes, "prints forever") as cycle:
         assert "more bytes)" in cycle.filter().reason(0)
-        assert cycle.instance._get("output_len") == 64 * KIB
+        assert cycle.runner._get("output_len") == 64 * KIB
 
 
 BIG_FLOOD = """
@@ -329,7 +330,7 @@ def test_log_lines_and_events_are_bounded_by_their_bytes_too(nodes: Nodes) -> No
 def test_a_memory_bomb_gets_no_more_than_its_limit(hook: str, nodes: Nodes) -> None:
     with begin(nodes, "memory bomb", hook) as cycle:
         STATUS_OF[hook](cycle)
-        assert cycle.instance.memory_bytes == 4 * KIB * KIB
+        assert cycle.runner.memory_bytes == 4 * KIB * KIB
         assert not cycle.failed, "it was told that there is no more, and lives with it"
 
 
@@ -365,7 +366,7 @@ def test_a_guest_that_does_not_start_any_more_is_a_failure_like_any_other(
     def refuse() -> None:
         raise GuestLoadError("wasm: _start error: no more")
 
-    monkeypatch.setattr(guest, "acquire", refuse)
+    monkeypatch.setattr(guest.pool, "acquire", refuse)
     with guest.cycle(samples.pod(), nodes) as cycle:
         for hook in ("prefilter", "addpod", "filter", "score", "normalizescore", "reserve", "permit"):
             status = STATUS_OF[hook](cycle)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import inspect
 import json
+import sys
 import types
 import typing
 from enum import Enum
-from typing import Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class ConfigError(ValueError):
@@ -27,9 +32,27 @@ def parse(text: str) -> Any:
 
 def config_type(plugin: type) -> Any:
     """What the plugin says its configuration is: by `config: MyConfig` in the class or in `__init__`; else Any."""
-    hints = typing.get_type_hints(plugin.__init__) if "__init__" in vars(plugin) else {}
-    found = hints.get("config", Any)
-    return found if found is not Any else typing.get_type_hints(plugin).get("config", Any)
+    for owner in plugin.__mro__:
+        if owner.__module__.partition(".")[0] == __name__.partition(".")[0]:
+            break
+        for annotated in (vars(owner).get("__init__"), owner):
+            found = _annotations(annotated).get("config")
+            if isinstance(found, str):
+                found = eval(found, vars(sys.modules[owner.__module__]), dict(vars(owner)))  # noqa: S307 - the author's own
+            if found is not None:
+                return found
+    return Any
+
+
+def _annotations(of: Any) -> Mapping[str, Any]:
+    """As they stand there: names that only type checkers know must not matter."""
+    if of is None:
+        return {}
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format, get_annotations
+
+        return get_annotations(of, format=Format.FORWARDREF)
+    return inspect.get_annotations(of)
 
 
 def decode(plugin: type, value: Any) -> Any:
@@ -57,8 +80,8 @@ def _decoded(wanted: Any, value: Any, where: str) -> Any:
     kind = origin or wanted
     if kind in _COLLECTIONS:
         _expect(isinstance(value, list), "a list", value, where)
-        return _COLLECTIONS[kind](_decoded(arguments[0] if arguments else Any, item, f"{where}[{place}]")
-                                  for place, item in enumerate(value))  # fmt: skip
+        inner = arguments[0] if arguments else Any
+        return _COLLECTIONS[kind](_decoded(inner, item, f"{where}[{place}]") for place, item in enumerate(value))
     if kind in _MAPPINGS:
         _expect(isinstance(value, dict), "an object", value, where)
         inner = arguments[1] if arguments else Any

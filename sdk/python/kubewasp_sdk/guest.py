@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import gc
 import json
-import logging
 import random
 import sys
 import time
+from collections.abc import Collection
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 PROTOCOL = 1
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 _SECOND = 10**9
+_VERDICTS = (str, Status, bool)
 
 
 class Cycle:
@@ -82,7 +83,7 @@ class Guest:
         found = plugin_classes(module)
         if len(found) != 1:
             names = ", ".join(item.__name__ for item in found) or "none"
-            raise TypeError(f"{module.__name__}.py must define one class derived from kubewasp_sdk.Plugin; found: {names}")
+            raise TypeError(f"{module.__name__}.py must define one class derived from Plugin; it defines {names}")
         return cls(found[0])
 
     # ------------------------------------------------------------------ start
@@ -103,9 +104,9 @@ class Guest:
         time.sleep = _no_sleep
         self._logs.install(int(settings.get("severity", 0)))
         config = configuration.decode(self._class, configuration.parse(settings.get("config", "")))
-        unknown = set(self._class.wants) - set(WANTS)
+        unknown = sorted(set(self._class.wants) - set(WANTS))
         if unknown:
-            raise configuration.ConfigError(f"wants: unknown {', '.join(sorted(unknown))}; there are {', '.join(WANTS)}")
+            raise configuration.ConfigError(f"wants: unknown {', '.join(unknown)}; there are {', '.join(WANTS)}")
         self._plugin = self._class(config)
         if not hasattr(self._plugin, "config"):
             self._plugin.config = config
@@ -190,10 +191,11 @@ class Guest:
             answer["signature"] = _hashed(self._plugin.signature(cycle.pod))
         if overrides(self._class, "pre_filter"):
             verdict = self._plugin.pre_filter(cycle.state, cycle.pod)
-            if isinstance(verdict, list | tuple | set | frozenset | dict):
+            if verdict is not None and isinstance(verdict, Collection) and not isinstance(verdict, str):
                 answer["nodes"] = [str(getattr(item, "name", item)) for item in verdict]
-            else:
-                answer |= _status(verdict, "pre_filter")
+                # No names at all would mean that all nodes are looked at.
+                verdict = None if verdict else Status.unresolvable("pre_filter left no node")
+            answer |= _status(verdict, "pre_filter")
         return answer
 
     def _filter(self, header: Mapping[str, Any], _texts: Mapping[str, str]) -> Answer:
@@ -205,7 +207,7 @@ class Guest:
         try:
             for node in nodes:
                 add(judge(state, pod, node))
-        except BaseException as error:  # noqa: BLE001 - told to the scheduler, with what was found until then
+        except BaseException as error:  # told to the scheduler, with what was found until then
             raise _HookError(_verdicts(verdicts), error, nodes[len(verdicts)].name) from error
         return _verdicts(verdicts)
 
@@ -219,7 +221,7 @@ class Guest:
             for node in nodes:
                 add(rate(state, pod, node))
             _check_scores(scores, "score")
-        except BaseException as error:  # noqa: BLE001 - as above
+        except BaseException as error:  # as above
             node = nodes[min(len(scores), len(nodes) - 1)]
             raise _HookError({"scores": []}, error, node.name if len(scores) < len(nodes) else "") from error
         return {"scores": scores}
@@ -316,6 +318,8 @@ def plugin_classes(module: ModuleType) -> list[type[Plugin]]:
 def implemented_hooks(plugin: type[Plugin]) -> list[str]:
     """The hooks that are worth calling."""
     hooks = [hook for hook, method in METHODS.items() if overrides(plugin, method)]
+    if overrides(plugin, "events"):
+        hooks.append("enqueue")
     if overrides(plugin, "signature") and "prefilter" not in hooks:
         hooks.append("prefilter")
     if "addpod" in hooks or "removepod" in hooks:
@@ -351,13 +355,16 @@ def _verdicts(verdicts: list[Any]) -> Answer:
     """How many nodes were judged; unless all passed, a number for each and the statuses that the numbers stand for."""
     if verdicts.count(None) == len(verdicts):
         return {"count": len(verdicts)}
-    known: dict[Any, int] = {None: 0, True: 0}
+    known: dict[str | Status | bool, int] = {}
     statuses: list[tuple[int, str]] = [(0, "")]
     numbers = []
     for verdict in verdicts:
-        number = known.get(verdict)
+        if verdict is None or verdict is True:
+            numbers.append(0)
+            continue
+        number = known.get(verdict) if type(verdict) in _VERDICTS else None
         if number is None:
-            status: Status = as_status(verdict, "filter")
+            status = as_status(verdict, "filter")
             known[verdict] = number = len(statuses)
             statuses.append((int(status.code), status.reason))
         numbers.append(number)

@@ -59,6 +59,9 @@ class Mirror:
                 node = self._node(int(row), json.loads(name))
             elif letter == "x":
                 self._remove(int(text))
+            elif letter == "z":
+                for row in list(self._rows):
+                    self._remove(row)
             elif letter == "w":
                 uid, end = _split_value(text)
                 if self._scheduler.waiting is not None:

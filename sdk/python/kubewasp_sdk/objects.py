@@ -11,11 +11,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from kubewasp_sdk import resources
-from kubewasp_sdk.resources import Resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Self
+
+    from kubewasp_sdk.resources import Resources
 
 Value = TypeVar("Value")
 
@@ -84,7 +85,7 @@ class Owner(NamedTuple):
 
 
 class KubernetesObject:
-    """What pods and nodes have in common. `pod["spec"]["hostNetwork"]` is the same as `pod.raw["spec"]["hostNetwork"]`."""
+    """What pods and nodes have in common. `pod["spec"]` is the same as `pod.raw["spec"]`."""
 
     kind = ""
 

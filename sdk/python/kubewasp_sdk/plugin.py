@@ -37,9 +37,9 @@ class Plugin:
 
     # What is sent only on request: "pods" (node.pods), "waiting_pods" (self.waiting_pods).
     wants: Collection[str] = ()
-    # True promises that filter and score look at nothing but the Node object: each node is then judged once for all pods.
+    # True promises that filter and score look at nothing but the Node object: a node is judged once for all pods.
     ignores_pod: bool = False
-    # The configuration. Annotate it with a dataclass (`config: MyConfig`) to get one, checked; else it is what JSON gives.
+    # The configuration, as JSON gives it. Annotate it with a dataclass (`config: MyConfig`) to get one, checked.
     config: Any
     # Lines go to the scheduler's log. `logging` and `print` work as well.
     log: logging.Logger = logging.getLogger("plugin")
@@ -157,7 +157,7 @@ class Plugin:
         return self._scheduler.waiting_pods()
 
     def allow(self, pod: Pod | str) -> bool:
-        """This plugin no longer holds that waiting pod (or uid) back; False if it is not waiting."""
+        """Stops holding that waiting pod (or uid) back; False if it is not waiting."""
         return self._scheduler.allow(pod if isinstance(pod, str) else pod.uid)
 
     def reject(self, pod: Pod | str, reason: str = "") -> bool:
@@ -175,7 +175,7 @@ class Plugin:
         related: KubernetesObject | None = None,
     ) -> None:
         """Records a Kubernetes event about an object. `type` is Normal or Warning."""
-        self._scheduler.record_event(regarding, related, type, reason, action, note)
+        self._scheduler.record_event(regarding, related, kind=type, reason=reason, action=action, note=note)
 
 
 # The hooks of the ABI and the methods that implement them. `signature` is asked in prefilter.

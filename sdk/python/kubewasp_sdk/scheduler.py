@@ -52,6 +52,7 @@ class Scheduler:
         self,
         regarding: KubernetesObject,
         related: KubernetesObject | None,
+        *,
         kind: str,
         reason: str,
         action: str,

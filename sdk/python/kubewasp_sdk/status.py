@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Union
 
 
 class Code(IntEnum):
@@ -66,7 +65,7 @@ class Nominate:
 
 
 # None and True let the pod pass, a text is the reason why it cannot.
-Verdict = Union[Status, str, bool, None]
+Verdict = Status | str | bool | None
 
 
 def as_status(verdict: object, hook: str) -> Status:

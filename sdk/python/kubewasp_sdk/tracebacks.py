@@ -45,8 +45,8 @@ def keep_sources(modules: list[ModuleType]) -> None:
 
 def author_modules() -> list[ModuleType]:
     """The modules that are loaded and belong neither to Python nor to this package."""
-    found = list(sys.modules.values())
-    return [item for item in found if _FOLDER.match(getattr(item, "__file__", None) or "") and not _is_ours(item.__file__)]
+    files = [(getattr(item, "__file__", None) or "", item) for item in list(sys.modules.values())]
+    return [item for file, item in files if _FOLDER.match(file) and not _is_ours(file)]
 
 
 def _trim(found: traceback.TracebackException | None) -> None:

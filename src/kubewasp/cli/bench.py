@@ -12,10 +12,12 @@ from wasmtime import Trap, WasmtimeError
 
 from kubewasp.cli import output, sample
 from kubewasp.cluster.nodes import Nodes
+from kubewasp.cluster.table import NodeTable
 from kubewasp.k8s.codec import encode
 from kubewasp.wasm.callback_host import CallbackHost
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.program import Program
 from kubewasp.wasm.results import HookResult, NodeScores, NodeStatuses
 from kubewasp.wasm.source import fetch, without_credentials
 
@@ -94,7 +96,7 @@ def measure(
     step("loading from the cache", 5)
     cached = min(load(use_cache=True)[1] for _ in range(5))
     step("encoding nodes", 5)
-    table = Nodes(sample.nodes(nodes))
+    table = NodeTable.of(Nodes(sample.nodes(nodes)))
     encoded = [encode("Pod", sample.pod(f"web-{number}")) for number in range(min(pods, 100))]
     hooks = [hook for hook in _CYCLE if hook in guest.hooks]
     first = _cycle(guest, encoded[0], table, hooks, {})
@@ -109,7 +111,7 @@ def measure(
         callback = None
     step("done", 10)
     with guest.cycle(encoded[0], table) as cycle:
-        memory = cycle.instance.memory_bytes
+        memory = cycle.runner.memory_bytes
     per_node = statistics.median(cycles) * 1e6 / nodes
     return {
         "nodes": nodes,
@@ -133,7 +135,7 @@ def measure(
     }
 
 
-def _cycle(guest: Guest, pod: bytes, nodes: Nodes, hooks: Sequence[str], seconds: dict[str, list[float]]) -> float:
+def _cycle(guest: Guest, pod: bytes, nodes: NodeTable, hooks: Sequence[str], seconds: dict[str, list[float]]) -> float:
     """Runs a whole cycle over all nodes; returns its time and notes that of each hook."""
     began = time.perf_counter()
     with guest.cycle(pod, nodes) as cycle:
@@ -163,20 +165,22 @@ def _call(cycle: Cycle, hook: str, scores: dict[str, int]) -> HookResult | NodeS
 
 
 def _callbacks(
-    guest: Guest, pods: Sequence[bytes], nodes: Nodes, *, hooks: Sequence[str], config: str, args: Sequence[str]
+    guest: Guest, pods: Sequence[bytes], table: NodeTable, *, hooks: Sequence[str], config: str, args: Sequence[str]
 ) -> float | None:
     """Seconds a node on plain callbacks, for the hooks that run once a node; stops after a while."""
     before = [hook for hook in hooks if hook in ("prefilter", "prescore")]
     hooks = [hook for hook in hooks if hook in _EACH_NODE]
-    if not hooks:
+    if not hooks or not isinstance(guest.program, Program):
         return None
+    nodes = table.objects
     host = CallbackHost(guest.program, config=config, args=args)
-    host.nodes = nodes
+    host.nodes, host.table = nodes, table
     host.values["filteredNodeList"] = json.dumps(list(nodes)).encode()
     until = time.perf_counter() + _CALLBACK_SECONDS
     spent: list[float] = []
     for pod in pods:
         host.pod = pod
+        host.cycle += 1
         began = time.perf_counter()
         for hook in before:
             host.call(hook)

@@ -123,7 +123,7 @@ class Session:
     def _new_cycle(self) -> Cycle:
         cycle = self._guest.cycle(self._pod, self._nodes)
         for name, value in self._request.globals.items():
-            cycle.instance.set_guest_global(name, value)
+            cycle.runner.set_guest_global(name, value)
         return cycle
 
     def _renew(self) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from kubewasp.cli import output
 from kubewasp.framework.events import ALL_EVENTS
-from kubewasp.wasm import binary
 from kubewasp.wasm.abi import EXTENSION, KUBERNETES_MODULES, WASI
+from kubewasp.wasm.component_program import WORLD
 from kubewasp.wasm.errors import GuestLoadError, KubewaspError
 from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits, config_name
-from kubewasp.wasm.program import Program, load_program
+from kubewasp.wasm.program import AnyProgram, Program, load_program
 from kubewasp.wasm.source import fetch, without_credentials
 
 if TYPE_CHECKING:
@@ -35,11 +35,6 @@ _DENIED = ("path_", "sock_", "fd_readdir", "fd_prestat")
 def run(source: str, *, config: str, args: Sequence[str], limits: Limits, sha256: str | None, as_json: bool) -> None:
     wasm = fetch(source, sha256=sha256, max_bytes=limits.guest_size)
     name = without_credentials(source)
-    if binary.is_component(wasm):
-        raise GuestLoadError(
-            f"{name} is a component of {output.size(len(wasm))}, and this host runs core modules; "
-            "build it as a core module (for Go: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared)"
-        )
     began = time.perf_counter()
     program = load_program(wasm, limits)
     failure, seconds = None, 0.0
@@ -50,7 +45,7 @@ def run(source: str, *, config: str, args: Sequence[str], limits: Limits, sha256
         failure = str(error)
     seconds = time.perf_counter() - began
     report = _report(program, limits, seconds, guest)
-    report["warnings"] = list(_warnings(program, limits))
+    report["warnings"] = list(_warnings(program, limits, report["hooks"]))
     if as_json:
         output.print_json(report | {"error": failure})
     else:
@@ -59,25 +54,21 @@ def run(source: str, *, config: str, args: Sequence[str], limits: Limits, sha256
         raise GuestLoadError(failure)
 
 
-def kind_of(program: Program) -> str:
+def kind_of(program: AnyProgram) -> str:
+    if not isinstance(program, Program):
+        return f"component, world {WORLD}"
     extended = any(module == EXTENSION for module, _ in program.imports)
     return "core module, classic ABI" + (f" with {EXTENSION}" if extended else "")
 
 
-def _report(program: Program, limits: Limits, seconds: float, guest: Guest | None) -> dict[str, Any]:
-    imports: dict[str, list[str]] = {}
-    for module, name in program.imports:
-        imports.setdefault(module, []).append(name)
+def _report(program: AnyProgram, limits: Limits, seconds: float, guest: Guest | None) -> dict[str, Any]:
+    own = _of_module(program, guest) if isinstance(program, Program) else _of_component(program, guest)
     return {
         "kind": kind_of(program),
         "size_bytes": program.size,
         "sha256": program.digest,
         "producers": program.producers,
-        "hooks": list(program.hooks),
-        "start": [name.removeprefix("kubewasp:") for name in program.start],
-        "imports": imports,
-        "memory_bytes": program.memory_pages * PAGE,
-        "memory_max_bytes": None if program.memory_max_pages is None else program.memory_max_pages * PAGE,
+        **own,
         "limits": {config_name(name): value for name, value in asdict(limits).items()},
         "load_ms": round(seconds * 1e3, 3),
         "compile_ms": round(program.compile_seconds * 1e3, 3),
@@ -85,6 +76,38 @@ def _report(program: Program, limits: Limits, seconds: float, guest: Guest | Non
         "events": [] if guest is None else _events(guest),
         "start_logs": [] if guest is None else [line.text for line in guest.start_logs],
     }
+
+
+def _of_module(program: Program, guest: Guest | None) -> dict[str, Any]:
+    imports: dict[str, list[str]] = {}
+    for module, name in program.imports:
+        imports.setdefault(module, []).append(name)
+    return {
+        # Those that the guest says it implements; without a guest, those that the module exports.
+        "hooks": list(program.hooks if guest is None else guest.hooks),
+        "start": [name.removeprefix("kubewasp:") for name in program.start],
+        "imports": imports,
+        "memory_bytes": program.memory_pages * PAGE,
+        "memory_max_bytes": None if program.memory_max_pages is None else program.memory_max_pages * PAGE,
+    }
+
+
+def _of_component(program: AnyProgram, guest: Guest | None) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "hooks": [],
+        "start": ["start"],
+        "imports": {},
+        "memory_bytes": 0,
+        "memory_max_bytes": None,
+    }
+    for name in getattr(program, "imports", ()):
+        package, _, interface = name.partition("/")
+        found["imports"].setdefault(package, []).append(interface.partition("@")[0])
+    if guest is not None:
+        runner = guest.pool.acquire()
+        found |= {"hooks": list(guest.hooks), "memory_bytes": runner.memory_bytes}
+        guest.pool.release(runner)
+    return found
 
 
 def _events(guest: Guest) -> list[str]:
@@ -126,10 +149,12 @@ def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "warning", warning
 
 
-def _warnings(program: Program, limits: Limits) -> Iterator[str]:
+def _warnings(program: AnyProgram, limits: Limits, hooks: Sequence[str]) -> Iterator[str]:
     for hook, other in _NEEDS.items():
-        if hook in program.hooks and other not in program.hooks:
+        if hook in hooks and other not in hooks:
             yield f"{hook} is never called: there is no {other}"
+    if not isinstance(program, Program):
+        return
     denied = [name for module, name in program.imports if module == WASI and name.startswith(_DENIED)]
     if denied:
         yield f"{', '.join(denied)}: there are no files and no sockets, these calls fail"

@@ -45,7 +45,7 @@ class Language(StrEnum):
     PYTHON = "python"
 
 
-Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="The project's folder.", show_default=False)]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The project's folder.", show_default=False)]
 
 
 @app.command()

@@ -14,6 +14,7 @@ from kubewasp.cli import output
 from kubewasp.cli.inspect import kind_of
 from kubewasp.projects import junit, project, scaffold, scenarios, suites
 from kubewasp.projects.toolchain import BuildError
+from kubewasp.wasm.errors import KubewaspError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,8 +34,8 @@ def new(name: str, *, language: str) -> None:
         "What to do next:",
         f"  cd {name}",
         "  kubewasp plugin test     # its own tests, the build, the scenarios in tests/",
-        "  kubewasp plugin build    # makes build/" + f"{name}.wasm",
-        f"  kubewasp simulate cluster.yaml --plugin build/{name}.wasm",
+        f"  kubewasp plugin build    # makes build/{name}.wasm",
+        f"  kubewasp simulate cluster.yaml pods.yaml --plugin build/{name}.wasm",
     ]
     output.write("\n".join(lines) + "\n")
 
@@ -70,7 +71,7 @@ def _facts(found: Project, built: Built) -> Iterator[tuple[str, str]]:
     yield "built", str(built.path)
     yield "kind", f"{kind_of(built.program)}, written in {found.language.label}"
     yield "size", output.size(built.program.size)
-    yield "hooks", ", ".join(built.hooks)
+    yield "hooks", ", ".join(built.hooks) or "not known"
     yield "took", f"{built.seconds:.1f} s"
     if built.problem:
         yield "warning", _warning(built)
@@ -99,7 +100,7 @@ def run_tests(folder: Path, *, native: bool, wanted: str, report: Path | None, a
     else:
         output.print_json(_report(found, done, time.perf_counter() - began))
     if report is not None:
-        report.write_bytes(junit.document(done, name=found.name))
+        _write(report, junit.document(done, name=found.name))
     if any(result.failure for result in results):
         raise typer.Exit(1)
 
@@ -152,6 +153,13 @@ def _report(found: Project, done: Sequence[Suite], seconds: float) -> dict[str, 
             for suite in done
         ],
     }
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise KubewaspError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _counts(results: Sequence[TestResult]) -> dict[str, int]:

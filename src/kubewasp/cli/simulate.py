@@ -22,7 +22,6 @@ from kubewasp.wasm.source import without_credentials
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kubewasp.framework.config import SchedulerConfig
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.scheduler import Attempt
 
@@ -149,16 +148,18 @@ def _cluster(
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster filled with the manifests, its scheduler ready to go, and what to warn of."""
     settings = load_config(config, check_limits=limits_problem) if config is not None else default_config()
-    settings = with_plugins(settings, plugins)
+    named = _named(plugins)
+    for name, guest in named.items():
+        settings = settings.with_wasm_plugin(name, guest)
     found = cluster_input.read(paths)
     cluster = EmbeddedCluster(time.time() if start_time is None else start_time)
-    profiles.start(cluster.scheduler, settings, seed=seed)
+    profiles.start(cluster.scheduler, settings, added=named, seed=seed)
     cluster_input.fill(cluster, found)
     unused = ["extenders are configured, but a simulation does not call them"] if settings.extenders else []
     return cluster, [*settings.warnings, *unused, *found.warnings]
 
 
-def with_plugins(settings: SchedulerConfig, plugins: Sequence[str]) -> SchedulerConfig:
+def _named(plugins: Sequence[str]) -> dict[str, str]:
     """`--plugin GUEST`: a guest with default settings, named after its file."""
     named: dict[str, str] = {}
     for guest in plugins:
@@ -166,8 +167,7 @@ def with_plugins(settings: SchedulerConfig, plugins: Sequence[str]) -> Scheduler
         if name in named:
             raise ManifestError("", f"--plugin {guest} and {named[name]} have the same name; configure them in a file")
         named[name] = guest
-        settings = settings.with_wasm_plugin(name, guest)
-    return settings
+    return named
 
 
 def _usage(cluster: EmbeddedCluster) -> dict[str, dict[str, int]]:

@@ -92,9 +92,8 @@ class NodeTable:
         """A table over nodes that are there already, without pods; it does not follow their changes."""
         table = cls(nodes)
         for row in range(nodes.row_count):
-            if nodes.name(row) is None:
-                table._add_row()
-            else:
+            table._add_row()
+            if nodes.name(row) is not None:
                 encoded = nodes.encoded(row)
                 table.put_node(parse_node(decode("Node", encoded), encoded))
         return table

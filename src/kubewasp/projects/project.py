@@ -15,12 +15,13 @@ from kubewasp.projects.toolchain import BuildError
 from kubewasp.wasm.errors import GuestLoadError, KubewaspError
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
-from kubewasp.wasm.program import Program, load_program
+from kubewasp.wasm.program import load_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kubewasp.projects.results import TestResult
+    from kubewasp.wasm.program import AnyProgram
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _GO_MODULE: Final = re.compile(r'^module\s+"?([^\s"]+)"?\s*(?://.*)?$', re.MULTILINE)
@@ -70,14 +71,15 @@ class Built:
     """A plugin that was built. Without a guest, it does not start with no configuration: `problem` says why."""
 
     path: Path
-    program: Program
+    program: AnyProgram
     guest: Guest | None
     problem: str
     seconds: float
 
     @property
     def hooks(self) -> tuple[str, ...]:
-        return tuple(self.program.hooks) if self.guest is None else self.guest.hooks
+        """Those that the plugin says it implements."""
+        return () if self.guest is None else self.guest.hooks
 
 
 def _go_name(folder: Path) -> str:
@@ -138,11 +140,12 @@ def build(project: Project, target: Path | None = None) -> Built:
     """Builds the plugin and makes sure that it can be used. If that fails, what was built before is still there."""
     began = time.perf_counter()
     target = project.wasm if target is None else target
+    folder = target.parent.resolve()  # tools run in other folders
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".build-") as scratch:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as scratch:
             made = Path(scratch) / project.wasm_name
-            project.language.toolchain.build(project.folder, made)
+            project.language.toolchain.build(project.folder.resolve(), made)
             program, guest, problem = _checked(made, project)
             made.replace(target)
     except OSError as error:
@@ -150,7 +153,7 @@ def build(project: Project, target: Path | None = None) -> Built:
     return Built(target, program, guest, problem, time.perf_counter() - began)
 
 
-def _checked(wasm: Path, project: Project) -> tuple[Program, Guest | None, str]:
+def _checked(wasm: Path, project: Project) -> tuple[AnyProgram, Guest | None, str]:
     """Compiled and started: a plugin may insist on a configuration, so that it does not start is no error yet."""
     limits = Limits()
     try:
@@ -164,4 +167,4 @@ def _checked(wasm: Path, project: Project) -> tuple[Program, Guest | None, str]:
 
 
 def native_tests(project: Project) -> Sequence[TestResult]:
-    return project.language.toolchain.test(project.folder)
+    return project.language.toolchain.test(project.folder.resolve())

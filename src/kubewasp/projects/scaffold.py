@@ -1,4 +1,4 @@
-"""New projects, copied from the templates beside this file. A template is a project itself: it can be built and tested."""
+"""New projects, made of the templates beside this file: what all have in common, and what a language adds."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ _NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LONGEST: Final = 63
 # Those of Go that are not keywords of Python too.
 _GO_KEYWORDS: Final = frozenset(
-    ["chan", "const", "default", "defer", "fallthrough", "func", "go", "goto", "interface", "map", "package", "range"]
-    + ["select", "struct", "switch", "var"]
+    (
+        *("chan", "const", "default", "defer", "fallthrough", "func", "go", "goto", "interface", "map", "package"),
+        *("range", "select", "struct", "switch", "var"),
+    )
 )
 # Names that a file has in a template so that tools leave it alone there.
 _RENAMED: Final = {"gitignore": ".gitignore"}
-_LEFT_OUT: Final = frozenset(["__pycache__", "build", "__init__.py"])
+_LEFT_OUT: Final = frozenset(["__pycache__"])
 
 
 def name_problem(name: str) -> str:
@@ -47,10 +49,10 @@ def create(folder: Path, name: str, language: str) -> list[PurePosixPath]:
         raise BuildError(f"{name!r} is no name for a plugin: expected {problem}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BuildError(f"{folder} is there already, and not an empty folder; nothing was changed")
-    template = resources.files(__package__) / "templates" / language
+    templates = resources.files(__package__) / "templates"
     made = []
     try:
-        for path, file in sorted(_files(template, PurePosixPath())):
+        for path, file in (item for part in ("common", language) for item in _files(templates / part, PurePosixPath())):
             target = folder / path.with_name(_RENAMED.get(path.name, path.name))
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(file.read_text(encoding="utf-8").replace(PLACEHOLDER, name), encoding="utf-8")

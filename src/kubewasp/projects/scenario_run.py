@@ -48,7 +48,7 @@ def run(test: ScenarioTest, guest: Path, plugin: str) -> TestResult:
 def _failure(test: ScenarioTest, guest: Path, plugin: str) -> str:
     cluster = EmbeddedCluster(test.start_time)
     try:
-        profiles.start(cluster.scheduler, _config(test, guest, plugin), seed=0)
+        profiles.start(cluster.scheduler, _config(test, guest, plugin), added=(plugin,), seed=0)
     except ConfigError as error:
         if test.load_error is None:
             return error.problem

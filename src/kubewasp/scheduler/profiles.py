@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kubewasp.framework.config import PluginSet
 from kubewasp.framework.registry import Registry
 from kubewasp.framework.runtime import Framework
 from kubewasp.plugins.default_preemption import DefaultPreemption
 from kubewasp.wasm.plugin import GuestLoader
 
 if TYPE_CHECKING:
-    from kubewasp.framework.config import SchedulerConfig
+    from collections.abc import Collection
+
+    from kubewasp.framework.config import ProfileConfig, SchedulerConfig
     from kubewasp.scheduler.scheduler import Scheduler
 
 
-def start(scheduler: Scheduler, config: SchedulerConfig, *, seed: int | None = None) -> None:
-    """Makes all plugins of all profiles and starts the scheduler with them. With a seed, chance decides repeatably."""
-    registry = Registry(wasm=GuestLoader())
+def start(
+    scheduler: Scheduler, config: SchedulerConfig, *, added: Collection[str] = (), seed: int | None = None
+) -> None:
+    """Makes all plugins of all profiles and starts the scheduler with them.
+
+    `added` are wasm plugins that were put into the configuration by their file alone: one that sorts the queue does so
+    instead of the default plugin, as a profile has one such plugin. With a seed, chance decides repeatably.
+    """
+    guests = GuestLoader()
+    registry = Registry(wasm=guests)
+    if added:
+        config = replace(config, profiles=tuple(_sorted_by(added, item, guests) for item in config.profiles))
     profiles = registry.profiles(config)
     frameworks = [Framework(profile.scheduler_name, registry.create(profile, scheduler)) for profile in profiles]
     scheduler.start(
@@ -31,3 +44,12 @@ def start(scheduler: Scheduler, config: SchedulerConfig, *, seed: int | None = N
             for plugin in framework.plugins.values():
                 if isinstance(plugin, DefaultPreemption):
                     plugin.random = random.Random(seed)  # noqa: S311 - not a secret
+
+
+def _sorted_by(added: Collection[str], profile: ProfileConfig, guests: GuestLoader) -> ProfileConfig:
+    """The profile, its queue being sorted by the added plugin that does so, if there is one."""
+    if not any("queueSort" in guests.points(name, profile.wasm[name]) for name in added):
+        return profile
+    given = profile.plugins.get("queueSort", PluginSet())
+    without_default = replace(given, disabled=(*given.disabled, "PrioritySort"))
+    return replace(profile, plugins={**profile.plugins, "queueSort": without_default})

@@ -7,8 +7,7 @@ that fails (trap, timeout, overrun) breaks the instance: the failure policy then
 from __future__ import annotations
 
 import logging
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import orjson
@@ -17,14 +16,12 @@ from kubewasp.framework.events import RESOURCES
 from kubewasp.framework.messages import invalid_score
 from kubewasp.framework.plugin import MAX_SCORE, MIN_SCORE
 from kubewasp.framework.status import SUCCESS, Code, Status
-from kubewasp.k8s.codec import decode, encode
-from kubewasp.k8s.pods import Pod, PodParser
-from kubewasp.wasm import instance as slots
 from kubewasp.wasm import payloads
+from kubewasp.wasm import runner as slots
 from kubewasp.wasm.abi import HOOKS
 from kubewasp.wasm.errors import GuestLoadError, KubewaspError
 from kubewasp.wasm.failures import HookFailure, failure
-from kubewasp.wasm.numbers import ResourceIds, pod_requests
+from kubewasp.wasm.pods import encoded_pod
 from kubewasp.wasm.results import (
     HintResult,
     HookResult,
@@ -48,7 +45,7 @@ if TYPE_CHECKING:
     from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.events import ClusterEvent
     from kubewasp.wasm.guest import Guest
-    from kubewasp.wasm.instance import Calls, GuestInstance
+    from kubewasp.wasm.runner import AnyPod, Calls, Runner
 
 logger = logging.getLogger(__name__)
 
@@ -68,33 +65,23 @@ class UnknownNodeError(KubewaspError):
 class Cycle:
     """The hooks of a guest for one pod. The instance goes back to the pool when the cycle is closed."""
 
-    def __init__(
-        self, guest: Guest, pod: Pod | Mapping[str, Any] | bytes, nodes: Nodes, table: NodeTable | None = None
-    ) -> None:
+    def __init__(self, guest: Guest, pod: AnyPod, nodes: Nodes, table: NodeTable | None = None) -> None:
         self.guest = guest
         self.nodes = nodes
-        self._table = table if guest.program.uses_numbers else None
-        self._images = guest.program.uses_images
-        self._waits = guest.program.uses("waiting_pods")
         self._states = 0
         self._forgotten: list[int] = []
         self._state = 0
         self._failure: HookFailure | None = None
         # Pods with the same one get the same answers of filter and score on the same node; 0 says nothing.
         self.signature = guest.signature
-        self._mirror = guest.program.engine.mirror(nodes)
-        self._instance: GuestInstance | None = None
+        self._signs = guest.program.uses_signatures
+        self._runner: Runner | None = None
         try:
-            self._instance = guest.acquire()
+            self._runner = guest.pool.acquire()
         except GuestLoadError as error:  # it was loaded once, but does not start any more
             self._failure = HookFailure(str(error), str(error), "start")
         else:
-            self._instance.see(self._mirror)
-            self._instance.take_pod(_encoded(pod))
-            if guest.program.uses("pod_requests"):
-                requests = partial(_requests, pod, guest.program.engine.resources)
-                self._instance.set_filler(slots.POD_REQUESTS, requests)
-            self.sync()
+            self._runner.take_pod(pod, nodes, table)
 
     def __enter__(self) -> Self:
         return self
@@ -105,19 +92,15 @@ class Cycle:
         self.close()
 
     def close(self) -> None:
-        if self._instance is not None:
-            instance, self._instance = self._instance, None
-            self.guest.release(instance)
-
-    def sync(self) -> None:
-        """Shows the guest the nodes as they are now. Only what changed since the last time is written."""
-        self._mirror.sync(images=self._images, table=self._table)
+        if self._runner is not None:
+            runner, self._runner = self._runner, None
+            self.guest.pool.release(runner)
 
     @property
-    def instance(self) -> GuestInstance:
-        if self._instance is None:
+    def runner(self) -> Runner:
+        if self._runner is None:
             raise KubewaspError(f'plugin "{self.guest.name}": the cycle is closed')
-        return self._instance
+        return self._runner
 
     @property
     def failed(self) -> bool:
@@ -137,11 +120,11 @@ class Cycle:
         return events, HookResult(status, _trace(calls))
 
     def prefilter(self) -> PreFilterResult:
-        if self.guest.program.uses_signatures and self._failure is None:
-            self.instance.take_signature()
+        if self._signs and self._failure is None:
+            self.runner.take_signature()
         calls, status = self._call("prefilter")
-        if self.guest.program.uses_signatures and self._failure is None:
-            self.signature = self.instance.take_signature() or self.guest.signature
+        if self._signs and self._failure is None:
+            self.signature = self.runner.take_signature() or self.guest.signature
         names = payloads.node_names(calls.received.get(slots.NODE_NAMES)) if status.is_success else None
         return PreFilterResult(status, _trace(calls), node_names=names)
 
@@ -152,7 +135,7 @@ class Cycle:
     def queuesort(self, queued_at: float) -> SortResult:
         """The key by which the pod is queued; `queued_at` is a wall-clock time."""
         if self._failure is None:
-            self.instance.set_queued_at(queued_at)
+            self.runner.set_queued_at(queued_at)
         calls, status = self._call("queuesort")
         key = calls.received.get(slots.SORT_KEY, b"")
         if len(key) > _LONGEST_KEY and not self.failed:
@@ -163,9 +146,9 @@ class Cycle:
         """Whether that event may help the pod. Where the guest cannot tell, it may."""
         if self._failure is None:
             number = RESOURCES.index(resource) if resource in RESOURCES else len(RESOURCES) - 1
-            self.instance.set_event(number, action)
-            self.instance.set_value(slots.EVENT_OLD, old)
-            self.instance.set_value(slots.EVENT_NEW, new)
+            self.runner.set_event(number, action)
+            self.runner.set_value(slots.EVENT_OLD, old)
+            self.runner.set_value(slots.EVENT_NEW, new)
         calls, status = self._call("queueinghint")
         if self.failed:
             return HintResult(status, _trace(calls), queue=True)
@@ -192,13 +175,13 @@ class Cycle:
 
     def _about_state(self, hook: str, number: int) -> None:
         if self._failure is None:
-            self.instance.set_state(number)
+            self.runner.set_state(number)
             self._call(hook)
 
-    def add_pod(self, target: Mapping[str, Any] | bytes, node: str) -> HookResult:
+    def add_pod(self, target: AnyPod, node: str) -> HookResult:
         return self._with_target("addpod", target, node)
 
-    def remove_pod(self, target: Mapping[str, Any] | bytes, node: str) -> HookResult:
+    def remove_pod(self, target: AnyPod, node: str) -> HookResult:
         return self._with_target("removepod", target, node)
 
     def filter(self, nodes: Sequence[str] | None = None) -> NodeStatuses:
@@ -308,7 +291,7 @@ class Cycle:
     def _offer(self, slot: int, value: Callable[[], bytes]) -> None:
         """What a getter answers, made only if the guest asks."""
         if self._failure is None:
-            self.instance.set_filler(slot, value)
+            self.runner.set_filler(slot, value)
 
     def _on_node(self, hook: str, node: str) -> HookResult:
         calls, status = self._call(hook, node)
@@ -320,31 +303,25 @@ class Cycle:
             logger.error("failed %s: %s", hook, result.reason)
         return result
 
-    def _with_target(self, hook: str, target: Mapping[str, Any] | bytes, node: str) -> HookResult:
-        encoded = _encoded(target)
+    def _with_target(self, hook: str, target: AnyPod, node: str) -> HookResult:
+        encoded = encoded_pod(target)
         self.signature = 0  # what it says of other pods may change its answers from here on
         if self._failure is not None:
             return self._on_node(hook, node)
-        self.instance.set_value(slots.TARGET_POD, encoded)
+        self.runner.set_value(slots.TARGET_POD, encoded)
         try:
             return self._on_node(hook, node)
         finally:
-            self.instance.set_value(slots.TARGET_POD, None)
+            self.runner.set_value(slots.TARGET_POD, None)
 
     def _call(self, hook: str, node: str | None = None) -> tuple[Calls, Status]:
         wanted = self._exported(hook)
         row = -1
         if node is not None:
             row = self._row(node)
-            if self._table is None and not self._mirror.shows(row, node):
-                self.sync()
         if self._failure is not None:
             return _nothing(), self._policy(hook, self._failure)
-        if self._table is not None:
-            self.sync()
-        if self._waits:
-            self.instance.set_filler(slots.WAITING_PODS, self.guest.waiting_pods)
-        calls = self.instance.call(HOOKS[hook], row=row)
+        calls = self.runner.call(HOOKS[hook], row=row)
         self._record(hook, calls)
         if calls.failure is not None:
             return calls, self._policy(hook, calls.failure)
@@ -363,8 +340,7 @@ class Cycle:
     def call_rows(self, hook: str, rows: NDArray[np.int32] | int) -> Calls:
         """The raw answers for those rows, or the first so many; where the guest failed, the policy's from there on."""
         self._exported(hook)
-        self.sync()
-        calls = _nothing() if self._failure is not None else self.instance.call_rows(HOOKS[hook], rows)
+        calls = _nothing() if self._failure is not None else self.runner.call_rows(HOOKS[hook], rows)
         self._record(hook, calls)
         missing = (rows if isinstance(rows, int) else len(rows)) - len(calls.values)
         if self._failure is not None and missing:
@@ -392,14 +368,14 @@ class Cycle:
     def _record(self, hook: str, calls: Calls) -> None:
         """Takes note of a failure, and passes on what was logged and recorded."""
         for line in calls.logs:
-            self.guest.log(line.level, line.text)
+            self.guest.link.log(line)
         try:
             calls.recorded = payloads.recorded_events(calls.events)
         except payloads.PayloadError as error:
             if calls.failure is None:
                 calls.failure = failure(hook, self.guest.name, "payload", str(error))
                 calls.values, calls.reason_numbers = calls.values[:0], calls.reason_numbers[:0]
-                self.instance.broken = True
+                self.runner.broken = True
         for event in calls.recorded:
             self.guest.handle.record_event(event)
         if calls.failure is not None:
@@ -407,7 +383,7 @@ class Cycle:
 
     def _broken(self, hook: str, cause: str) -> Status:
         self._failure = failure(hook, self.guest.name, "payload", cause)
-        self.instance.broken = True
+        self.runner.broken = True
         return self._policy(hook, self._failure)
 
     def _policy(self, hook: str, failed: HookFailure) -> Status:
@@ -429,18 +405,6 @@ def _low(value: int) -> int:
 def _nothing() -> Calls:
     none = np.zeros(0, np.int64)
     return slots.Calls(none, none, [])
-
-
-def _encoded(pod: Pod | Mapping[str, Any] | bytes) -> bytes:
-    if isinstance(pod, Pod):
-        return pod.encoded
-    return pod if isinstance(pod, bytes) else encode("Pod", pod)
-
-
-def _requests(pod: Pod | Mapping[str, Any] | bytes, ids: ResourceIds) -> bytes:
-    if not isinstance(pod, Pod):
-        pod = PodParser().parse(decode("Pod", pod) if isinstance(pod, bytes) else pod)
-    return pod_requests(pod, ids)
 
 
 def check_range(plugin: str, scores: NDArray[np.int64]) -> Status:

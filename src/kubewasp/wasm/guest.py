@@ -1,49 +1,27 @@
-"""A loaded guest: its program, its configuration, and the pool of its instances."""
+"""A loaded guest: what it says of itself, and the cycles of its pods."""
 
 from __future__ import annotations
 
-import logging
-import threading
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from kubewasp.cluster.nodes import Nodes
 from kubewasp.cluster.table import NodeTable
-from kubewasp.framework.events import ALL_EVENTS, ClusterEvent
 from kubewasp.framework.handle import Handle, NoScheduler
-from kubewasp.wasm import payloads
-from kubewasp.wasm.abi import HOOKS, MAIN_HOOKS
 from kubewasp.wasm.cycle import Cycle
-from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.evaluation import Evaluation, evaluate
-from kubewasp.wasm.instance import CLUSTER_EVENTS, GuestInstance
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.link import Link
-from kubewasp.wasm.program import Program, load_program
+from kubewasp.wasm.program import AnyProgram, load_program
 from kubewasp.wasm.source import fetch
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kubewasp.k8s.pods import Pod
-
-logger = logging.getLogger(__name__)
+    from kubewasp.wasm.runner import AnyPod, PoolStats
 
 FailurePolicy = Literal["Fail", "Ignore"]
-# Above this share of its memory limit an instance is replaced between cycles: some allocators never give anything back.
-_HIGH_WATER = 0.75
-_MAX_IDLE = 4
-
-
-@dataclass(slots=True)
-class PoolStats:
-    """How instances came and went."""
-
-    created: int = 0
-    broken: int = 0
-    recycled: int = 0
 
 
 class Guest:
@@ -56,7 +34,7 @@ class Guest:
 
     def __init__(
         self,
-        program: Program,
+        program: AnyProgram,
         *,
         name: str = "guest",
         config: str = "",
@@ -72,23 +50,13 @@ class Guest:
         self.name = name
         self.limits = limits or Limits()
         self.failure_policy = failure_policy
-        self._link = Link(name, handle or NoScheduler(), program.engine.resources)
-        self.stats = PoolStats()
-        self._args = tuple(args)
-        self._severity = log_severity
-        self._idle: list[GuestInstance] = []
-        self._lock = threading.Lock()
-        heap = program.engine.heap
-        text = config.encode()
-        with heap.lock:
-            self._config = (heap.place(text), len(text)) if text else (0, 0)
-        first = self.new_instance()
-        # Set in its start function, a signature holds for all pods.
-        self.signature = first.take_signature()
-        self.hooks = _hooks(program, first.implemented)
-        self.start_logs = tuple(first.start_logs)
-        self.cluster_events = self._ask_events(first)
-        self.release(first)
+        self.link = Link(name, handle or NoScheduler())
+        self.pool = program.pool(self.limits, self.link, config=config, args=args, severity=log_severity)
+        described = self.pool.description
+        self.hooks = described.hooks
+        self.cluster_events = described.cluster_events
+        self.signature = described.signature
+        self.start_logs = described.start_logs
 
     @classmethod
     def load(
@@ -114,19 +82,17 @@ class Guest:
     @property
     def handle(self) -> Handle:
         """The scheduler that guests may ask; a guest is loaded before there is one."""
-        return self._link.handle
+        return self.link.handle
 
     @handle.setter
     def handle(self, handle: Handle) -> None:
-        self._link.handle = handle
+        self.link.handle = handle
 
-    def waiting_pods(self) -> bytes:
-        """The pods that wait for permission, as the items of a PodList."""
-        return self._link.waiting_pods()
+    @property
+    def stats(self) -> PoolStats:
+        return self.pool.stats
 
-    def cycle(
-        self, pod: Pod | Mapping[str, Any] | bytes, nodes: NodeTable | Nodes | Iterable[Mapping[str, Any]] = ()
-    ) -> Cycle:
+    def cycle(self, pod: AnyPod, nodes: NodeTable | Nodes | Iterable[Mapping[str, Any]] = ()) -> Cycle:
         """A scheduling cycle for one pod: an instance of its own until it is closed. Use it in a `with` statement.
 
         A table has pods on its nodes and is kept up to date; nodes alone are read anew for every cycle.
@@ -136,77 +102,7 @@ class Guest:
         given = nodes if isinstance(nodes, Nodes) else Nodes(nodes)
         return Cycle(self, pod, given, NodeTable.of(given) if self.program.uses_numbers else None)
 
-    def evaluate(
-        self, pod: Pod | Mapping[str, Any] | bytes, nodes: NodeTable | Nodes | Iterable[Mapping[str, Any]]
-    ) -> Evaluation:
+    def evaluate(self, pod: AnyPod, nodes: NodeTable | Nodes | Iterable[Mapping[str, Any]]) -> Evaluation:
         """What the guest makes of a pod: the nodes it lets pass and their scores, as a scheduler would ask."""
         with self.cycle(pod, nodes) as cycle:
             return evaluate(cycle)
-
-    # ------------------------------------------------------------------ pool
-
-    def acquire(self) -> GuestInstance:
-        """An instance for one pod. Give it back with `release` when the pod's binding cycle is over."""
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
-        return self.new_instance()
-
-    def release(self, instance: GuestInstance) -> None:
-        instance.clear()
-        with self._lock:
-            if instance.broken:
-                self.stats.broken += 1
-            elif instance.memory_bytes > self.limits.memory * _HIGH_WATER:
-                self.stats.recycled += 1
-            elif len(self._idle) < _MAX_IDLE:
-                self._idle.append(instance)
-
-    def new_instance(self) -> GuestInstance:
-        instance = GuestInstance(
-            self.program,
-            self.limits,
-            link=self._link,
-            args=self._args,
-            severity=self._severity,
-            config_place=self._config[0] | self._config[1] << 32,
-        )
-        with self._lock:
-            self.stats.created += 1
-        for line in instance.start_logs:
-            self.log(line.level, line.text)
-        return instance
-
-    def log(self, level: int, text: str) -> None:
-        logger.log(level, "%s: %s", self.name, text)
-
-    def _ask_events(self, instance: GuestInstance) -> tuple[ClusterEvent, ...]:
-        if "enqueue" not in self.hooks:
-            return ALL_EVENTS
-        calls = instance.call(HOOKS["enqueue"])
-        if calls.failure is not None:
-            raise GuestLoadError(calls.failure.text)
-        try:
-            return payloads.cluster_events(calls.received.get(CLUSTER_EVENTS, b"")) or ALL_EVENTS
-        except payloads.PayloadError as error:
-            raise GuestLoadError(f'wasm: enqueue error: {error} (plugin "{self.name}")') from None
-
-    def __del__(self) -> None:
-        address, length = getattr(self, "_config", (0, 0))
-        if length:
-            heap = self.program.engine.heap
-            with heap.lock:
-                heap.retire(address, length)
-
-
-def _hooks(program: Program, implemented: int | None) -> tuple[str, ...]:
-    """Those that are exported and that the guest, if it says so, implements."""
-    if implemented is None:
-        return tuple(program.hooks)
-    found = tuple(name for name, hook in program.hooks.items() if implemented >> hook.index & 1)
-    if not any(name in MAIN_HOOKS for name in found) and found != ("prefilter",):
-        raise GuestLoadError(
-            "wasm: guest says that it implements "
-            f"{', '.join(found) or 'nothing'}; it takes one of {', '.join(MAIN_HOOKS)}, or prefilter alone"
-        )
-    return found

@@ -1,7 +1,7 @@
-"""One running guest: store, shim, guest, adapter, and the calls between them and Python.  HOT PATH.
+"""One running core module: store, shim, guest, adapter, and the calls between them and Python.  HOT PATH.
 
-An instance is used by one thread at a time; a second one is refused. After a failed call the instance is broken and
-must be thrown away: the guest's memory may be in any state.
+Implements `Runner`. An instance is used by one thread at a time; a second one is refused. After a failed call the
+instance is broken and must be thrown away: the guest's memory may be in any state.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from struct import Struct
 from typing import TYPE_CHECKING, cast
 
@@ -22,17 +21,22 @@ from kubewasp.wasm.errors import GuestLoadError, InstanceInUseError
 from kubewasp.wasm.failures import HookFailure, Overrun, TimeLimit, describe
 from kubewasp.wasm.ffi import PAGE, AdapterCall
 from kubewasp.wasm.klog import LogLine, structured
+from kubewasp.wasm.numbers import pod_requests
+from kubewasp.wasm.pods import encoded_pod, parsed_pod
+from kubewasp.wasm.runner import CONFIG, EVENT, POD, POD_REQUESTS, SLOTS, WAITING_PODS, Calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from kubewasp.framework.events import RecordedEvent
+    from kubewasp.cluster.nodes import Nodes
+    from kubewasp.cluster.table import NodeTable
     from kubewasp.wasm.limits import Limits
     from kubewasp.wasm.link import Link
     from kubewasp.wasm.mirror import NodeMirror
     from kubewasp.wasm.program import Program
+    from kubewasp.wasm.runner import AnyPod
 
 # Layout of the adapter's own memory; the first 4 KiB are described in adapter.wat.
 _AFTER_RUN, _ONE_ROW, _ONE_RESULT, _SIGNATURE, _IMPLEMENTED = 1152, 1160, 1168, 1184, 1192
@@ -46,13 +50,7 @@ _TIME = Struct("<q")
 _LENGTHS = Struct("<II")
 ASK = 2**64 - 1
 
-# Slots of the adapter, in its order.
-POD, TARGET_POD, CONFIG, FILTERED_NODES, NODE_STATUSES, NODE_SCORES = range(6)
-# The same for kubewasp/v1, as numbers where the classic ABI has JSON.
-POD_REQUESTS, FEASIBLE_ROWS, ROW_SCORES, ROW_STATUSES, EVENT_OLD, EVENT_NEW, WAITING_PODS = range(6, 13)
-_OF_A_POD = tuple(slot for slot in range(13) if slot != CONFIG)
-# What `receive` takes, in the adapter's order.
-CLUSTER_EVENTS, NODE_NAMES, NOMINATED_NODE, NORMALIZED_SCORES, EVENT, NORMALIZED_ROWS, SORT_KEY = range(7)
+_OF_A_POD = tuple(slot for slot in range(SLOTS) if slot != CONFIG)
 RESULT_IMPORTS = (
     "result.cluster_events",
     "result.node_names",
@@ -69,24 +67,8 @@ _GROWTH = 64
 _MAX_LINES = 1000
 
 
-@dataclass(slots=True)
-class Calls:
-    """What a run of a hook gave: one value a row, the reasons they refer to, and what was said on the way."""
-
-    values: NDArray[np.int64]
-    reason_numbers: NDArray[np.int64]
-    reasons: list[str]
-    logs: list[LogLine] = field(default_factory=list)
-    received: dict[int, bytes] = field(default_factory=dict)
-    events: list[bytes] = field(default_factory=list)
-    recorded: tuple[RecordedEvent, ...] = ()
-    output: str = ""
-    seconds: float = 0.0
-    failure: HookFailure | None = None
-
-
 class GuestInstance:
-    """A guest that can be called. Made by the pool; see guest.py."""
+    """A guest that can be called. Made by the pool; see pool.py."""
 
     def __init__(
         self,
@@ -106,6 +88,7 @@ class GuestInstance:
         self._limits = limits
         self._link = link
         self._tells_time = program.uses("now")
+        self._waits = program.uses("waiting_pods")
         self._cycle_number = 0
         self._engine = program.engine
         self._lock = threading.Lock()
@@ -113,6 +96,7 @@ class GuestInstance:
         self._deadline = 0.0
         self._callback_error: BaseException | None = None
         self._mirror: NodeMirror | None = None
+        self._table: NodeTable | None = None
         self._listed: NDArray[np.int32] | None = None
         self._directory = 0
         self._blocks: dict[int, tuple[int, int]] = {}
@@ -201,14 +185,21 @@ class GuestInstance:
 
     # ------------------------------------------------------------------ calling
 
-    def take_pod(self, pod: bytes) -> None:
-        """The pod that is asked about from now on."""
+    def take_pod(self, pod: AnyPod, nodes: Nodes, table: NodeTable | None) -> None:
         self._cycle_number = self._cycle_number + 1 & 0x7FFFFFFF
         _INT.pack_into(self._bytes, _CYCLE, self._cycle_number)
-        self.set_value(POD, pod)
+        self.set_value(POD, encoded_pod(pod))
+        if self.program.uses("pod_requests"):
+            self.set_filler(POD_REQUESTS, lambda: pod_requests(parsed_pod(pod), self._engine.resources))
+        self._mirror = self._engine.mirror(nodes)
+        self._table = table if self.program.uses_numbers else None
+        self.sync()
+
+    def sync(self) -> None:
+        if self._mirror is not None:
+            self._mirror.sync(images=self.program.uses_images, table=self._table)
 
     def set_value(self, slot: int, value: bytes | None) -> None:
-        """What a getter answers: the bytes, or nothing."""
         self._forget(slot)
         if value:
             heap = self._engine.heap
@@ -221,19 +212,18 @@ class GuestInstance:
             self._set_slot(slot, 0)
 
     def set_filler(self, slot: int, filler: Callable[[], bytes]) -> None:
-        """What a getter answers, made only if the guest asks."""
         self._forget(slot)
         self._fillers[slot] = filler
         self._set_slot(slot, ASK)
 
     def clear(self) -> None:
         """Forgets the pod and all that belongs to it."""
+        self._table = None
         for slot in _OF_A_POD:
             self._forget(slot)
             self._set_slot(slot, 0)
 
     def take_signature(self) -> int:
-        """What the guest said of the pod since it was last asked; 0 if nothing."""
         (signature,) = _PLACE.unpack_from(self._bytes, _SIGNATURE)
         _PLACE.pack_into(self._bytes, _SIGNATURE, 0)
         return int(signature)
@@ -245,11 +235,9 @@ class GuestInstance:
         return int(hooks) & 0x7FFFFFFF if hooks else None
 
     def set_state(self, number: int) -> None:
-        """The cycle state that clonestate, selectstate and dropstate are about."""
         _INT.pack_into(self._bytes, _STATE, number)
 
     def set_event(self, resource: int, action: int) -> None:
-        """The event that queueinghint is about."""
         _LENGTHS.pack_into(self._bytes, _EVENT, resource, action)
 
     def set_queued_at(self, seconds: float) -> None:
@@ -259,12 +247,11 @@ class GuestInstance:
         if self._tells_time:
             _TIME.pack_into(self._bytes, _NOW, self._link.now_ns())
 
-    def see(self, mirror: NodeMirror) -> None:
-        """The nodes that the guest can ask for from now on, always as they were last written there."""
-        self._mirror = mirror
-
     def call(self, hook: Hook, *, row: int = -1) -> Calls:
-        """Calls a hook once, with a node at hand or (-1) without."""
+        if row >= 0 or self._table is not None:
+            self.sync()
+        if self._waits:
+            self.set_filler(WAITING_PODS, self._link.waiting_pods)
         with self._entered():
             self._begin(1)
             _INT.pack_into(self._bytes, _ONE_ROW, row)
@@ -272,7 +259,7 @@ class GuestInstance:
             return self._finish(_ONE_RESULT)
 
     def call_rows(self, hook: Hook, rows: NDArray[np.int32] | int) -> Calls:
-        """Calls a hook for those rows, or for the first so many."""
+        self.sync()
         count = rows if isinstance(rows, int) else len(rows)
         with self._entered():
             self._make_room(count)
@@ -446,7 +433,9 @@ class GuestInstance:
         return int(self._link.reject(name, self.read(reason, reason_length, what).decode("utf-8", "replace")))
 
     def resource(self, name: int, length: int) -> int:
-        return self._link.resource(self.read(name, length, "resource").decode("utf-8", "replace"))
+        return self._link.resource(
+            self.read(name, length, "resource").decode("utf-8", "replace"), self._engine.resources
+        )
 
     def fill_pods(self, row: int) -> None:
         if self._mirror is not None:
@@ -491,7 +480,6 @@ class GuestInstance:
             self._memory.write(self._store, value, address)
 
     def set_guest_global(self, name: str, value: int) -> None:
-        """Sets an exported mutable global of the guest."""
         found = self._exports.get(name, None)
         if not isinstance(found, Global):
             raise GuestLoadError(f'wasm: guest does not export a global "{name}"')

@@ -5,13 +5,18 @@ Not the guest itself: an instance that knew it would keep it alive for ever.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kubewasp.wasm.numbers import ResourceIds, TooManyResourcesError, pod_list
+from kubewasp.wasm.numbers import TooManyResourcesError, pod_list
 
 if TYPE_CHECKING:
     from kubewasp.framework.handle import Handle
+    from kubewasp.wasm.klog import LogLine
+    from kubewasp.wasm.numbers import ResourceIds
+
+logger = logging.getLogger(__name__)
 
 _MOST_RESOURCES = 64
 
@@ -22,16 +27,18 @@ class Link:
 
     plugin: str
     handle: Handle
-    resources: ResourceIds = field(default_factory=ResourceIds)
     _asked: set[str] = field(default_factory=set)
 
-    def resource(self, name: str) -> int:
+    def resource(self, name: str, ids: ResourceIds) -> int:
         """The number of a resource. A guest may ask for some, not for any number of them: all guests share the room."""
         self._asked.add(name)
         if len(self._asked) > _MOST_RESOURCES:
             self._asked.discard(name)
             raise TooManyResourcesError(f"resource: more than {_MOST_RESOURCES} names were asked for")
-        return self.resources.id(name)
+        return ids.id(name)
+
+    def log(self, line: LogLine) -> None:
+        logger.log(line.level, "%s: %s", self.plugin, line.text)
 
     def now_ns(self) -> int:
         return int(self.handle.clock.wall() * 1e9)

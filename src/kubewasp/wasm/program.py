@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from wasmtime import FuncType, MemoryType, Module, Store, WasmtimeError
 
@@ -17,7 +17,11 @@ from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.modules import compile_module, load_compiled
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kubewasp.wasm.limits import Limits
+    from kubewasp.wasm.link import Link
+    from kubewasp.wasm.runner import Pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,11 @@ class Program:
     producers: dict[str, list[str]] = field(default_factory=dict)
     from_cache: bool = False
     compile_seconds: float = 0.0
+
+    def pool(self, limits: Limits, link: Link, *, config: str, args: Sequence[str], severity: int) -> Pool:
+        from kubewasp.wasm.pool import InstancePool
+
+        return InstancePool(self, limits, link, config=config, args=args, severity=severity)
 
     @property
     def uses_wasi(self) -> bool:
@@ -56,6 +65,35 @@ class Program:
     def uses(self, name: str) -> bool:
         """Whether the guest imports that function of our extension."""
         return (EXTENSION, name) in self.imports
+
+
+class AnyProgram(Protocol):
+    """A guest of either kind, core module or component."""
+
+    @property
+    def digest(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def from_cache(self) -> bool: ...
+
+    @property
+    def compile_seconds(self) -> float: ...
+
+    @property
+    def producers(self) -> dict[str, list[str]]: ...
+
+    @property
+    def uses_numbers(self) -> bool:
+        """Whether the guest looks at more of nodes than their objects: such guests need a node table."""
+
+    @property
+    def uses_signatures(self) -> bool: ...
+
+    def pool(self, limits: Limits, link: Link, *, config: str, args: Sequence[str], severity: int) -> Pool:
+        """Starts the guest."""
 
 
 def load_program(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> Program:

@@ -22,6 +22,7 @@ type Host interface {
 	Implemented(hooks uint32)
 	SignPod(signature uint64)
 	Now() int64
+	Cycle() int
 	Resource(name string) int
 	PodRequests(numbers []int64)
 	CurrentNode() int

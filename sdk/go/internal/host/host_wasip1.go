@@ -56,6 +56,9 @@ func podSignature(low, high uint32)
 //go:wasmimport kubewasp/v1 now
 func now() int64
 
+//go:wasmimport kubewasp/v1 cycle
+func cycle() int32
+
 //go:wasmimport kubewasp/v1 resource
 func resource(name unsafe.Pointer, length uint32) int32
 
@@ -188,6 +191,7 @@ func (Host) LogPairs(severity int, message string, pairs []byte) {
 func (Host) Implemented(hooks uint32)      { implemented(hooks) }
 func (Host) SignPod(signature uint64)      { podSignature(uint32(signature), uint32(signature>>32)) }
 func (Host) Now() int64                    { return now() }
+func (Host) Cycle() int                    { return int(cycle()) }
 func (Host) Resource(name string) int      { return int(resource(textAt(name))) }
 func (Host) PodRequests(numbers []int64)   { podRequests(int64sAt(numbers)) }
 func (Host) CurrentNode() int              { return int(currentNode()) }

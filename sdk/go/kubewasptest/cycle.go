@@ -1,0 +1,311 @@
+package kubewasptest
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	kubewasp "kubewasp.dev/sdk"
+	"kubewasp.dev/sdk/internal/bridge"
+)
+
+// Cycle is one pod on its way: the hooks one at a time, in the order in which the test calls them.
+type Cycle struct {
+	plugin *Plugin
+	host   *instance
+	guest  *bridge.Guest
+	pod    Pod
+	trials int
+}
+
+// Cycle begins the scheduling of a pod: PreFilter, if the plugin has it, has been called and must not have turned the pod down.
+func (p *Plugin) Cycle(pod Pod) *Cycle {
+	p.t.Helper()
+	cycle := p.acquire()
+	p.t.Cleanup(func() { p.release(cycle) })
+	if _, status := cycle.begin(pod); !status.IsSuccess() && status.Code != kubewasp.CodeSkip {
+		p.t.Fatalf("PreFilter: %v", status)
+	}
+	return cycle
+}
+
+// PreFilter begins the scheduling of a pod and is what PreFilter answered: the names of the nodes to look at, nil if all.
+func (p *Plugin) PreFilter(pod Pod) ([]string, kubewasp.Status) {
+	cycle := p.acquire()
+	defer p.release(cycle)
+	return cycle.begin(pod)
+}
+
+// Signature is the signature of a pod; 0 if the plugin gives it none.
+func (p *Plugin) Signature(pod Pod) uint64 {
+	cycle := p.acquire()
+	defer p.release(cycle)
+	if cycle.has("prefilter") {
+		cycle.host.signature = 0
+	}
+	cycle.begin(pod)
+	return cycle.host.signature
+}
+
+func (c *Cycle) begin(pod Pod) ([]string, kubewasp.Status) {
+	c.pod = pod.withDefaults()
+	fake := c.host
+	fake.cycles++
+	fake.pod, fake.target, fake.row, fake.state = c.pod.Encode(), "", -1, 0
+	fake.nodes, fake.nominated, fake.sent = nil, "", nil
+	fake.feasible, fake.scores, fake.statuses = nil, nil, nil
+	if !c.has("prefilter") {
+		return nil, kubewasp.Success()
+	}
+	status := c.status(c.guest.PreFilter)
+	return fake.nodes, status
+}
+
+func (c *Cycle) has(hook string) bool {
+	return c.host.hooks&(1<<slices.Index(bridge.Hooks, hook)) != 0
+}
+
+func (c *Cycle) need(hook string) {
+	c.plugin.t.Helper()
+	if !c.has(hook) {
+		c.plugin.t.Fatalf("the plugin does not implement the hook %s", hook)
+	}
+}
+
+func (c *Cycle) status(hook func() int32) kubewasp.Status {
+	c.host.reason = ""
+	return c.made(kubewasp.Code(hook()))
+}
+
+// made is a status as the scheduler understands it: Success has no reason.
+func (c *Cycle) made(code kubewasp.Code) kubewasp.Status {
+	if code == kubewasp.CodeSuccess {
+		return kubewasp.Success()
+	}
+	return kubewasp.Status{Code: code, Reason: c.host.reason}
+}
+
+// on makes a node the one at hand.
+func (c *Cycle) on(node string) {
+	c.plugin.t.Helper()
+	c.host.row = c.plugin.cluster.row(node)
+	if c.host.row < 0 {
+		c.plugin.t.Fatalf("there is no node %q", node)
+	}
+}
+
+// Filter is the verdict on a node.
+func (c *Cycle) Filter(node string) kubewasp.Status {
+	c.plugin.t.Helper()
+	c.need("filter")
+	c.on(node)
+	return c.status(c.guest.Filter)
+}
+
+// PreScore shows the plugin the feasible nodes: these, or all if none are given.
+func (c *Cycle) PreScore(feasible ...string) kubewasp.Status {
+	c.plugin.t.Helper()
+	c.setFeasible(feasible)
+	c.host.row = -1
+	if !c.has("prescore") {
+		return kubewasp.Success()
+	}
+	return c.status(c.guest.PreScore)
+}
+
+func (c *Cycle) setFeasible(names []string) {
+	c.plugin.t.Helper()
+	c.host.feasible = nil
+	if len(names) == 0 {
+		c.host.feasible = c.plugin.cluster.present()
+	}
+	for _, name := range names {
+		c.on(name)
+		c.host.feasible = append(c.host.feasible, int32(c.host.row))
+	}
+}
+
+// Score is the score of a node, before it is normalized. The test ends if there is none.
+func (c *Cycle) Score(node string) int64 {
+	c.plugin.t.Helper()
+	score, status := c.score(node)
+	if !status.IsSuccess() {
+		c.plugin.t.Fatalf("Score of %s: %v", node, status)
+	}
+	return score
+}
+
+// ScoreStatus is the status with which a node was scored.
+func (c *Cycle) ScoreStatus(node string) kubewasp.Status {
+	c.plugin.t.Helper()
+	_, status := c.score(node)
+	return status
+}
+
+func (c *Cycle) score(node string) (int64, kubewasp.Status) {
+	c.plugin.t.Helper()
+	c.need("score")
+	c.on(node)
+	c.host.reason = ""
+	answer := c.guest.Score()
+	return answer >> 32, c.made(kubewasp.Code(int32(answer)))
+}
+
+// Scores are the final scores of these nodes, or of all: PreScore, Score and NormalizeScore.
+func (c *Cycle) Scores(nodes ...string) map[string]int64 {
+	c.plugin.t.Helper()
+	scores, status := c.rank(nodes)
+	if !status.IsSuccess() {
+		c.plugin.t.Fatalf("the nodes have no scores: %v", status)
+	}
+	return scores
+}
+
+func (c *Cycle) rank(nodes []string) (map[string]int64, kubewasp.Status) {
+	c.plugin.t.Helper()
+	status := c.PreScore(nodes...)
+	if !status.IsSuccess() || !c.has("score") {
+		if status.Code == kubewasp.CodeSkip {
+			status = kubewasp.Success()
+		}
+		return map[string]int64{}, status
+	}
+	var values []int64
+	var names []string
+	for _, row := range c.host.feasible {
+		name := c.plugin.cluster.rows[row].node.Name
+		score, status := c.score(name)
+		if !status.IsSuccess() {
+			return nil, status
+		}
+		values, names = append(values, score), append(names, name)
+	}
+	if c.has("normalizescore") {
+		c.host.row, c.host.scores, c.host.sent = -1, values, nil
+		if status := c.status(c.guest.NormalizeScore); !status.IsSuccess() {
+			return nil, status
+		}
+		if c.host.sent != nil {
+			values = c.host.sent
+		}
+	}
+	scores := map[string]int64{}
+	for i, name := range names {
+		scores[name] = values[i]
+		if values[i] < 0 || values[i] > kubewasp.MaxScore {
+			return nil, kubewasp.Failed("the score of " + name + " is not from 0 to 100 after NormalizeScore")
+		}
+	}
+	return scores, kubewasp.Success()
+}
+
+// PostFilter tells the plugin that no node passed, and with which code each was turned down.
+func (c *Cycle) PostFilter(codes map[string]kubewasp.Code) (kubewasp.Nomination, kubewasp.Status) {
+	c.plugin.t.Helper()
+	c.need("postfilter")
+	c.host.statuses, c.host.nominated, c.host.reason = nil, "", ""
+	for _, row := range c.plugin.cluster.present() {
+		if code, rejected := codes[c.plugin.cluster.rows[row].node.Name]; rejected {
+			c.host.statuses = append(c.host.statuses, row, int32(code))
+		}
+	}
+	c.host.row = -1
+	answer := c.guest.PostFilter()
+	var nomination kubewasp.Nomination
+	if answer>>32 == 1 {
+		nomination = kubewasp.Nominate(c.host.nominated)
+	}
+	return nomination, c.made(kubewasp.Code(int32(answer)))
+}
+
+// AddPod tells the plugin, in a trial, that a pod comes to a node.
+func (c *Cycle) AddPod(added Pod, node string) kubewasp.Status {
+	c.plugin.t.Helper()
+	return c.withTarget("addpod", c.guest.AddPod, added, node)
+}
+
+// RemovePod tells the plugin, in a trial, that a pod leaves a node.
+func (c *Cycle) RemovePod(removed Pod, node string) kubewasp.Status {
+	c.plugin.t.Helper()
+	return c.withTarget("removepod", c.guest.RemovePod, removed, node)
+}
+
+func (c *Cycle) withTarget(name string, hook func() int32, target Pod, node string) kubewasp.Status {
+	c.plugin.t.Helper()
+	c.need(name)
+	c.on(node)
+	c.host.target = target.Encode()
+	defer func() { c.host.target = "" }()
+	return c.status(hook)
+}
+
+// Trial runs a function with a copy of the cycle state, as preemption does; then the state is what it was.
+func (c *Cycle) Trial(run func()) {
+	c.plugin.t.Helper()
+	c.need("clonestate")
+	before := c.host.state
+	c.trials++
+	number := c.trials
+	c.host.state = number
+	c.guest.CloneState()
+	c.guest.SelectState()
+	run()
+	c.host.state = before
+	c.guest.SelectState()
+	c.host.state = number
+	c.guest.DropState()
+	c.host.state = before
+}
+
+// Reserve takes what the pod needs on the node.
+func (c *Cycle) Reserve(node string) kubewasp.Status {
+	return c.onNode("reserve", c.guest.Reserve, node)
+}
+
+// Unreserve gives it back.
+func (c *Cycle) Unreserve(node string) {
+	c.plugin.t.Helper()
+	if c.has("unreserve") {
+		c.on(node)
+		c.guest.Unreserve()
+	}
+}
+
+// Permit asks for the permission to bind; the time is how long the pod waits at most.
+func (c *Cycle) Permit(node string) (kubewasp.Status, time.Duration) {
+	c.plugin.t.Helper()
+	if !c.has("permit") {
+		return kubewasp.Success(), 0
+	}
+	c.on(node)
+	c.host.reason = ""
+	answer := c.guest.Permit()
+	return c.made(kubewasp.Code(answer >> 32)), time.Duration(answer&math.MaxUint32) * time.Millisecond
+}
+
+// PreBind prepares the binding.
+func (c *Cycle) PreBind(node string) kubewasp.Status {
+	return c.onNode("prebind", c.guest.PreBind, node)
+}
+
+// Bind binds the pod, or skips.
+func (c *Cycle) Bind(node string) kubewasp.Status { return c.onNode("bind", c.guest.Bind, node) }
+
+// PostBind tells that the pod was bound.
+func (c *Cycle) PostBind(node string) {
+	c.plugin.t.Helper()
+	if c.has("postbind") {
+		c.on(node)
+		c.guest.PostBind()
+	}
+}
+
+// onNode calls a hook; one that is not implemented succeeds.
+func (c *Cycle) onNode(name string, hook func() int32, node string) kubewasp.Status {
+	c.plugin.t.Helper()
+	if !c.has(name) {
+		return kubewasp.Success()
+	}
+	c.on(node)
+	return c.status(hook)
+}

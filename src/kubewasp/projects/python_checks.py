@@ -1,0 +1,267 @@
+"""What can be said of a Python plugin before it is built: its syntax, its plugin class, and what it imports.
+
+The sources are only read, never run. Imports are followed from plugin.py through the project's own modules; those in
+functions count too, as a component has no files to import from once it is built.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from kubewasp.projects.toolchain import BuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+SDK: Final = "kubewasp_sdk"
+ENTRY: Final = "plugin.py"
+_NO_NETWORK = "there is no network in a plugin"
+_NO_THREADS = "there are no threads in a plugin"
+_NO_PROCESSES = "a plugin cannot start other programs"
+_NO_NATIVE = "a plugin cannot call native code"
+_NOT_THERE = "it does not exist in WebAssembly"
+# Modules of Python that cannot do their work in a component. Some can be imported there; then only their use fails.
+_UNUSABLE: Final = {
+    "asyncio": "a plugin cannot wait for anything; write it without async",
+    "concurrent": _NO_THREADS,
+    "_thread": _NO_THREADS,
+    "multiprocessing": _NO_PROCESSES,
+    "subprocess": _NO_PROCESSES,
+    "pty": _NO_PROCESSES,
+    "socket": _NO_NETWORK,
+    "socketserver": _NO_NETWORK,
+    "select": _NO_NETWORK,
+    "selectors": _NO_NETWORK,
+    "http": _NO_NETWORK,
+    "ftplib": _NO_NETWORK,
+    "imaplib": _NO_NETWORK,
+    "poplib": _NO_NETWORK,
+    "smtplib": _NO_NETWORK,
+    "xmlrpc": _NO_NETWORK,
+    "signal": "there are no signals in a plugin",
+}
+_NOT_IMPORTABLE: Final = {
+    "ssl": _NO_NETWORK,
+    "ctypes": _NO_NATIVE,
+    "cffi": _NO_NATIVE,
+    **dict.fromkeys(("bz2", "curses", "dbm", "fcntl", "grp", "lzma", "mmap", "pwd", "readline"), _NOT_THERE),
+    **dict.fromkeys(("resource", "sqlite3", "syslog", "termios", "tkinter", "tty", "turtle", "venv"), _NOT_THERE),
+}
+_PARTLY: Final = {("urllib", "request"): _NO_NETWORK, ("threading", "Thread"): _NO_THREADS}
+# What modules of Python import only when they are used: too late in a component.
+_LATE: Final = {"datetime": ("_strptime",), "time": ("_strptime",)}
+_NATIVE_SUFFIXES: Final = (".so", ".pyd", ".dylib")
+LEFT_OUT: Final = ("tests", "test", "build", "dist", "__pycache__", "node_modules")
+
+
+@dataclass(slots=True)
+class Findings:
+    """The modules to import while the component is built: those that must be there, and those that may be."""
+
+    needed: dict[str, None] = field(default_factory=dict)
+    optional: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Import:
+    """`module`, and the names taken from it (for `from module import names`)."""
+
+    module: str
+    names: tuple[str, ...]
+    line: int
+    is_optional: bool
+
+
+def check(project: Path) -> Findings:
+    """Reads the project; a BuildError for what cannot work."""
+    entry = project / ENTRY
+    if not entry.is_file():
+        raise BuildError(f"{project}: there is no {ENTRY}; a Python plugin is a class in a file of that name")
+    tree = _parsed(entry, project)
+    _check_class(tree, project)
+    findings = Findings()
+    _follow(project, entry, tree, findings)
+    return findings
+
+
+def is_left_out(name: str) -> bool:
+    """Files and folders of a project that are no part of the plugin."""
+    return name.startswith((".", "test_")) or name in LEFT_OUT or name.endswith((".wasm", "_test.py", ".egg-info"))
+
+
+def _parsed(path: Path, project: Path) -> ast.Module:
+    shown = path.relative_to(project)
+    try:
+        return ast.parse(path.read_bytes(), str(shown))
+    except SyntaxError as error:
+        raise BuildError(_as_python_says(error)) from None
+    except ValueError as error:  # a NUL byte
+        raise BuildError(f"{shown}: {error}") from None
+
+
+def _as_python_says(error: SyntaxError) -> str:
+    import traceback
+
+    return "".join(traceback.format_exception_only(error)).rstrip()
+
+
+# ---------------------------------------------------------------------- the plugin class
+
+
+def _check_class(tree: ast.Module, project: Path) -> None:
+    """One class derives from Plugin. A base that comes from elsewhere in the project is judged when it is built."""
+    bases = {f"{SDK}.Plugin", f"{SDK}.plugin.Plugin"}
+    elsewhere: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            bases |= {f"{item.asname}.Plugin" for item in node.names if item.name == SDK and item.asname}
+        elif isinstance(node, ast.ImportFrom):
+            names = {item.asname or item.name: item.name for item in node.names}
+            if node.module in (SDK, f"{SDK}.plugin"):
+                bases |= {name for name, original in names.items() if original in ("Plugin", "*")}
+                bases |= {"Plugin"} if "*" in names else set()
+            else:
+                elsewhere |= set(names)
+    classes: dict[str, int] = {}
+    parents: set[str] = set()
+    undecided = False
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            of = {ast.unparse(base) for base in node.bases}
+            undecided |= bool({name.partition(".")[0] for name in of} & elsewhere)
+            if of & (bases | set(classes)):
+                classes[node.name] = node.lineno
+                parents |= of & set(classes)
+    own = {name: line for name, line in classes.items() if name not in parents}
+    if len(own) > 1:
+        found = ", ".join(f"{name} (line {line})" for name, line in own.items())
+        raise BuildError(f"{project / ENTRY}: one class must derive from {SDK}.Plugin, not {len(own)}: {found}")
+    if not own and not undecided:
+        raise BuildError(f"{project / ENTRY}: no class derives from {SDK}.Plugin; a plugin is one such class")
+
+
+# ---------------------------------------------------------------------- imports
+
+
+def _follow(project: Path, entry: Path, tree: ast.Module, findings: Findings) -> None:
+    seen = {entry}
+    todo: list[tuple[Path, ast.Module]] = [(entry, tree)]
+    while todo:
+        path, parsed = todo.pop()
+        for item in _imports(parsed, _package(path, project)):
+            for found in _own_files(project, item):
+                if found not in seen:
+                    seen.add(found)
+                    todo.append((found, _parsed(found, project)))
+            _judge(item, path, project, findings)
+        if path.parent == project:
+            _check_threads(parsed, path.relative_to(project))
+
+
+def _judge(item: _Import, path: Path, project: Path, findings: Findings) -> None:
+    top, _, rest = item.module.partition(".")
+    where = f"{path.relative_to(project)}:{item.line}: import {item.module}"
+    if top in ("", SDK, "__future__"):
+        return
+    if _is_own(project, top):
+        (findings.optional if item.is_optional else findings.needed)[item.module] = None
+        return
+    if item.is_optional:
+        if top in sys.stdlib_module_names:
+            findings.optional[item.module] = None
+        return
+    why = _NOT_IMPORTABLE.get(top)
+    if why is None and path.parent == project:  # what comes with other packages may never be used
+        part = rest.partition(".")[0]
+        why = _UNUSABLE.get(top) or next((_PARTLY[top, n] for n in (part, *item.names) if (top, n) in _PARTLY), None)
+    if why is not None:
+        raise BuildError(f"{where}: this module cannot work in a plugin: {why}")
+    native = _native(project, top)
+    if native is not None:
+        raise BuildError(f"{where}: {native} is compiled for this machine; only pure Python works in a plugin")
+    if top not in sys.stdlib_module_names:
+        raise BuildError(
+            f"{where}: there is no such module in the project. Packages in pure Python work if they lie in the "
+            "project's folder; those with compiled parts, such as numpy, do not work in a plugin"
+        )
+    findings.needed[item.module] = None
+    for late in _LATE.get(top, ()):
+        findings.optional[late] = None
+
+
+def _check_threads(tree: ast.Module, shown: Path) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            why = _PARTLY.get((node.value.id, node.attr))
+            if why is not None:
+                raise BuildError(f"{shown}:{node.lineno}: {node.value.id}.{node.attr} cannot work in a plugin: {why}")
+
+
+def _imports(tree: ast.Module, package: str) -> Iterator[_Import]:
+    yield from _imports_in(tree.body, package, is_optional=False)
+
+
+def _imports_in(nodes: Sequence[ast.AST], package: str, *, is_optional: bool) -> Iterator[_Import]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                yield _Import(name.name, (), node.lineno, is_optional)
+        elif isinstance(node, ast.ImportFrom):
+            module = _absolute(node, package)
+            yield _Import(module, tuple(name.name for name in node.names), node.lineno, is_optional)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            yield from _imports_in(node.orelse, package, is_optional=is_optional)
+        elif isinstance(node, ast.Try) and any(map(_catches_import_error, node.handlers)):
+            yield from _imports_in(node.body, package, is_optional=True)
+            rest = [*node.handlers, *node.orelse, *node.finalbody]
+            yield from _imports_in(rest, package, is_optional=is_optional)
+        else:
+            yield from _imports_in(list(ast.iter_child_nodes(node)), package, is_optional=is_optional)
+
+
+def _catches_import_error(handler: ast.ExceptHandler) -> bool:
+    caught = "" if handler.type is None else ast.unparse(handler.type)
+    return not caught or any(name in caught for name in ("ImportError", "ModuleNotFoundError", "Exception"))
+
+
+def _package(path: Path, project: Path) -> str:
+    return ".".join(path.relative_to(project).parent.parts)
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".") if package else []
+    kept = parts[: len(parts) - node.level + 1]
+    return ".".join([*kept, *([node.module] if node.module else [])])
+
+
+def _is_own(project: Path, top: str) -> bool:
+    return (project / f"{top}.py").is_file() or _is_package(project / top)
+
+
+def _is_package(folder: Path) -> bool:
+    return folder.is_dir() and not is_left_out(folder.name) and any(folder.glob("*.py"))
+
+
+def _own_files(project: Path, item: _Import) -> Iterator[Path]:
+    """The files of the project that an import runs: packages on the way, the module, modules among the names."""
+    parts = item.module.split(".")
+    wanted = [parts[:end] for end in range(1, len(parts) + 1)] + [[*parts, name] for name in item.names]
+    for path in wanted:
+        if not all(path):
+            continue
+        for found in (project.joinpath(*path).with_suffix(".py"), project.joinpath(*path, "__init__.py")):
+            if found.is_file():
+                yield found
+
+
+def _native(project: Path, top: str) -> str | None:
+    for found in project.glob(f"{top}.*"):
+        if found.suffix in _NATIVE_SUFFIXES:
+            return found.name
+    return None

@@ -1,0 +1,121 @@
+"""The instances of a core module: one for each pod that is under way, some kept for the next ones."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, cast
+
+from kubewasp.framework.events import ALL_EVENTS, ClusterEvent
+from kubewasp.wasm import payloads
+from kubewasp.wasm.abi import HOOKS, MAIN_HOOKS
+from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.instance import GuestInstance
+from kubewasp.wasm.runner import CLUSTER_EVENTS, Description, PoolStats
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kubewasp.wasm.limits import Limits
+    from kubewasp.wasm.link import Link
+    from kubewasp.wasm.program import Program
+    from kubewasp.wasm.runner import Runner
+
+# Above this share of its memory limit an instance is replaced between cycles: some allocators never give anything back.
+HIGH_WATER = 0.75
+_MAX_IDLE = 4
+
+
+class InstancePool:
+    """Implements `Pool`."""
+
+    def __init__(
+        self, program: Program, limits: Limits, link: Link, *, config: str, args: Sequence[str], severity: int
+    ) -> None:
+        self.stats = PoolStats()
+        self._program = program
+        self._limits = limits
+        self._link = link
+        self._args = tuple(args)
+        self._severity = severity
+        self._idle: list[GuestInstance] = []
+        self._lock = threading.Lock()
+        heap = program.engine.heap
+        text = config.encode()
+        with heap.lock:
+            self._config = (heap.place(text), len(text)) if text else (0, 0)
+        first = self._new_instance()
+        hooks = _hooks(program, first.implemented)
+        self.description = Description(
+            hooks=hooks,
+            # Set in its start function, a signature holds for all pods.
+            signature=first.take_signature(),
+            start_logs=tuple(first.start_logs),
+            cluster_events=self._ask_events(first) if "enqueue" in hooks else ALL_EVENTS,
+        )
+        self.release(first)
+
+    def acquire(self) -> GuestInstance:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return self._new_instance()
+
+    def release(self, runner: Runner) -> None:
+        instance = cast("GuestInstance", runner)
+        instance.clear()
+        with self._lock:
+            if instance.broken:
+                self.stats.broken += 1
+            elif instance.memory_bytes > self._limits.memory * HIGH_WATER:
+                self.stats.recycled += 1
+            elif len(self._idle) < _MAX_IDLE:
+                self._idle.append(instance)
+
+    def _new_instance(self) -> GuestInstance:
+        instance = GuestInstance(
+            self._program,
+            self._limits,
+            link=self._link,
+            args=self._args,
+            severity=self._severity,
+            config_place=self._config[0] | self._config[1] << 32,
+        )
+        with self._lock:
+            self.stats.created += 1
+        for line in instance.start_logs:
+            self._link.log(line)
+        return instance
+
+    def _ask_events(self, instance: GuestInstance) -> tuple[ClusterEvent, ...]:
+        calls = instance.call(HOOKS["enqueue"])
+        if calls.failure is not None:
+            raise GuestLoadError(calls.failure.text)
+        try:
+            return payloads.cluster_events(calls.received.get(CLUSTER_EVENTS, b"")) or ALL_EVENTS
+        except payloads.PayloadError as error:
+            raise GuestLoadError(f'wasm: enqueue error: {error} (plugin "{self._link.plugin}")') from None
+
+    def __del__(self) -> None:
+        address, length = getattr(self, "_config", (0, 0))
+        if length:
+            heap = self._program.engine.heap
+            with heap.lock:
+                heap.retire(address, length)
+
+
+def _hooks(program: Program, implemented: int | None) -> tuple[str, ...]:
+    """Those that are exported and that the guest, if it says so, implements."""
+    if implemented is None:
+        return tuple(program.hooks)
+    found = tuple(name for name, hook in program.hooks.items() if implemented >> hook.index & 1)
+    return checked_hooks(found)
+
+
+def checked_hooks(found: tuple[str, ...]) -> tuple[str, ...]:
+    """What a guest says it implements, if a plugin can be made of it."""
+    if not any(name in MAIN_HOOKS for name in found) and found != ("prefilter",):
+        raise GuestLoadError(
+            "wasm: guest says that it implements "
+            f"{', '.join(found) or 'nothing'}; it takes one of {', '.join(MAIN_HOOKS)}, or prefilter alone"
+        )
+    return found

@@ -1,0 +1,120 @@
+"""From nothing to a placement with the real toolchains: new, test, build and simulate, as the page shows them."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.guests.build import ROOT
+from tests.test_docs import FENCE, PLAIN, commands, skeleton
+
+PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+
+
+def kubewasp(folder: Path, *arguments: str, code: int = 0) -> str:
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "kubewasp"), *arguments],
+        cwd=folder,
+        env=PLAIN | {"KUBEWASP_CACHE_DIR": os.environ["KUBEWASP_CACHE_DIR"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    return done.stdout
+
+
+def placements(folder: Path, *arguments: str) -> dict[str, str]:
+    found = json.loads(kubewasp(folder, "simulate", "cluster.yaml", "pods.yaml", *arguments, "-o", "json"))
+    return {item["pod"]: item["node"] for item in found["placements"]}
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "words"),
+    [
+        ("go", "main.go", ("kubewasp.MaxScore * (count - place)", "kubewasp.MaxScore * (place + 1)")),
+        ("python", "plugin.py", ("100 * (len(prefer) - prefer.index(value))", "100 * (prefer.index(value) + 1)")),
+    ],
+)
+def test_a_new_project_is_tested_built_and_used(
+    tmp_path: Path, language: str, source: str, words: tuple[str, str]
+) -> None:
+    kubewasp(tmp_path, "plugin", "new", "policy", "--lang", language)
+    folder = tmp_path / "policy"
+
+    tested = json.loads(kubewasp(folder, "plugin", "test", "-o", "json", "--junit", "results.xml"))
+    outcomes = {suite["name"]: [test["outcome"] for test in suite["tests"]] for suite in tested["suites"]}
+    label = {"go": "Go", "python": "Python"}[language]
+    assert outcomes == {f"{label} tests": ["passed"] * 3, "build": ["passed"], "tests/scenarios.yaml": ["passed"] * 6}
+    assert ET.parse(folder / "results.xml").getroot().attrib["failures"] == "0"
+
+    plugin = ("--plugin", "build/policy.wasm")
+    assert set(placements(folder, *plugin).values()) == {"nvme-1"}
+    assert set(placements(folder).values()) != {"nvme-1"}
+
+    inspected = json.loads(kubewasp(folder, "plugin", "inspect", "build/policy.wasm", "-o", "json"))
+    assert {"filter", "score"} <= set(inspected["hooks"]) <= {"prefilter", "filter", "score"}
+
+    # A change of the policy changes the placement, and the tests notice.
+    code = (folder / source).read_text()
+    assert words[0] in code
+    (folder / source).write_text(code.replace(*words))
+    tested = json.loads(kubewasp(folder, "plugin", "test", "--no-native", "-o", "json", code=1))
+    scenarios = {test["name"]: test for test in tested["suites"][-1]["tests"]}
+    failed = scenarios["the best disk is preferred"]
+    assert failed["outcome"] == "failed"
+    assert "node             expected  nvme-1" in failed["message"]
+    assert set(placements(folder, *plugin).values()) == {"ssd-1"}
+
+    # A mistake is told as the compiler says it, and what was built stays.
+    before = (folder / "build" / "policy.wasm").read_bytes()
+    (folder / source).write_text(code + "\nthis is not code\n")
+    broken: Any = subprocess.run(
+        [Path(sys.executable).parent / "kubewasp", "plugin", "build", folder],
+        env=PLAIN,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (broken.returncode, broken.stdout) == (1, "")
+    line = code.count("\n") + 2
+    assert re.search(rf"{re.escape(source)}(:{line}|\", line {line})", broken.stderr), broken.stderr
+    assert "Traceback" not in broken.stderr
+    assert (folder / "build" / "policy.wasm").read_bytes() == before
+
+
+def test_the_page_shows_what_happens(tmp_path: Path) -> None:
+    shown = [item for kind, body in FENCE.findall(PAGE) if kind == "text" for item in commands(body)]
+    assert [command.split()[1:3] for command, _ in shown] == [
+        ["plugin", "new"],
+        ["plugin", "test"],
+        ["plugin", "build"],
+        ["simulate", "prefer-disk/cluster.yaml"],
+    ]
+    for command, output in shown:
+        printed = skeleton(kubewasp(tmp_path, *command.split()[1:]))
+        wanted = skeleton(output)
+        if wanted[-1] == "…":
+            printed, wanted = printed[: len(wanted) - 1], wanted[:-1]
+        assert _without_units(printed) == _without_units(wanted)
+
+
+def test_the_scenario_on_the_page_is_one(tmp_path: Path) -> None:
+    from kubewasp.projects import scenarios
+
+    [document] = [body for kind, body in FENCE.findall(PAGE) if kind == "yaml"]
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "page.yaml").write_text(document)
+    [[test]] = scenarios.read(tmp_path).values()
+    assert list(test.expected) == ["default/large"]
+
+
+def _without_units(lines: list[str]) -> list[str]:
+    """Whether something took milliseconds or seconds depends on the machine."""
+    return [re.sub(r"# (ms|s)$", "# s", line) for line in lines]

@@ -1,0 +1,132 @@
+"""Which language a project is in, what it is called, and that a failed build leaves everything as it was."""
+
+from pathlib import Path
+
+import pytest
+
+from kubewasp.projects import project
+from kubewasp.projects.toolchain import BuildError
+from tests.guests.build import wat
+from tests.projects import toolchains
+from tests.projects.toolchains import FakeToolchain
+
+
+@pytest.fixture
+def toolchain(monkeypatch: pytest.MonkeyPatch) -> FakeToolchain:
+    return toolchains.installed(monkeypatch)
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(BuildError) as caught:
+        project.find(folder)
+    return str(caught.value)
+
+
+# ---------------------------------------------------------------------- finding
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("module example.com/policies/pack-gpus\n\ngo 1.24\n", "pack-gpus"),
+        ("// a comment\nmodule pack // another\n", "pack"),
+        ('module "example.com/pack/v2"\n', "pack"),
+    ],
+)
+def test_a_go_project_is_called_like_its_module(tmp_path: Path, module: str, name: str) -> None:
+    (tmp_path / "go.mod").write_text(module)
+    found = project.find(tmp_path)
+    assert (found.name, found.language.name) == (name, "go")
+    assert found.wasm == tmp_path / "build" / f"{name}.wasm"
+
+
+def test_a_python_project_is_called_like_its_package_or_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "by-folder"
+    folder.mkdir()
+    (folder / "plugin.py").write_text("")
+    assert (project.find(folder).name, project.find(folder).language.name) == ("by-folder", "python")
+    (folder / "pyproject.toml").write_text("[tool.ruff]\n")
+    assert project.find(folder).name == "by-folder"
+    (folder / "pyproject.toml").write_text('[project]\nname = "by-package"\n')
+    assert project.find(folder).name == "by-package"
+
+
+def test_a_folder_that_is_no_project_is_told(tmp_path: Path) -> None:
+    assert refused(tmp_path / "none") == f"there is no folder {tmp_path / 'none'}"
+    assert refused(tmp_path) == (
+        f"{tmp_path} is no plugin project: there is neither go.mod (Go) nor plugin.py or pyproject.toml (Python); "
+        "`kubewasp plugin new NAME` makes one"
+    )
+
+
+def test_a_folder_with_two_projects_is_told(tmp_path: Path) -> None:
+    for name in ("go.mod", "plugin.py"):
+        (tmp_path / name).write_text("")
+    told = f"{tmp_path} could be a project in Go and Python: there are go.mod, plugin.py; a folder has one plugin"
+    assert refused(tmp_path) == told
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "error"),
+    [
+        ("go.mod", "go 1.24\n", "{file}: there is no line `module PATH`"),
+        ("go.mod", "module ..\n", "{folder}: '..' is no name for a plugin; use letters, digits, '-', '_' and '.'"),
+        ("pyproject.toml", "project = 5\n", "{file}: 'int' object has no attribute 'get'"),
+        (
+            "pyproject.toml",
+            "[project\n",
+            "{file}: Expected ']' at the end of a table declaration (at line 1, column 9)",
+        ),
+    ],
+)
+def test_a_project_file_that_cannot_be_read_is_told(tmp_path: Path, file: str, content: str, error: str) -> None:
+    (tmp_path / file).write_text(content)
+    assert refused(tmp_path) == error.replace("{file}", str(tmp_path / file)).replace("{folder}", str(tmp_path))
+
+
+# ---------------------------------------------------------------------- building
+
+
+def test_a_build_is_loaded_and_told(tmp_path: Path, toolchain: FakeToolchain) -> None:
+    built = project.build(toolchains.made(tmp_path / "p"))
+    assert built.path == tmp_path / "p" / "build" / "policy.wasm"
+    assert built.path.read_bytes() == toolchain.guest.read_bytes()
+    assert (built.hooks, built.problem) == (("prefilter", "filter", "score"), "")
+    assert [path.name for path in built.path.parent.iterdir()] == ["policy.wasm"]
+
+
+def test_a_build_may_go_elsewhere(tmp_path: Path, toolchain: FakeToolchain) -> None:
+    target = tmp_path / "out" / "of" / "here.wasm"
+    assert project.build(toolchains.made(tmp_path / "p"), target).path == target
+    assert target.exists()
+    assert not (tmp_path / "p" / "build").exists()
+
+
+@pytest.mark.parametrize("broken", ["main.go:5: syntax error", ""])
+def test_a_build_that_fails_leaves_the_last_one(tmp_path: Path, toolchain: FakeToolchain, broken: str) -> None:
+    found = toolchains.made(tmp_path / "p")
+    project.build(found)
+    before = found.wasm.read_bytes()
+    toolchain.broken = broken
+    toolchain.guest = wat("no_hook")
+    told = broken or "policy.wasm was built, but cannot be loaded: wasm: guest does not export any plugin functions"
+    with pytest.raises(BuildError) as caught:
+        project.build(found)
+    assert str(caught.value) == told
+    assert found.wasm.read_bytes() == before
+    assert [path.name for path in found.wasm.parent.iterdir()] == ["policy.wasm"]
+
+
+def test_a_guest_that_does_not_start_without_configuration_is_built(tmp_path: Path, toolchain: FakeToolchain) -> None:
+    toolchain.guest = wat("start_trap")
+    built = project.build(toolchains.made(tmp_path / "p"))
+    assert built.path.exists()
+    assert built.guest is None
+    assert built.problem.startswith("wasm: _start error: wasm trap")
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, toolchain: FakeToolchain) -> None:
+    found = toolchains.made(tmp_path / "p")
+    (found.folder / "build").write_text("a file")
+    with pytest.raises(BuildError, match=r"policy\.wasm cannot be written: .*File exists"):
+        project.build(found)
