@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from bench import codec, cycle, host
+from bench import codec, cycle, host, sdk
 
 if TYPE_CHECKING:
     from bench.bars import Bar
 
-PARTS = {"codec": codec, "host": host, "cycle": cycle}
+PARTS = {"codec": codec, "host": host, "cycle": cycle, "sdk": sdk}
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -117,22 +117,28 @@ func (g *guest) nodeInfo(row int) *NodeInfo {
 		g.makeChunk(row >> chunkBits)
 	}
 	info := &g.chunks[row>>chunkBits][row&(chunkRows-1)]
-	if cap(info.numbers) < g.numbersCount() {
-		info.numbers = make([]int64, g.numbersCount())
+	if len(info.numbers) != g.numbersCount() {
+		g.makeRoom(info)
 	}
-	numbers := info.numbers[:g.numbersCount()]
-	if g.host.NodeInfo(row, numbers) < infoResources {
+	if g.host.NodeInfo(row, info.numbers) < infoResources {
 		g.forget(info)
 		return info
 	}
-	if numbers[infoObject] != info.generation {
+	if info.numbers[infoObject] != info.generation {
 		if info.podBytes > 0 {
 			info.forgetPods()
 		}
-		info.Node = Node{guest: g, row: row, generation: numbers[infoObject]}
+		info.Node = Node{guest: g, row: row, generation: info.numbers[infoObject]}
 	}
-	info.numbers = numbers
 	return info
+}
+
+// makeRoom gives an empty row, or one that knows fewer resources than there are now, its numbers.
+func (g *guest) makeRoom(info *NodeInfo) {
+	if cap(info.numbers) < g.numbersCount() {
+		info.numbers = make([]int64, g.numbersCount())
+	}
+	info.numbers = info.numbers[:g.numbersCount()]
 }
 
 // forget empties the NodeInfo of a row that has no node.

@@ -86,12 +86,18 @@ func (m Message) Texts(field int) []string {
 
 // Map is a field of the type map<string, string>.
 func (m Message) Map(field int) Map[string] {
-	return readMap[string](m, field, false)
+	if m == "" {
+		return Map[string]{}
+	}
+	return Map[string]{&entries[string]{message: m, field: field}}
 }
 
 // Quantities is a field of the type map<string, Quantity>, e.g. the requests of a container.
 func (m Message) Quantities(field int) Map[Quantity] {
-	return readMap[Quantity](m, field, true)
+	if m == "" {
+		return Map[Quantity]{}
+	}
+	return Map[Quantity]{&entries[Quantity]{message: m, field: field, quantities: true}}
 }
 
 // find is the last occurrence of a field, as protobuf has it; a wire type of -1 is any.
@@ -167,9 +173,12 @@ func (m Message) varint(at int) (uint64, int) {
 func (m Message) section(field int) Message {
 	start, end := -1, -1
 	for at := 0; at < len(m); {
-		seen, _, _, _, next := m.next(at)
+		_, next := m.short(at, field)
+		seen := field
 		if next < 0 {
-			break
+			if seen, _, _, _, next = m.next(at); next < 0 {
+				break
+			}
 		}
 		if seen == field {
 			if start < 0 {
@@ -185,11 +194,33 @@ func (m Message) section(field int) Message {
 	return Message(strings.Clone(string(m[start:end])))
 }
 
-// count says how often a field occurs.
+// count says how often a field of texts or messages occurs.
 func (m Message) count(field int) int {
 	count := 0
-	for range m.Subs(field) {
+	for at := 0; at < len(m); {
+		_, next := m.short(at, field)
+		if next < 0 {
+			var seen, wire int
+			if seen, wire, _, _, next = m.next(at); next < 0 {
+				break
+			}
+			if seen != field || wire != wireBytes {
+				count--
+			}
+		}
 		count++
+		at = next
 	}
 	return count
+}
+
+// short is the content of a field if it is of the most frequent form: that field, at this place, less than 128 bytes long.
+// It is small enough to be inlined, and calls are dear in wasm. Else next is -1, and may still be that field.
+func (m Message) short(at, field int) (content Message, next int) {
+	if at+1 < len(m) && int(m[at]) == field<<3|wireBytes && m[at] < 0x80 && m[at+1] < 0x80 {
+		if next = at + 2 + int(m[at+1]); next <= len(m) {
+			return m[at+2 : next], next
+		}
+	}
+	return "", -1
 }

@@ -48,11 +48,13 @@ func (i *NodeInfo) Free(resource Resource) int64 {
 // NonZeroRequested is as Requested, but containers that do not ask for CPU or memory count with a small default. Scores
 // are better made of it. For other resources it is as Requested.
 func (i *NodeInfo) NonZeroRequested(resource Resource) int64 {
-	switch resource {
-	case CPU:
-		return i.number(infoNonZeroCPU)
-	case Memory:
-		return i.number(infoNonZeroMemory)
+	switch {
+	case len(i.numbers) == 0:
+		return 0
+	case resource == CPU:
+		return i.numbers[infoNonZeroCPU]
+	case resource == Memory:
+		return i.numbers[infoNonZeroMemory]
 	}
 	return i.Requested(resource)
 }
@@ -61,7 +63,7 @@ func (i *NodeInfo) NonZeroRequested(resource Resource) int64 {
 func (i *NodeInfo) PodCount() int { return int(i.Requested(Pods)) }
 
 func (i *NodeInfo) number(place int) int64 {
-	if place < len(i.numbers) && place >= infoNonZeroCPU {
+	if place < len(i.numbers) && place >= infoResources {
 		return i.numbers[place]
 	}
 	return i.lateNumber(place)

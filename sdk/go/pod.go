@@ -53,6 +53,8 @@ func NewPod(object Message) *Pod {
 	return pod
 }
 
+// read takes an encoded pod. A part may come in pieces, which together are the part: the scheduler adds the node of a pod
+// that way.
 func (p *Pod) read(object Message) {
 	*p = Pod{raw: object, requests: p.requests[:0], parts: p.parts}
 	for at := 0; at < len(object); {
@@ -63,11 +65,11 @@ func (p *Pod) read(object Message) {
 		if wire == wireBytes {
 			switch field {
 			case objectMeta:
-				p.meta = content
+				p.meta += content
 			case objectSpec:
-				p.spec = content
+				p.spec += content
 			case objectStatus:
-				p.status = content
+				p.status += content
 			}
 		}
 		at = next

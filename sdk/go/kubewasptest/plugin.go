@@ -1,3 +1,5 @@
+//go:build !wasip1
+
 // Package kubewasptest runs a plugin natively, in plain `go test`, on a cluster made of struct literals:
 //
 //	func TestKeepsPodsOffOtherNodes(t *testing.T) {

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import json
 import random
-import sys
 import time
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ import kubewasp_sdk
 from kubewasp_sdk import config as configuration
 from kubewasp_sdk import sort_keys, tracebacks
 from kubewasp_sdk.events import RESOURCES, Action, Change, ClusterEvent
-from kubewasp_sdk.logs import LogCollector
+from kubewasp_sdk.logs import LogCollector, OutputCollector
 from kubewasp_sdk.mirror import Mirror
 from kubewasp_sdk.objects import Node, Pod
 from kubewasp_sdk.plugin import METHODS, WANTS, Plugin, overrides
@@ -53,6 +52,7 @@ class Guest:
     def __init__(self, plugin_class: type[Plugin]) -> None:
         self._class = plugin_class
         self._logs = LogCollector()
+        self._output = OutputCollector()
         self._cycles: dict[int, Cycle] = {}
         self._plugin: Plugin
         self._mirror: Mirror
@@ -95,7 +95,7 @@ class Guest:
         except BaseException as error:  # noqa: BLE001 - told to the scheduler, which knows what to do
             description = {"error": _load_error(error)}
         logs, _ = self._logs.take()
-        sys.stdout.flush()
+        logs += [(0, line) for line in self._output.take().splitlines()]
         return json.dumps(description | {"protocol": PROTOCOL, "logs": logs})
 
     def _start(self, settings: Mapping[str, Any]) -> Answer:
@@ -103,6 +103,7 @@ class Guest:
         random.seed()
         time.sleep = _no_sleep
         self._logs.install(int(settings.get("severity", 0)))
+        self._output.install(int(settings.get("output", 0)))
         config = configuration.decode(self._class, configuration.parse(settings.get("config", "")))
         unknown = sorted(set(self._class.wants) - set(WANTS))
         if unknown:
@@ -156,9 +157,10 @@ class Guest:
             scheduler.allowed, scheduler.rejected = [], []
         if self._logs.lines:
             answer["logs"], answer["dropped"] = self._logs.take()
+        if self._output.texts:
+            answer["output"] = self._output.take()
         if "measure" in header:
             answer["memory"] = _memory_in_use()
-        sys.stdout.flush()
         return json.dumps(answer)
 
     def _cycle(self, header: Mapping[str, Any]) -> Cycle:
@@ -392,5 +394,5 @@ def _memory_in_use() -> int:
     return id(block) + len(block)
 
 
-def _no_sleep(_seconds: float) -> NoReturn:
+def _no_sleep(_seconds: object) -> NoReturn:
     raise RuntimeError("a plugin may not sleep: the scheduler waits for it. In permit, return Wait(seconds)")

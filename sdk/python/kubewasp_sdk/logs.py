@@ -1,8 +1,10 @@
-"""Collects what a plugin logs, through `self.log` or any logger of the standard library."""
+"""Collects what a plugin logs, through `self.log` or any logger of the standard library, and what it prints."""
 
 from __future__ import annotations
 
+import io
 import logging
+import sys
 
 _MOST_LINES = 1000
 _LEVELS = (logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
@@ -34,3 +36,35 @@ class LogCollector(logging.Handler):
         taken = self.lines, self._dropped
         self.lines, self._dropped = [], 0
         return taken
+
+
+class OutputCollector(io.TextIOBase):
+    """Stands for stdout and stderr: keeps what is printed until it is taken, as far as there is room."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._limit = self._room = 0
+        self._dropped = 0
+
+    def install(self, limit: int) -> None:
+        self._limit = self._room = limit
+        sys.stdout = sys.stderr = self
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        kept = text[: self._room]
+        if kept:
+            self.texts.append(kept)
+            self._room -= len(kept)
+        self._dropped += len(text) - len(kept)
+        return len(text)
+
+    def take(self) -> str:
+        """What was printed since the last time."""
+        text = "".join(self.texts)
+        if self._dropped:
+            text += f"… ({self._dropped} more characters)"
+        self.texts, self._room, self._dropped = [], self._limit, 0
+        return text

@@ -60,8 +60,8 @@ class Mirror:
             elif letter == "x":
                 self._remove(int(text))
             elif letter == "z":
-                for row in list(self._rows):
-                    self._remove(row)
+                for known in list(self._rows):
+                    self._remove(known)
             elif letter == "w":
                 uid, end = _split_value(text)
                 if self._scheduler.waiting is not None:

@@ -9,7 +9,7 @@ from kubewasp_sdk.objects import Node, Pod, lazy
 from kubewasp_sdk.resources import Resources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 # What is computed from the Node object, and from its pods; forgotten when that part changes.
 _OF_OBJECT = ("raw", "uid", "labels", "annotations", "taints", "unschedulable", "conditions", "images", "created_at")
@@ -72,6 +72,18 @@ class NodeInfo(Node):
     def replace_numbers(self, text: str) -> None:
         self._numbers_text = text
         self._forget(_OF_PODS)
+
+    def set_sends_pods(self, sends_pods: bool) -> None:
+        self._sends_pods = sends_pods
+
+    @property
+    def object_text(self) -> str:
+        """The JSON of the Node object, without labels and images."""
+        return self._text
+
+    def all_pods(self) -> Sequence[Pod]:
+        """The pods on the node, whether the plugin has asked for them or not."""
+        return tuple(self._pods.values())
 
     def put_pod(self, uid: str, pod: Pod) -> None:
         self._pods[uid] = pod

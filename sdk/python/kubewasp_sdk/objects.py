@@ -228,9 +228,8 @@ class Pod(KubernetesObject):
         """The controller of the pod."""
         for item in self._metadata.get("ownerReferences") or ():
             if item.get("controller"):
-                return Owner(
-                    *(str(item.get(key) or "") for key in ("kind", "name", "uid")), str(item.get("apiVersion") or "")
-                )
+                kind, name, uid, version = (str(item.get(key) or "") for key in ("kind", "name", "uid", "apiVersion"))
+                return Owner(kind, name, uid, version)
         return None
 
 

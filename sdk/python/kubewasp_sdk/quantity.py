@@ -26,7 +26,8 @@ def nanos(quantity: str | int | float) -> int:
     power = int(found["exponent"]) if found["exponent"] else _DECIMAL.get(suffix, 0)
     ten = 9 + power - len(fraction)
     value = digits << _BINARY.get(suffix, 0)
-    value = value * 10**ten if ten >= 0 else -(-value // 10**-ten)
+    scale: int = 10 ** abs(ten)
+    value = value * scale if ten >= 0 else -(-value // scale)
     return -value if found["sign"] == "-" else value
 
 

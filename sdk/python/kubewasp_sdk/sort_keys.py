@@ -52,7 +52,7 @@ def _ended(content: bytes) -> bytes:
     return content.replace(b"\0", b"\0\xff") + b"\0\0"
 
 
-def _number(value: float) -> bytes:
+def _number(value: int | float) -> bytes:
     """The whole part, rounded down, and then the fraction: so whole numbers of any size are exact."""
     if isinstance(value, float):
         if math.isnan(value):

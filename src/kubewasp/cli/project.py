@@ -204,9 +204,11 @@ def _summary(results: Sequence[TestResult]) -> str:
 def _working(what: str) -> Iterator[None]:
     """Says on stderr what takes so long: in motion on a terminal, else a line."""
     if sys.stderr.isatty():
-        with output.console(stderr=True).status(f"{what} …"):
+        from rich.text import Text
+
+        with output.console(stderr=True).status(Text(output.printable(f"{what} …"))):
             yield
     else:
-        sys.stderr.write(f"{what} …\n")
+        sys.stderr.write(output.printable(f"{what} …\n"))
         sys.stderr.flush()
         yield

@@ -122,7 +122,10 @@ def start_time(value: Any, path: str) -> float:
 
 
 def run(cluster: EmbeddedCluster, scenario: Scenario, *, until: float = math.inf) -> None:
-    """Plays the timeline to its end, scheduling all the while, and then until nothing changes; or until that time."""
+    """Plays the timeline to its end, scheduling all the while, and then until nothing changes.
+
+    With `until`, time goes on to just that moment, and pods that wait for nothing but time are tried again then.
+    """
 
     def finish_later(pod: Pod) -> None:
         for lifetime in scenario.lifetimes:
@@ -132,6 +135,8 @@ def run(cluster: EmbeddedCluster, scenario: Scenario, *, until: float = math.inf
 
     for step in scenario.steps:
         cluster.at(step.at, partial(_perform, cluster, step, scenario.source))
+    if until < math.inf:
+        cluster.at(until, lambda: None)
     for pod in cluster.pods.values():
         if pod.node:
             finish_later(pod)

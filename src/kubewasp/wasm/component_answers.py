@@ -45,6 +45,7 @@ def no_calls() -> Calls:
 
 def take_remarks(answer: dict[str, Any], calls: Calls, limits: Limits) -> None:
     """What was logged and recorded on the way."""
+    calls.output = (calls.output + str(answer.get("output") or ""))[: limits.output]
     dropped = _integer(answer.get("dropped") or 0, "dropped")
     for line in _list(answer, "logs"):
         severity, text = _pair(line, "logs")

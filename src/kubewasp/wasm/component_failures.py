@@ -22,15 +22,15 @@ _FRAME = re.compile(r"^ *\d+: +(?:0x[0-9a-f]+ - )?(.*)$", re.MULTILINE)
 _MAX_FRAMES = 8
 
 
-def ended(error: WasmtimeError, *, hook: str, plugin: str, output: str, limits: Limits, seconds: float) -> HookFailure:
+def ended(error: WasmtimeError, *, hook: str, plugin: str, limits: Limits, seconds: float) -> HookFailure:
     """The instance is broken: a trap, a time limit, an exit."""
     text = str(error)
     kind, cause, trace = _cause(error, text, limits, seconds)
     if not trace:
-        return failure(hook, plugin, kind, cause, output=output)
+        return failure(hook, plugin, kind, cause)
     frames = _FRAME.findall(text)[:_MAX_FRAMES]
     lines = "\n".join(["wasm stack trace:", *(f"\t{frame}" for frame in frames)]) if frames else ""
-    return failure(hook, plugin, kind, cause, output=output, trace=lines)
+    return failure(hook, plugin, kind, cause, trace=lines)
 
 
 def _cause(error: WasmtimeError, text: str, limits: Limits, seconds: float) -> tuple[str, str, bool]:

@@ -49,16 +49,14 @@ class ComponentInstance:
         self.seconds = 0.0
         self.lock = threading.RLock()
         self._limits = limits
-        self._output = _Output(limits.output)
         self._store = self._new_store()
         self._functions = self._instantiate()
-        settings = orjson.dumps({"config": config, "severity": severity, "name": name}).decode()
+        settings = {"config": config, "severity": severity, "name": name, "output": limits.output}
         try:
-            told = self._called("start", settings, hook="start", seconds=limits.start_timeout)
+            told = self._called("start", orjson.dumps(settings).decode(), hook="start", seconds=limits.start_timeout)
         except ComponentFailure as error:
             raise GuestLoadError(error.failure.text) from None
         self.description = component_description.parse(told)
-        self.start_output = self.output()
 
     def _new_store(self) -> Store:
         store = Store(self.program.engine.engine)
@@ -69,11 +67,9 @@ class ComponentInstance:
             tables=_TABLES,
             memories=_MEMORIES,
         )
-        wasi = WasiConfig()
-        # Not bound to the instance, which would never be freed.
-        wasi.stdout_custom = self._output.write
-        wasi.stderr_custom = self._output.write
-        store.set_wasi(wasi)
+        # Streams lead nowhere: the SDK sends what is printed with its answers. (The runtime would write to streams of
+        # ours from threads of its own, after the call or even after Python's end.)
+        store.set_wasi(WasiConfig())
         return store
 
     def _instantiate(self) -> dict[str, Func]:
@@ -91,14 +87,9 @@ class ComponentInstance:
         """The answer to a request; ComponentFailure if there is none."""
         return self._called("call", request, hook=hook, seconds=self._limits.call_timeout)
 
-    def output(self) -> str:
-        """What the last call wrote to stdout and stderr."""
-        return self._output.text()
-
     def _called(self, name: str, text: str, *, hook: str, seconds: float) -> str:
         function, engine = self._functions[name], self.program.engine
         with self.lock, engine.ticker.running(), self._timed():
-            self._output.clear()
             self._store.set_epoch_deadline(engine.ticker.ticks(seconds))
             try:
                 answer = function(self._store, text)
@@ -106,7 +97,7 @@ class ComponentInstance:
             except WasmtimeError as error:
                 self.broken = True
                 failure = component_failures.ended(
-                    error, hook=hook, plugin=self.name, output=self.output(), limits=self._limits, seconds=seconds
+                    error, hook=hook, plugin=self.name, limits=self._limits, seconds=seconds
                 )
             else:
                 return str(answer)
@@ -119,28 +110,6 @@ class ComponentInstance:
             yield
         finally:
             self.seconds = time.perf_counter() - began
-
-
-class _Output:
-    """What a guest prints during one call, as far as there is room."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._content = bytearray()
-        self._dropped = 0
-
-    def write(self, content: bytes) -> None:
-        room = self._limit - len(self._content)
-        self._content += content[:room]
-        self._dropped += max(len(content) - room, 0)
-
-    def clear(self) -> None:
-        self._content.clear()
-        self._dropped = 0
-
-    def text(self) -> str:
-        text = self._content.decode("utf-8", "replace")
-        return f"{text}… ({self._dropped} more bytes)" if self._dropped else text
 
 
 def _last_line(error: WasmtimeError) -> str:

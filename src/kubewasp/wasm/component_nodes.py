@@ -70,7 +70,10 @@ class NodeView:
         self._lists: OrderedDict[bytes, int] = OrderedDict()
 
     def changes(self, nodes: Nodes, table: NodeTable | None) -> Iterator[str]:
-        """Lines, several in one text, about all that has changed. They count as sent when all were taken."""
+        """Texts of one or more lines about all that has changed; they count as sent when all were taken.
+
+        The lines about a row stand in one text: a request must have them together.
+        """
         if self._nodes is None or self._nodes() is not nodes or _referent(self._table) is not table:
             yield from self._start_over(nodes, table)
         if nodes.generation == self._object_generation and (
@@ -84,7 +87,9 @@ class NodeView:
         object_generation, table_generation = nodes.generation, 0 if table is None else table.generation
         texts = node_texts(nodes)
         for row, with_object in rows.items():
-            yield from self._row(nodes, table, texts, row, with_object=with_object)
+            lines = list(self._row(nodes, table, texts, row, with_object=with_object))
+            if lines:
+                yield "\n".join(lines)
         self._object_generation, self._table_generation = object_generation, table_generation
 
     def list_number(self, rows: NDArray[np.int32]) -> tuple[int, bool]:

@@ -140,8 +140,8 @@ class ComponentSession:
         if row >= 0:
             header["row"] = row
         answer = self._exchange(hook, header, lines, calls)
-        with self._checked(hook, calls):
-            if calls.failure is None:
+        if answer is not None and "error" not in answer:
+            with self._checked(hook, calls):
                 component_answers.take_one(hook, answer, calls, self._limits)
                 self._signature = component_answers.signature(answer)
         return calls
@@ -154,8 +154,9 @@ class ComponentSession:
         while done < count and calls.failure is None:
             until, before = min(count, done + batch), calls.seconds
             answer = self._exchange(hook, {"part": (done, until)}, [], calls, rows=listed)
-            with self._checked(hook, calls):
-                component_answers.take_rows(hook, answer, calls, self._limits, asked=until - done)
+            if answer is not None:
+                with self._checked(hook, calls):
+                    component_answers.take_rows(hook, answer, calls, self._limits, asked=until - done)
             self.shared.row_seconds[hook.name] = max(calls.seconds - before, 1e-6) / (until - done)
             batch = min(self._batch(hook.name), batch * _GROWTH)
             done = until
@@ -216,9 +217,9 @@ class ComponentSession:
         calls: Calls,
         *,
         rows: NDArray[np.int32] | None = None,
-    ) -> dict[str, Any]:
-        """One request and what came back; the calls have a failure if nothing did, or an exception."""
-        shared, answer = self.shared, dict[str, Any]()
+    ) -> dict[str, Any] | None:
+        """One request and what came back. If nothing did, or if it was an exception, the calls have a failure."""
+        shared, answer = self.shared, None
         with shared.instance.lock, self._checked(hook, calls):
             if shared.failure is not None:
                 cause = f"its instance was ended by another call: {shared.failure.cause}"
@@ -228,8 +229,9 @@ class ComponentSession:
             component_answers.take_remarks(answer, calls, self._limits)
             if "error" in answer:
                 self._raised(hook, answer["error"], calls)
-        with self._checked(hook, calls):
-            self._decide_waiting(answer)
+        if answer is not None:
+            with self._checked(hook, calls):
+                self._decide_waiting(answer)
         return answer
 
     def _send(
@@ -265,7 +267,8 @@ class ComponentSession:
             lines.append(line)
             size += len(line)
             if size > _MOST_SENT:
-                self._answer(hook, {"hook": "sync", "cycle": 0}, lines, calls)
+                if "error" in self._answer(hook, {"hook": "sync", "cycle": 0}, lines, calls):
+                    raise AnswerError("the guest could not take in the nodes")
                 lines, size = [], 0
         return lines
 
@@ -277,7 +280,6 @@ class ComponentSession:
         first = orjson.dumps(header, option=orjson.OPT_SERIALIZE_NUMPY).decode()
         text = shared.instance.exchange("\n".join([first, *lines]) if lines else first, hook=hook)
         calls.seconds += shared.instance.seconds
-        calls.output += shared.instance.output()[: self._limits.output]
         answer = component_answers.parse(text, self._limits)
         memory = answer.get("memory")
         if isinstance(memory, int):

@@ -17,13 +17,15 @@ from kubewasp.wasm.errors import HeapFullError
 from kubewasp.wasm.ffi import MAX_PAGES, PAGE, NodeMemory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
     from wasmtime import Engine
 
 # Address 0 means "nothing" to the adapter.
 _FIRST_ADDRESS = 64
+_PADDING = [bytes(length) for length in range(512)]
+_MANY = 16
 
 
 def size_class(size: int) -> int:
@@ -32,6 +34,12 @@ def size_class(size: int) -> int:
         return max(-(-size // 16), 1) * 16
     step = 1 << (size.bit_length() - 3)
     return -(-size // step) * step
+
+
+def size_classes(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same for many at once."""
+    steps = np.where(sizes <= 64, 16, 1 << np.maximum(np.frexp(sizes)[1] - 3, 0))
+    return np.maximum(-(-sizes // steps), 1) * steps
 
 
 class SharedHeap:
@@ -74,6 +82,24 @@ class SharedHeap:
         address = self.allocate(len(content))
         self.write(address, content)
         return address
+
+    def place_all(self, contents: Sequence[bytes]) -> NDArray[np.int64]:
+        """The addresses of many blocks. Where nothing is free, as for a cluster that is new, all are written at once."""
+        self._reclaim()
+        if any(self._free.values()) or len(contents) < _MANY:
+            return np.array([self.place(content) for content in contents], np.int64)
+        lengths = np.fromiter(map(len, contents), np.int64, len(contents))
+        sizes = size_classes(lengths)
+        ends = self._end + sizes.cumsum()
+        end = int(ends[-1])
+        if end > len(self._view):
+            self._grow(end)
+        fresh: list[bytes] = [b""] * (2 * len(contents))
+        fresh[::2] = contents
+        fresh[1::2] = [_PADDING[gap] if gap < len(_PADDING) else bytes(gap) for gap in (sizes - lengths).tolist()]
+        start, self._end = self._end, end
+        self.write(start, b"".join(fresh))
+        return ends - sizes
 
     def numbers(self, address: int, rows: int, width: int) -> NDArray[np.int64]:
         """A block as an array that is written in place. The memory never moves, so it stays valid."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 import weakref
 import zlib
+from array import array
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -19,6 +20,8 @@ from kubewasp.wasm.images import ImageTable
 from kubewasp.wasm.numbers import NodeNumbers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from kubewasp.cluster.nodes import Nodes
@@ -31,13 +34,13 @@ _ROW = np.dtype([("name", "<u8"), ("node", "<u8"), ("item", "<u8"), ("images", "
 _ITEM_TAG = b"\x12"
 
 
-def _place(address: int, length: int) -> int:
-    return address | length << 32
+def _lengths(contents: Sequence[bytes]) -> NDArray[np.int64]:
+    return np.fromiter(map(len, contents), np.int64, len(contents))
 
 
-def _split(place: np.uint64) -> tuple[int, int]:
-    """Address and length."""
-    return int(place) & 0xFFFFFFFF, int(place) >> 32
+def _places(addresses: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Address and length in one number each."""
+    return addresses | lengths << 32
 
 
 class NodeMirror:
@@ -61,10 +64,6 @@ class NodeMirror:
     def directory(self) -> int:
         """The address of the newest directory; what is read there stays as it is while a reader is registered."""
         return self._directory[0]
-
-    def shows(self, row: int, name: str) -> bool:
-        """Whether that row is known here, and is this node."""
-        return self._names.get(row) == name
 
     def sync(self, *, images: bool = False, table: NodeTable | None = None) -> int:
         """Brings the picture up to date and returns its directory. Unchanged nodes cost nothing.
@@ -102,47 +101,49 @@ class NodeMirror:
             self._rows = grown
         changed = list(nodes.changed_since(self._generation))
         # All names first, so that they lie together: a hook that reads every node's name touches few pages.
-        for row in changed:
-            self._write_name(nodes.name(row), row)
-        for row in changed:
-            self._write_object(nodes, row)
+        self._write_names(nodes, changed)
+        self._write_objects(nodes, changed)
         self._index.publish()
         if self._images is not None:
             self._images.publish()
         self._publish_directory()
         self._generation = nodes.generation
 
-    def _write_name(self, name: str | None, row: int) -> None:
-        if self._names.get(row) == name:
-            return
-        if self._names.pop(row, None) is not None:
-            self._heap.retire(*_split(self._rows[row]["name"]))
-        self._rows[row]["name"] = 0
-        if name is not None:
-            text = name.encode()
-            self._names[row] = name
-            self._rows[row]["name"] = _place(self._heap.place(text), len(text))
-            self._index.add(text, row)
+    def _write_names(self, nodes: Nodes, changed: list[int]) -> None:
+        renamed = [row for row in changed if self._names.get(row) != nodes.name(row)]
+        self._retire(self._rows["name"][renamed])
+        self._rows["name"][renamed] = 0
+        named = {row: name.encode() for row in renamed if (name := nodes.name(row)) is not None}
+        for row in renamed:
+            self._names.pop(row, None)
+        self._names |= {row: cast("str", nodes.name(row)) for row in named}
+        self._index.add(named)
+        texts = list(named.values())
+        self._rows["name"][list(named)] = _places(self._heap.place_all(texts), _lengths(texts))
 
-    def _write_object(self, nodes: Nodes, row: int) -> None:
-        entry = self._rows[row]
-        old = _split(entry["item"])
-        if old[0]:
-            self._heap.retire(*old)
-        self._list_length -= old[1]
-        if nodes.name(row) is None:
-            entry["node"] = entry["item"] = entry["images"] = 0
-            if self._images is not None:
-                self._images.remove(row)
-            return
-        encoded = nodes.encoded(row)
-        head = _ITEM_TAG + leb128(len(encoded))
-        address = self._heap.place(head + encoded)
-        entry["node"] = _place(address + len(head), len(encoded))
-        entry["item"] = _place(address, len(head) + len(encoded))
+    def _write_objects(self, nodes: Nodes, changed: list[int]) -> None:
+        old = self._rows["item"][changed]
+        self._retire(old)
+        self._list_length -= int((old >> 32).sum())
+        for part in ("node", "item", "images"):
+            self._rows[part][changed] = 0
+        there = [row for row in changed if nodes.name(row) is not None]
+        objects = [nodes.encoded(row) for row in there]
+        items = [_ITEM_TAG + leb128(len(encoded)) + encoded for encoded in objects]
+        addresses, lengths, sizes = self._heap.place_all(items), _lengths(items), _lengths(objects)
+        self._rows["item"][there] = _places(addresses, lengths)
+        self._rows["node"][there] = _places(addresses + lengths - sizes, sizes)
+        self._list_length += int(lengths.sum())
         if self._images is not None:
-            entry["images"] = self._images.replace(row, encoded)
-        self._list_length += len(head) + len(encoded)
+            for row in changed:
+                if nodes.name(row) is None:
+                    self._images.remove(row)
+            for row, encoded in zip(there, objects, strict=True):
+                self._rows["images"][row] = self._images.replace(row, encoded)
+
+    def _retire(self, places: NDArray[np.uint64]) -> None:
+        for place in places[places != 0].tolist():
+            self._heap.retire(place & 0xFFFFFFFF, place >> 32)
 
     def _publish_directory(self) -> None:
         images = 0 if self._images is None else self._images.address
@@ -158,10 +159,10 @@ class NodeMirror:
 
     def _release(self) -> None:
         with self._heap.lock:
-            places = np.concatenate([self._rows["name"], self._rows["item"]])
-            for block in [*map(_split, places[places != 0]), self._directory]:
-                if block[0]:
-                    self._heap.retire(*block)
+            self._retire(self._rows["name"])
+            self._retire(self._rows["item"])
+            if self._directory[0]:
+                self._heap.retire(*self._directory)
             self._index.release()
             if self._images is not None:
                 self._images.release()
@@ -176,7 +177,7 @@ class NameIndex:
     def __init__(self, heap: SharedHeap) -> None:
         self._heap = heap
         self._names: dict[bytes, int] = {}
-        self._table: NDArray[np.uint32] = np.zeros(64, np.uint32)
+        self._table = array("I", bytes(4 * 64))
         self._used = 0
         self._dirty = True
         self.address = 0
@@ -185,43 +186,47 @@ class NameIndex:
     def mask(self) -> int:
         return len(self._table) - 1
 
-    def add(self, name: bytes, row: int) -> None:
-        known = self._names.pop(name, None)
-        self._names[name] = row  # the newest name of a row stands last
-        if known == row:
+    def add(self, names: Mapping[int, bytes]) -> None:
+        """The names of rows."""
+        fresh = []
+        for row, name in names.items():
+            if self._names.pop(name, None) != row:
+                fresh.append((name, row))
+            self._names[name] = row  # the newest name of a row stands last
+        if not fresh:
             return
         self._dirty = True
-        if self._used * 2 >= len(self._table):
+        if (self._used + len(fresh)) * 2 >= len(self._table):
             self._rebuild()
         else:
-            self._insert(name, row)
+            self._insert(fresh)
 
     def publish(self) -> None:
         if not self._dirty:
             return
-        content = self._table.tobytes()
         self.release()
-        self.address = self._heap.place(content)
+        self.address = self._heap.place(self._table.tobytes())
         self._dirty = False
 
     def release(self) -> None:
         if self.address:
-            self._heap.retire(self.address, self._table.nbytes)
+            self._heap.retire(self.address, self._table.itemsize * len(self._table))
             self.address = 0
 
-    def _insert(self, name: bytes, row: int) -> None:
-        slot = zlib.crc32(name) & self.mask
-        while self._table[slot]:
-            slot = (slot + 1) & self.mask
-        self._table[slot] = row + 1
-        self._used += 1
+    def _insert(self, entries: Iterable[tuple[bytes, int]]) -> None:
+        table, mask = self._table, self.mask
+        for name, row in entries:
+            slot = zlib.crc32(name) & mask
+            while table[slot]:
+                slot = (slot + 1) & mask
+            table[slot] = row + 1
+            self._used += 1
 
     def _rebuild(self) -> None:
         # A row has one name: of those that had it before, only the newest is kept.
         newest = {row: name for name, row in self._names.items()}
         self._names = {name: row for row, name in newest.items()}
         self.release()
-        self._table = np.zeros(max(64, 1 << (len(self._names) * 4 - 1).bit_length()), np.uint32)
+        self._table = array("I", bytes(4 * max(64, 1 << (len(self._names) * 4 - 1).bit_length())))
         self._used = 0
-        for name, row in self._names.items():
-            self._insert(name, row)
+        self._insert(self._names.items())

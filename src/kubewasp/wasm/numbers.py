@@ -130,20 +130,18 @@ class NodeNumbers:
         else:
             for place, column in enumerate(columns, 3):
                 records[rows, place] = column[rows]
-        for row in rows:
-            self._forget_pods(row)
-            records[row, 1:3] = table.objects.generation_of(row), table.generation_of(row)
+        self._retire_pods(records[rows, 0])
+        records[rows, 0] = -1
+        records[rows, 1] = [table.objects.generation_of(row) for row in rows]
+        records[rows, 2] = [table.generation_of(row) for row in rows]
 
-    def _forget_pods(self, row: int) -> None:
-        place = int(self._records[row, 0])
-        if place > 0:
+    def _retire_pods(self, places: NDArray[np.int64]) -> None:
+        for place in places[places > 0].tolist():
             self._heap.retire(place & 0xFFFFFFFF, place >> 32)
-        self._records[row, 0] = -1
 
     def _release(self) -> None:
         if self.address:
-            for place in self._records[:, 0][self._records[:, 0] > 0].tolist():
-                self._heap.retire(place & 0xFFFFFFFF, place >> 32)
+            self._retire_pods(self._records[:, 0])
             self._heap.retire(self.address, self._records.nbytes)
 
     def release(self) -> None:

@@ -1,0 +1,20 @@
+// Reader reads a label and the requested CPU of every node: what bench/sdk.py measures.
+package main
+
+import kubewasp "kubewasp.dev/sdk"
+
+type Reader struct{}
+
+func New(*kubewasp.Handle) (Reader, error) { return Reader{}, nil }
+
+func (Reader) Score(_ *kubewasp.CycleState, _ *kubewasp.Pod, node *kubewasp.NodeInfo) (int64, kubewasp.Status) {
+	score := node.Requested(kubewasp.CPU) % 49
+	if node.Labels().Get("topology.kubernetes.io/zone") == "eu-west-1a" {
+		score += 50
+	}
+	return score, kubewasp.Success()
+}
+
+func init() { kubewasp.Register(New) }
+
+func main() {}

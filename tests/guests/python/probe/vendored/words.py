@@ -1,0 +1,5 @@
+"""A module that is imported only when it is needed."""
+
+
+def greeting() -> str:
+    return "hello"
