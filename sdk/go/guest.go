@@ -32,6 +32,7 @@ type guest struct {
 	objectOf     int64 // the generation of the object
 	objectBuffer []byte
 
+	keys     keyTable
 	feasible Nodes
 	statuses NodeStatuses
 	scores   NodeScores

@@ -2,12 +2,13 @@ package kubewasp
 
 import (
 	"iter"
+	"strings"
 	"unsafe"
 )
 
 // Map is a small read-only map with text keys: labels, annotations, a node selector, quantities by resource. It is a
-// view of the encoded object, and remembers the answers to the keys asked for last: asking again with the same constant
-// takes no search.
+// view of the encoded object, and remembers the answers to the keys asked for last: asking again with the same text, e.g.
+// a constant or one from the configuration, takes no search.
 type Map[V ~string] struct {
 	entries *entries[V]
 }
@@ -18,12 +19,14 @@ type entries[V ~string] struct {
 	message    Message
 	field      int
 	quantities bool // a quantity is a message with a text in it
+	next       uint8
 	asked      [4]answer[V]
-	next       int // which of them is given up next
+	keys       *keyTable
 }
 
 type answer[V ~string] struct {
-	key   string
+	at    uintptr // where the key was that was asked for
+	key   string  // a copy
 	value V
 	found bool
 }
@@ -36,43 +39,66 @@ func (m Map[V]) Get(key string) V {
 
 // Lookup is the value of a key, and whether there is one. Hot path: asked for every node, and loops are dear in wasm.
 func (m Map[V]) Lookup(key string) (V, bool) {
-	e := m.entries
+	e, at := m.entries, address(key)
 	switch {
 	case e == nil:
 		return "", false
-	case same(e.asked[0].key, key):
+	case e.asked[0].at == at && e.asked[0].key == key:
 		return e.asked[0].value, e.asked[0].found
-	case same(e.asked[1].key, key):
+	case e.asked[1].at == at && e.asked[1].key == key:
 		return e.asked[1].value, e.asked[1].found
-	case same(e.asked[2].key, key):
+	case e.asked[2].at == at && e.asked[2].key == key:
 		return e.asked[2].value, e.asked[2].found
-	case same(e.asked[3].key, key):
+	case e.asked[3].at == at && e.asked[3].key == key:
 		return e.asked[3].value, e.asked[3].found
 	}
-	return e.search(key)
+	return e.lookup(key)
 }
 
-// same says whether two texts are one and the same, not just equal: that needs no look at their bytes. An empty text is
-// never: it is what stands where no answer is.
-func same(a, b string) bool {
-	return unsafe.StringData(a) == unsafe.StringData(b) && len(a) == len(b) && len(a) > 0
+func (e *entries[V]) lookup(key string) (V, bool) {
+	value, found := e.search(key)
+	if key != "" { // which stands where there is no answer yet
+		e.asked[e.next&3] = answer[V]{address(key), e.keys.copyOf(key), value, found}
+		e.next++
+	}
+	return value, found
 }
 
-func (e *entries[V]) search(key string) (V, bool) {
-	found := answer[V]{key: key}
-	for at := 0; at >= 0; {
+func (e *entries[V]) search(key string) (value V, found bool) {
+	for at := 0; ; {
 		var pair Message
 		if pair, at = e.pair(at); at < 0 {
-			break
+			return value, found
 		}
-		if name, value := pair.entry(); len(name) == len(key) && string(name) == key {
-			found.value, found.found = e.value(value), true // where a key occurs twice, the last counts
+		if name, sent := pair.entry(); len(name) == len(key) && string(name) == key {
+			value, found = e.value(sent), true // where a key occurs twice, the last counts
 		}
 	}
-	e.asked[e.next&3] = found
-	e.next++
-	return found.value, found.found
 }
+
+// keyTable has copies of the keys asked for last. A map must not hold on to a key itself: that may be a part of a pod, which
+// would stay in memory for as long as the node does. All nodes share one copy.
+type keyTable struct {
+	keys [4]string
+	next uint8
+}
+
+func (t *keyTable) copyOf(key string) string {
+	if t == nil {
+		return strings.Clone(key)
+	}
+	for _, known := range t.keys {
+		if known == key {
+			return known
+		}
+	}
+	known := strings.Clone(key)
+	t.keys[t.next&3] = known
+	t.next++
+	return known
+}
+
+func address(text string) uintptr { return uintptr(unsafe.Pointer(unsafe.StringData(text))) }
 
 // pair is the entry at a place or behind it, and where it ends; -1 if there is none.
 func (e *entries[V]) pair(at int) (content Message, next int) {
@@ -134,7 +160,10 @@ func (m Map[V]) All() iter.Seq2[string, V] {
 // Matches says whether all entries of another map, say a node selector, are in this one.
 func (m Map[V]) Matches(wanted Map[V]) bool {
 	for key, value := range wanted.All() {
-		if has, found := m.Lookup(key); !found || has != value {
+		if m.entries == nil {
+			return false
+		}
+		if has, found := m.entries.search(key); !found || has != value {
 			return false
 		}
 	}

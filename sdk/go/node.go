@@ -125,6 +125,9 @@ func (n *Node) Labels() Map[string] {
 	if n.decoded&nodeLabels == 0 {
 		n.decoded |= nodeLabels
 		n.labels = n.part(objectMeta).section(metaLabels).Map(metaLabels)
+		if n.guest != nil && n.labels.entries != nil {
+			n.labels.entries.keys = &n.guest.keys
+		}
 	}
 	return n.labels
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unsafe"
 
 	kubewasp "kubewasp.dev/sdk"
 	"kubewasp.dev/sdk/kubewasptest"
@@ -165,6 +166,23 @@ func TestMaps(t *testing.T) {
 	}
 	if !slices.Equal(keys, []string{"a", "b"}) {
 		t.Errorf("the first keys are %q", keys)
+	}
+}
+
+func TestAMapRemembersWhatItWasAskedByContent(t *testing.T) {
+	labels := kubewasp.NewNode(kubewasptest.Node{Labels: map[string]string{"aa": "1", "bb": "2"}}.Encode()).Labels()
+	key := []byte("aa")
+	asked := unsafe.String(&key[0], len(key))
+	check(t, "aa", labels.Get(asked), "1")
+	copy(key, "bb") // another text at the same place, as after garbage collection
+	check(t, "bb", labels.Get(asked), "2")
+	copy(key, "cc")
+	check(t, "cc", labels.Has(asked), false)
+	check(t, "empty", labels.Has(""), false)
+	for range 3 {
+		for key, want := range map[string]string{"aa": "1", "bb": "2", "cc": "", "dd": "", "ee": "", "ff": ""} {
+			check(t, key, labels.Get(key), want)
+		}
 	}
 }
 

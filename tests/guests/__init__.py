@@ -67,6 +67,37 @@ IMPORTS = (
     ("wasi_snapshot_preview1", "poll_oneoff", 4),
 )
 
+# The global `which` of extension: function of kubewasp/v1, number of parameters (taken from the globals a, b, c, d).
+EXTENSION = (
+    ("implemented", 1),
+    ("pod_signature", 2),
+    ("now", 0),
+    ("cycle", 0),
+    ("resource", 2),
+    ("pod_requests", 2),
+    ("current_node", 0),
+    ("node_rows", 0),
+    ("node_row", 2),
+    ("node_name", 3),
+    ("node_object", 3),
+    ("node_info", 3),
+    ("node_pods", 3),
+    ("feasible_rows", 2),
+    ("node_scores", 2),
+    ("node_statuses", 2),
+    ("result.node_scores", 2),
+    ("result.sort_key", 2),
+    ("queued_at", 0),
+    ("event_resource", 0),
+    ("event_action", 0),
+    ("event_old", 2),
+    ("event_new", 2),
+    ("state", 0),
+    ("waiting_pods", 2),
+    ("allow_waiting_pod", 2),
+    ("reject_waiting_pod", 4),
+)
+
 # The global `what` of misbehave.
 MISBEHAVIOURS = (
     "behave",

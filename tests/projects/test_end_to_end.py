@@ -60,6 +60,13 @@ def test_a_new_project_is_tested_built_and_used(
 
     inspected = json.loads(kubewasp(folder, "plugin", "inspect", "build/policy.wasm", "-o", "json"))
     assert {"filter", "score"} <= set(inspected["hooks"]) <= {"prefilter", "filter", "score"}
+    assert inspected["kind"].startswith({"go": "core module", "python": "component"}[language])
+
+    closed = ("--config", '{"closed": ["ssd"]}', "--node", "cluster.yaml", "-o", "json")
+    calls = json.loads(kubewasp(folder, "plugin", "call", "build/policy.wasm", "filter", "score", *closed))
+    answers = {(call["hook"], call["node"]): call.get("score", call["reason"]) for call in calls}
+    assert answers["filter", "ssd-1"] == "nodes with disktype=ssd are closed"
+    assert answers["score", "nvme-1"] == 100
 
     # A change of the policy changes the placement, and the tests notice.
     code = (folder / source).read_text()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubewasp.wasm.abi import CLASSIC_IMPORTS, HOOKS, WASI_IMPORTS, Answer
+from kubewasp.wasm.abi import CLASSIC_IMPORTS, EXTENSION_IMPORTS, HOOKS, WASI_IMPORTS, Answer
 from tests import guests
 
 
@@ -34,6 +34,11 @@ def test_signatures_are_written_as_errors_show_them() -> None:
 def test_the_host_provides_the_imports_of_the_contract() -> None:
     provided = {(item.module, item.name, len(item.parameters)) for item in CLASSIC_IMPORTS}
     assert provided == {item for item in guests.IMPORTS if item[0].startswith("k8s.io/")}
+
+
+def test_the_host_provides_the_imports_of_the_extension() -> None:
+    assert [(item.name, len(item.parameters)) for item in EXTENSION_IMPORTS] == list(guests.EXTENSION)
+    assert {item.name for item in EXTENSION_IMPORTS if item.result == "i64"} == {"now", "queued_at"}
 
 
 def test_the_host_answers_output_and_sleep_itself() -> None:

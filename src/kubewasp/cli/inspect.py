@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kubewasp.cli import output
 from kubewasp.framework.events import ALL_EVENTS
 from kubewasp.wasm.abi import EXTENSION, KUBERNETES_MODULES, WASI
-from kubewasp.wasm.component_program import WORLD
+from kubewasp.wasm.component_program import WORLD, ComponentProgram
 from kubewasp.wasm.errors import GuestLoadError, KubewaspError
 from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.guest import Guest
@@ -55,14 +55,14 @@ def run(source: str, *, config: str, args: Sequence[str], limits: Limits, sha256
 
 
 def kind_of(program: AnyProgram) -> str:
-    if not isinstance(program, Program):
+    if isinstance(program, ComponentProgram):
         return f"component, world {WORLD}"
     extended = any(module == EXTENSION for module, _ in program.imports)
     return "core module, classic ABI" + (f" with {EXTENSION}" if extended else "")
 
 
 def _report(program: AnyProgram, limits: Limits, seconds: float, guest: Guest | None) -> dict[str, Any]:
-    own = _of_module(program, guest) if isinstance(program, Program) else _of_component(program, guest)
+    own = _of_component(program, guest) if isinstance(program, ComponentProgram) else _of_module(program, guest)
     return {
         "kind": kind_of(program),
         "size_bytes": program.size,
@@ -92,22 +92,14 @@ def _of_module(program: Program, guest: Guest | None) -> dict[str, Any]:
     }
 
 
-def _of_component(program: AnyProgram, guest: Guest | None) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "hooks": [],
-        "start": ["start"],
-        "imports": {},
-        "memory_bytes": 0,
-        "memory_max_bytes": None,
-    }
-    for name in getattr(program, "imports", ()):
+def _of_component(program: ComponentProgram, guest: Guest | None) -> dict[str, Any]:
+    imports: dict[str, list[str]] = {}
+    for name in program.imports:
         package, _, interface = name.partition("/")
-        found["imports"].setdefault(package, []).append(interface.partition("@")[0])
-    if guest is not None:
-        runner = guest.pool.acquire()
-        found |= {"hooks": list(guest.hooks), "memory_bytes": runner.memory_bytes}
-        guest.pool.release(runner)
-    return found
+        imports.setdefault(package, []).append(interface.partition("@")[0])
+    # What a component takes of memory shows only when it is asked something.
+    known = {"start": ["start"], "imports": imports, "memory_bytes": None, "memory_max_bytes": None}
+    return {"hooks": [] if guest is None else list(guest.hooks), **known}
 
 
 def _events(guest: Guest) -> list[str]:
@@ -128,11 +120,11 @@ def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "start", ", ".join(report["start"]) or "none"
     for module, names in report["imports"].items():
         yield "imports", f"{module}: {', '.join(names)}"
-    yield (
-        "memory",
-        f"{output.size(report['memory_bytes'])} at start, "
-        + (f"{output.size(maximum)} at most" if maximum is not None else f"limited to {output.size(limits['memory'])}"),
+    at_most = (
+        f"{output.size(maximum)} at most" if maximum is not None else f"limited to {output.size(limits['memory'])}"
     )
+    at_start = "" if report["memory_bytes"] is None else f"{output.size(report['memory_bytes'])} at start, "
+    yield "memory", at_start + at_most
     yield (
         "limits",
         ", ".join(
@@ -153,7 +145,7 @@ def _warnings(program: AnyProgram, limits: Limits, hooks: Sequence[str]) -> Iter
     for hook, other in _NEEDS.items():
         if hook in hooks and other not in hooks:
             yield f"{hook} is never called: there is no {other}"
-    if not isinstance(program, Program):
+    if isinstance(program, ComponentProgram):
         return
     denied = [name for module, name in program.imports if module == WASI and name.startswith(_DENIED)]
     if denied:

@@ -44,8 +44,7 @@ class ComponentProgram:
 
     @property
     def uses_numbers(self) -> bool:
-        """It gets them where there is a table, and does without where there is none."""
-        return False
+        return True
 
     @property
     def uses_signatures(self) -> bool:

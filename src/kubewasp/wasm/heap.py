@@ -84,7 +84,7 @@ class SharedHeap:
         return address
 
     def place_all(self, contents: Sequence[bytes]) -> NDArray[np.int64]:
-        """The addresses of many blocks. Where nothing is free, as for a cluster that is new, all are written at once."""
+        """The addresses of many blocks. Where nothing is free, as for a new cluster, all are written at once."""
         self._reclaim()
         if any(self._free.values()) or len(contents) < _MANY:
             return np.array([self.place(content) for content in contents], np.int64)

@@ -11,6 +11,7 @@ from wasmtime import FuncType, MemoryType, Module, Store, WasmtimeError
 
 from kubewasp.wasm import binary
 from kubewasp.wasm.abi import BY_KEY, EXTENSION, HOOKS, KUBERNETES_MODULES, MAIN_HOOKS, START_FUNCTIONS, WASI, Hook
+from kubewasp.wasm.component_program import load_component
 from kubewasp.wasm.engine import ClassicEngine, classic_engine, strict_engine
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
@@ -96,16 +97,21 @@ class AnyProgram(Protocol):
         """Starts the guest."""
 
 
-def load_program(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> Program:
+def load_program(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> AnyProgram:
     """Compiles a guest, or takes it from the cache, and checks that it keeps to the ABI."""
-    began = time.perf_counter()
     try:
         binary.check_header(wasm)
-        if binary.is_component(wasm):
-            raise GuestLoadError(
-                "wasm: guest is a component, and this host runs core modules; build it as a core module "
-                "(for Go: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared)"
-            )
+    except binary.BinaryError as error:
+        raise GuestLoadError(f"wasm: {error}") from None
+    if binary.is_component(wasm):
+        return load_component(wasm, limits, use_cache=use_cache)
+    return load_module(wasm, limits, use_cache=use_cache)
+
+
+def load_module(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> Program:
+    """The same for a core module."""
+    began = time.perf_counter()
+    try:
         made_by = binary.producers(wasm)
         runnable = binary.without_start(wasm)
     except binary.BinaryError as error:
