@@ -86,7 +86,7 @@ func requestsOf(pod *Pod, resource Resource) int64 {
 	}
 	total := max(running+sidecars, highest)
 	if resource == CPU || resource == Memory { // what the pod as a whole may ask for
-		podLevel := pod.spec.Sub(podSpecResources).Quantities(resourceRequests)
+		podLevel := pod.specification().Sub(podSpecResources).Quantities(resourceRequests)
 		if request, set := podLevel.Lookup(resource.name); set {
 			total = request.In(resource)
 		}

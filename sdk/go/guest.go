@@ -13,13 +13,12 @@ type guest struct {
 	handle Handle
 	plugin implementation
 
-	cycle    int // which pod the state is of
-	podFresh bool
-	pod      Pod
-	target   Pod
-	state    *CycleState
-	first    CycleState          // the state that a pod begins with
-	copies   map[int]*CycleState // for trials
+	cycle  int // which pod the state is of
+	pod    Pod
+	target Pod
+	state  *CycleState
+	first  CycleState          // the state that a pod begins with
+	copies map[int]*CycleState // for trials
 
 	chunks    []*[chunkRows]NodeInfo
 	resources int // how many the scheduler has given numbers to
@@ -49,6 +48,7 @@ func newGuest(of host.Host) *guest {
 	g := &guest{host: of, resources: firstResources, buffer: make([]byte, 4096), objectRow: -1, cycle: -1}
 	g.handle = Handle{guest: g, Log: Logger{guest: g, severity: -1}}
 	g.state = &g.first
+	g.pod.guest = g
 	g.absent.guest = g
 	g.absent.row = -1
 	g.feasible.guest = g
@@ -177,19 +177,12 @@ func (g *guest) begin() {
 }
 
 func (g *guest) forgetPod() {
-	g.podFresh = false
+	g.pod.unread = true
+	g.pod.decoded = 0
+	g.pod.requests = g.pod.requests[:0]
 	clear(g.copies)
 	g.first.reset()
 	g.state = &g.first
-}
-
-func (g *guest) currentPod() *Pod {
-	if !g.podFresh {
-		g.pod.read(g.read(g.host.CurrentPod))
-		g.pod.guest = g
-		g.podFresh = true
-	}
-	return &g.pod
 }
 
 func (g *guest) targetPod() *Pod {

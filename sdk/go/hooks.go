@@ -129,9 +129,7 @@ func (g *guest) runQueueingHint() int32 {
 
 // queuedPod is a pod outside of a cycle: the next call is about another one.
 func (g *guest) queuedPod() *Pod {
-	pod := NewPod(g.read(g.host.CurrentPod))
-	g.podFresh = false
-	return pod
+	return NewPod(g.read(g.host.CurrentPod))
 }
 
 // ---------------------------------------------------------------------- state
@@ -165,14 +163,14 @@ func (g *guest) runPreFilter() int32 {
 	g.begin()
 	g.forgetPod()
 	if g.plugin.signature != nil {
-		if signature := g.plugin.signature.SignPod(g.currentPod()); signature != 0 {
+		if signature := g.plugin.signature.SignPod(&g.pod); signature != 0 {
 			g.host.SignPod(signature)
 		}
 	}
 	if g.plugin.preFilter == nil {
 		return int32(CodeSuccess)
 	}
-	nodes, status := g.plugin.preFilter.PreFilter(g.state, g.currentPod())
+	nodes, status := g.plugin.preFilter.PreFilter(g.state, &g.pod)
 	if nodes != nil && status.IsSuccess() {
 		if len(nodes) == 0 { // which could not be told from: all
 			return g.answer(Unresolvable("no node is eligible"))
@@ -188,23 +186,23 @@ func (g *guest) runPreFilter() int32 {
 
 func (g *guest) runAddPod() int32 {
 	g.begin()
-	return g.answer(g.plugin.extensions.AddPod(g.state, g.currentPod(), g.targetPod(), g.currentNode()))
+	return g.answer(g.plugin.extensions.AddPod(g.state, &g.pod, g.targetPod(), g.currentNode()))
 }
 
 func (g *guest) runRemovePod() int32 {
 	g.begin()
-	return g.answer(g.plugin.extensions.RemovePod(g.state, g.currentPod(), g.targetPod(), g.currentNode()))
+	return g.answer(g.plugin.extensions.RemovePod(g.state, &g.pod, g.targetPod(), g.currentNode()))
 }
 
 func (g *guest) runFilter() int32 {
 	g.begin()
-	return g.answer(g.plugin.filter.Filter(g.state, g.currentPod(), g.currentNode()))
+	return g.answer(g.plugin.filter.Filter(g.state, &g.pod, g.currentNode()))
 }
 
 func (g *guest) runPostFilter() int64 {
 	g.begin()
 	g.statuses.read = false
-	nomination, status := g.plugin.postFilter.PostFilter(g.state, g.currentPod(), &g.statuses)
+	nomination, status := g.plugin.postFilter.PostFilter(g.state, &g.pod, &g.statuses)
 	mode := int64(0)
 	if nomination.override {
 		mode = 1
@@ -216,12 +214,12 @@ func (g *guest) runPostFilter() int64 {
 func (g *guest) runPreScore() int32 {
 	g.begin()
 	g.feasible.read = false
-	return g.answer(g.plugin.preScore.PreScore(g.state, g.currentPod(), &g.feasible))
+	return g.answer(g.plugin.preScore.PreScore(g.state, &g.pod, &g.feasible))
 }
 
 func (g *guest) runScore() int64 {
 	g.begin()
-	score, status := g.plugin.score.Score(g.state, g.currentPod(), g.currentNode())
+	score, status := g.plugin.score.Score(g.state, &g.pod, g.currentNode())
 	if score != int64(int32(score)) && status.IsSuccess() {
 		status = Failed("a score must fit into 32 bits")
 	}
@@ -232,7 +230,7 @@ func (g *guest) runNormalizeScore() int32 {
 	g.begin()
 	g.feasible.read = false
 	g.scores.Values = readNumbers(g.scores.Values, g.host.NodeScores)
-	status := g.plugin.normalizeScore.NormalizeScore(g.state, g.currentPod(), &g.scores)
+	status := g.plugin.normalizeScore.NormalizeScore(g.state, &g.pod, &g.scores)
 	if status.IsSuccess() {
 		g.host.SendNodeScores(g.scores.Values)
 	}
@@ -243,17 +241,17 @@ func (g *guest) runNormalizeScore() int32 {
 
 func (g *guest) runReserve() int32 {
 	g.begin()
-	return g.answer(g.plugin.reserve.Reserve(g.state, g.currentPod(), g.currentNode()))
+	return g.answer(g.plugin.reserve.Reserve(g.state, &g.pod, g.currentNode()))
 }
 
 func (g *guest) runUnreserve() {
 	g.begin()
-	g.plugin.unreserve.Unreserve(g.state, g.currentPod(), g.currentNode())
+	g.plugin.unreserve.Unreserve(g.state, &g.pod, g.currentNode())
 }
 
 func (g *guest) runPermit() int64 {
 	g.begin()
-	status, timeout := g.plugin.permit.Permit(g.state, g.currentPod(), g.currentNode())
+	status, timeout := g.plugin.permit.Permit(g.state, &g.pod, g.currentNode())
 	const longest = 1<<32 - 1
 	millis := min(max((timeout+time.Millisecond-1)/time.Millisecond, 0), longest) // rounded up: no timeout becomes none
 	return int64(g.answer(status))<<32 | int64(millis)
@@ -261,15 +259,15 @@ func (g *guest) runPermit() int64 {
 
 func (g *guest) runPreBind() int32 {
 	g.begin()
-	return g.answer(g.plugin.preBind.PreBind(g.state, g.currentPod(), g.currentNode()))
+	return g.answer(g.plugin.preBind.PreBind(g.state, &g.pod, g.currentNode()))
 }
 
 func (g *guest) runBind() int32 {
 	g.begin()
-	return g.answer(g.plugin.bind.Bind(g.state, g.currentPod(), g.currentNode()))
+	return g.answer(g.plugin.bind.Bind(g.state, &g.pod, g.currentNode()))
 }
 
 func (g *guest) runPostBind() {
 	g.begin()
-	g.plugin.postBind.PostBind(g.state, g.currentPod(), g.currentNode())
+	g.plugin.postBind.PostBind(g.state, &g.pod, g.currentNode())
 }

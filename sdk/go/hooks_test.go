@@ -358,7 +358,7 @@ func TestAGangGoesTogether(t *testing.T) {
 	}
 	first, second := member("one"), member("two")
 	check(t, "first waits", first.Waiting && first.Timeout == time.Minute, true)
-	check(t, "pods on a", len(cluster.PodsOn("a")), 0)
+	check(t, "pods on a, where both wait to go", len(cluster.PodsOn("a")), 2)
 	third := member("three")
 	check(t, "all are placed", first.Node+second.Node+third.Node, "aaa")
 	check(t, "somebody waits", first.Waiting || second.Waiting || third.Waiting, false)
@@ -376,6 +376,7 @@ func TestAGangThatStaysIncompleteIsTurnedDownAsAWhole(t *testing.T) {
 	check(t, "waiting", len(plugin.Waiting()), 0)
 	check(t, "first", first.Status, kubewasp.Unschedulable("rejected due to timeout"))
 	check(t, "second", second.Status, kubewasp.Unschedulable("the gang is incomplete"))
+	check(t, "pods on a", len(cluster.PodsOn("a")), 0)
 }
 
 // lifecycle logs each hook of the binding cycle.

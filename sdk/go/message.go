@@ -34,10 +34,20 @@ func (m Message) Text(field int) string {
 	return string(content)
 }
 
-// Sub is a field that is a message.
+// Sub is a field that is a message. One that comes in pieces is all of them together, as protobuf has it.
 func (m Message) Sub(field int) Message {
-	content, _, _ := m.find(field, wireBytes)
-	return content
+	var whole Message
+	for at := 0; at < len(m); {
+		seen, wire, content, _, next := m.next(at)
+		if next < 0 {
+			break
+		}
+		if seen == field && wire == wireBytes {
+			whole += content
+		}
+		at = next
+	}
+	return whole
 }
 
 // Int is an integer field.

@@ -46,6 +46,13 @@ func TestTheLastOccurrenceOfAFieldCounts(t *testing.T) {
 	}
 }
 
+func TestAMessageInPiecesIsAllOfThem(t *testing.T) {
+	pieces := Message("\x1a\x02\x08\x01\x1a\x04\x10\x02\x08\x03").Sub(3)
+	if pieces.Int(1) != 3 || pieces.Int(2) != 2 {
+		t.Errorf("got %q", pieces)
+	}
+}
+
 func TestNegativeNumbersAreTenBytes(t *testing.T) {
 	if got := Message("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01").Int(1); got != -1 {
 		t.Errorf("got %d", got)

@@ -6,6 +6,7 @@ import "time"
 // parts of these bytes; keeping one keeps the whole pod in memory.
 type Pod struct {
 	raw, meta, spec, status Message
+	unread                  bool   // the pod being scheduled is read when it is first looked at
 	guest                   *guest // of the pod being scheduled, whose requests the scheduler knows
 	requests                []int64
 	decoded                 uint32
@@ -56,7 +57,8 @@ func NewPod(object Message) *Pod {
 // read takes an encoded pod. A part may come in pieces, which together are the part: the scheduler adds the node of a pod
 // that way.
 func (p *Pod) read(object Message) {
-	*p = Pod{raw: object, requests: p.requests[:0], parts: p.parts}
+	p.raw, p.meta, p.spec, p.status = object, "", "", ""
+	p.unread, p.decoded = false, 0
 	for at := 0; at < len(object); {
 		field, wire, content, _, next := object.next(at)
 		if next < 0 {
@@ -76,8 +78,30 @@ func (p *Pod) read(object Message) {
 	}
 }
 
+func (p *Pod) ensure() {
+	if p.unread {
+		p.read(p.guest.read(p.guest.host.CurrentPod))
+	}
+}
+
+func (p *Pod) metadata() Message {
+	p.ensure()
+	return p.meta
+}
+
+func (p *Pod) specification() Message {
+	p.ensure()
+	return p.spec
+}
+
+func (p *Pod) statusMessage() Message {
+	p.ensure()
+	return p.status
+}
+
 // first says whether a part is asked for for the first time.
 func (p *Pod) first(part uint32) bool {
+	p.ensure()
 	if p.decoded&part != 0 {
 		return false
 	}
@@ -89,18 +113,18 @@ func (p *Pod) first(part uint32) bool {
 }
 
 // Name is metadata.name.
-func (p *Pod) Name() string { return p.meta.Text(metaName) }
+func (p *Pod) Name() string { return p.metadata().Text(metaName) }
 
 // Namespace is metadata.namespace.
-func (p *Pod) Namespace() string { return p.meta.Text(metaNamespace) }
+func (p *Pod) Namespace() string { return p.metadata().Text(metaNamespace) }
 
 // UID is metadata.uid.
-func (p *Pod) UID() string { return p.meta.Text(metaUID) }
+func (p *Pod) UID() string { return p.metadata().Text(metaUID) }
 
 // Labels is metadata.labels.
 func (p *Pod) Labels() Map[string] {
 	if p.first(podLabels) {
-		p.parts.labels = p.meta.Map(metaLabels)
+		p.parts.labels = p.metadata().Map(metaLabels)
 	}
 	return p.parts.labels
 }
@@ -108,45 +132,45 @@ func (p *Pod) Labels() Map[string] {
 // Annotations is metadata.annotations.
 func (p *Pod) Annotations() Map[string] {
 	if p.first(podAnnotations) {
-		p.parts.annotations = p.meta.Map(metaAnnotations)
+		p.parts.annotations = p.metadata().Map(metaAnnotations)
 	}
 	return p.parts.annotations
 }
 
 // CreationTimestamp is metadata.creationTimestamp.
-func (p *Pod) CreationTimestamp() time.Time { return p.meta.Time(metaCreation) }
+func (p *Pod) CreationTimestamp() time.Time { return p.metadata().Time(metaCreation) }
 
 // DeletionTimestamp is metadata.deletionTimestamp; zero unless the pod is being deleted.
-func (p *Pod) DeletionTimestamp() time.Time { return p.meta.Time(metaDeletion) }
+func (p *Pod) DeletionTimestamp() time.Time { return p.metadata().Time(metaDeletion) }
 
 // OwnerReferences is metadata.ownerReferences.
-func (p *Pod) OwnerReferences() []OwnerReference { return ownersOf(p.meta) }
+func (p *Pod) OwnerReferences() []OwnerReference { return ownersOf(p.metadata()) }
 
 // Reference names the pod in an event.
-func (p *Pod) Reference() ObjectReference { return referenceTo("Pod", p.meta) }
+func (p *Pod) Reference() ObjectReference { return referenceTo("Pod", p.metadata()) }
 
 // NodeName is spec.nodeName, the node that the pod is on.
-func (p *Pod) NodeName() string { return p.spec.Text(podSpecNodeName) }
+func (p *Pod) NodeName() string { return p.specification().Text(podSpecNodeName) }
 
 // SchedulerName is spec.schedulerName.
-func (p *Pod) SchedulerName() string { return p.spec.Text(podSpecSchedulerName) }
+func (p *Pod) SchedulerName() string { return p.specification().Text(podSpecSchedulerName) }
 
 // Priority is spec.priority; 0 if there is none.
-func (p *Pod) Priority() int32 { return int32(p.spec.Int(podSpecPriority)) }
+func (p *Pod) Priority() int32 { return int32(p.specification().Int(podSpecPriority)) }
 
 // PriorityClassName is spec.priorityClassName.
-func (p *Pod) PriorityClassName() string { return p.spec.Text(podSpecPriorityClassName) }
+func (p *Pod) PriorityClassName() string { return p.specification().Text(podSpecPriorityClassName) }
 
 // PreemptionPolicy is spec.preemptionPolicy.
-func (p *Pod) PreemptionPolicy() string { return p.spec.Text(podSpecPreemptionPolicy) }
+func (p *Pod) PreemptionPolicy() string { return p.specification().Text(podSpecPreemptionPolicy) }
 
 // HostNetwork is spec.hostNetwork.
-func (p *Pod) HostNetwork() bool { return p.spec.Bool(podSpecHostNetwork) }
+func (p *Pod) HostNetwork() bool { return p.specification().Bool(podSpecHostNetwork) }
 
 // NodeSelector is spec.nodeSelector.
 func (p *Pod) NodeSelector() Map[string] {
 	if p.first(podNodeSelector) {
-		p.parts.nodeSelector = p.spec.Map(podSpecNodeSelector)
+		p.parts.nodeSelector = p.specification().Map(podSpecNodeSelector)
 	}
 	return p.parts.nodeSelector
 }
@@ -154,7 +178,7 @@ func (p *Pod) NodeSelector() Map[string] {
 // Tolerations is spec.tolerations.
 func (p *Pod) Tolerations() []Toleration {
 	if p.first(podTolerations) {
-		p.parts.tolerations = tolerationsOf(p.spec)
+		p.parts.tolerations = tolerationsOf(p.specification())
 	}
 	return p.parts.tolerations
 }
@@ -172,7 +196,7 @@ func (p *Pod) Tolerates(taint Taint) bool {
 // Containers is spec.containers.
 func (p *Pod) Containers() []Container {
 	if p.first(podContainers) {
-		p.parts.containers = containersOf(p.spec, podSpecContainers)
+		p.parts.containers = containersOf(p.specification(), podSpecContainers)
 	}
 	return p.parts.containers
 }
@@ -180,18 +204,18 @@ func (p *Pod) Containers() []Container {
 // InitContainers is spec.initContainers.
 func (p *Pod) InitContainers() []Container {
 	if p.first(podInitContainers) {
-		p.parts.initContainers = containersOf(p.spec, podSpecInitContainers)
+		p.parts.initContainers = containersOf(p.specification(), podSpecInitContainers)
 	}
 	return p.parts.initContainers
 }
 
 // Overhead is spec.overhead.
-func (p *Pod) Overhead() Map[Quantity] { return p.spec.Quantities(podSpecOverhead) }
+func (p *Pod) Overhead() Map[Quantity] { return p.specification().Quantities(podSpecOverhead) }
 
 // SchedulingGates are the names in spec.schedulingGates.
 func (p *Pod) SchedulingGates() []string {
 	var gates []string
-	for gate := range p.spec.Subs(podSpecSchedulingGates) {
+	for gate := range p.specification().Subs(podSpecSchedulingGates) {
 		gates = append(gates, gate.Text(1))
 	}
 	return gates
@@ -199,20 +223,23 @@ func (p *Pod) SchedulingGates() []string {
 
 // TerminationGracePeriod is spec.terminationGracePeriodSeconds; 30 s if it is not set, as Kubernetes has it.
 func (p *Pod) TerminationGracePeriod() time.Duration {
-	if !p.spec.Has(podSpecTerminationGrace) {
+	if !p.specification().Has(podSpecTerminationGrace) {
 		return 30 * time.Second
 	}
-	return time.Duration(p.spec.Int(podSpecTerminationGrace)) * time.Second
+	return time.Duration(p.specification().Int(podSpecTerminationGrace)) * time.Second
 }
 
 // Phase is status.phase.
-func (p *Pod) Phase() string { return p.status.Text(1) }
+func (p *Pod) Phase() string { return p.statusMessage().Text(1) }
 
 // NominatedNodeName is status.nominatedNodeName.
-func (p *Pod) NominatedNodeName() string { return p.status.Text(11) }
+func (p *Pod) NominatedNodeName() string { return p.statusMessage().Text(11) }
 
 // Proto is the whole pod, for fields that have no method here.
-func (p *Pod) Proto() Message { return p.raw }
+func (p *Pod) Proto() Message {
+	p.ensure()
+	return p.raw
+}
 
 // Requests is how much of a resource the pod asks for, counted as the scheduler does: containers and init containers,
 // sidecars, overhead, pod-level resources. CPU is in thousandths.

@@ -40,7 +40,7 @@ def failure(ended: Ended) -> str:
         (b"", "this is not WebAssembly"),
         (b"\0asm\1\0", "the file is truncated: it ends within its 8-byte header"),
         (b"\0asm\7\0\0\0", "unknown WebAssembly version 07000000"),
-        (COMPONENT, "is a component"),
+        (COMPONENT, "the component does not fit the world"),
         (b"\0asm\1\0\0\0\1\2\3", "the file is truncated: section 1 at byte 8 has 1 of 2 bytes"),
         (b"\0asm\1\0\0\0\1\1\1", "guest is not a valid module"),
     ],

@@ -9,10 +9,6 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from kubewasp.framework import events as host_events
-from kubewasp.k8s import quantity as host_quantity
-from kubewasp.k8s.resources import pod_resources
 from kubewasp_sdk import (
     SKIP,
     Action,
@@ -35,6 +31,10 @@ from kubewasp_sdk import (
 from kubewasp_sdk.guest import Guest, implemented_hooks
 from kubewasp_sdk.node_info import NotWantedError
 from kubewasp_sdk.testing import FakeCluster, make_node, make_pod, run
+
+from kubewasp.framework import events as host_events
+from kubewasp.k8s import quantity as host_quantity
+from kubewasp.k8s.resources import pod_resources
 
 
 class Nothing(Plugin):
@@ -96,7 +96,9 @@ def test_an_answer_of_the_wrong_type_names_the_hook() -> None:
         def filter(self, state: CycleState, pod: Pod, node: Any) -> Any:
             return 3
 
-    with pytest.raises(TypeError, match=r"filter returned 3 \(int\); expected None, True, a reason \(str\) or a Status"):
+    with pytest.raises(
+        TypeError, match=r"filter returned 3 \(int\); expected None, True, a reason \(str\) or a Status"
+    ):
         run(Wrong, make_pod(), [make_node()])
 
 
@@ -178,7 +180,24 @@ def test_a_toleration_without_a_key_tolerates_everything_only_if_it_exists() -> 
     assert make_pod(spec={"tolerations": [{"key": "a", "value": "b"}]}).tolerates([taint])
 
 
-QUANTITIES = ["0", "100m", "1", "1.5", "0.1", "250Mi", "1Gi", "2k", "3M", "1e3", "1.5e-3", "7n", "0.5n", "-3", "1Ki", "12E"]
+QUANTITIES = [
+    "0",
+    "100m",
+    "1",
+    "1.5",
+    "0.1",
+    "250Mi",
+    "1Gi",
+    "2k",
+    "3M",
+    "1e3",
+    "1.5e-3",
+    "7n",
+    "0.5n",
+    "-3",
+    "1Ki",
+    "12E",
+]
 
 
 @pytest.mark.parametrize("text", QUANTITIES)
@@ -296,22 +315,13 @@ def test_a_config_that_is_no_json_is_an_error() -> None:
 
 # ---------------------------------------------------------------------- sort keys
 
-keys = st.recursive(
-    st.integers() | st.floats(allow_nan=False) | st.booleans(),
-    lambda inner: st.tuples(inner, inner),
-    max_leaves=4,
-)
+numbers = st.integers(-(2**2000), 2**2000) | st.integers(-1000, 1000) | st.floats(allow_nan=False)
 
 
-def shape(key: Any) -> Any:
-    return tuple(map(shape, key)) if isinstance(key, tuple) else 0
-
-
-@given(st.tuples(st.integers() | st.floats(allow_nan=False), st.text()), st.tuples(st.integers(), st.text()))
+@given(st.tuples(numbers, st.text()), st.tuples(numbers, st.text()))
 def test_keys_compare_as_their_values(left: tuple[Any, ...], right: tuple[Any, ...]) -> None:
-    if max(abs(left[0]) if left[0] in (left[0], 0) else 0, abs(right[0])) < 2**900:
-        assert (sort_keys.encoded(left) < sort_keys.encoded(right)) == (left < right)
-        assert (sort_keys.encoded(left) == sort_keys.encoded(right)) == (left == right)
+    assert (sort_keys.encoded(left) < sort_keys.encoded(right)) == (left < right)
+    assert (sort_keys.encoded(left) == sort_keys.encoded(right)) == (left == right)
 
 
 @given(st.text(), st.text())
@@ -320,7 +330,9 @@ def test_texts_compare_as_texts(left: str, right: str) -> None:
 
 
 def test_a_shorter_tuple_comes_first() -> None:
-    assert sort_keys.encoded((1,)) < sort_keys.encoded((1, 0)) < sort_keys.encoded((1, (0, 5))) < sort_keys.encoded((2,))
+    assert (
+        sort_keys.encoded((1,)) < sort_keys.encoded((1, 0)) < sort_keys.encoded((1, (0, 5))) < sort_keys.encoded((2,))
+    )
 
 
 def test_datetimes_compare_as_moments() -> None:

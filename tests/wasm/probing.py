@@ -1,8 +1,11 @@
 """Asks for anything of kubewasp/v1 through the guest `extension`."""
 
 import struct
+from collections.abc import Mapping
 from typing import Any
 
+from kubewasp.k8s.codec import encode
+from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.wasm.cycle import Cycle
 from kubewasp.wasm.guest import Guest
 from tests.guests import EXTENSION, EXTENSION_HOOKS, HOOKS
@@ -57,3 +60,15 @@ def resource(cycle: Cycle, name: str, hook: str = "prefilter") -> int:
 
 def node_info(cycle: Cycle, row: int, hook: str = "prefilter") -> list[int]:
     return numbers(get(cycle, "node_info", row, hook=hook))
+
+
+def encoded_pod(
+    name: str, labels: Mapping[str, str] | None = None, *, node: str = "", requests: Mapping[str, str] | None = None
+) -> Pod:
+    """A pod that guests can read, with one container."""
+    container = {"name": "main", "image": "image", "resources": {"requests": dict(requests or {})}}
+    manifest = {
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid of {name}", "labels": dict(labels or {})},
+        "spec": {"containers": [container], "nodeName": node},
+    }
+    return PodParser().parse(manifest, encode("Pod", manifest))

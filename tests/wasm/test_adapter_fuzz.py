@@ -7,11 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubewasp.cluster.nodes import Nodes
+from kubewasp.cluster.table import NodeTable
+from kubewasp.wasm.abi import EXTENSION_IMPORTS
 from kubewasp.wasm.cycle import Cycle
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.limits import Limits
 from tests import samples
-from tests.guests import IMPORTS
+from tests.guests import EXTENSION, IMPORTS
 from tests.guests.build import SOURCES, wat, wat_text
+from tests.plugins.building import make_node, make_table
+from tests.wasm.fakes import FakeHandle
+from tests.wasm.probing import encoded_pod
 from tests.wasm.steering import peek, steer
 
 SMALL, HUGE = 65536, 2**32
@@ -31,13 +37,25 @@ def cluster() -> Nodes:
 
 
 @cache
-def guest(size: int) -> Guest:
-    """The guest `imports` with a memory of that size: in 4 GiB every address exists, and sums wrap around."""
-    source = wat("imports")
+def table() -> NodeTable:
+    """The same with pods, and with a row that is empty."""
+    nodes = [make_node(f"node-{number}", {"a": "b"}) for number in range(1, 10)]
+    found = make_table(nodes, [encoded_pod(f"pod-{number}", node=f"node-{number}") for number in range(1, 5)])
+    found.remove_node("node-9")
+    return found
+
+
+@cache
+def guest(size: int, name: str = "imports") -> Guest:
+    """A guest with a memory of that size: in 4 GiB every address exists, and sums wrap around."""
+    source = wat(name)
     if size == HUGE:
-        text = (SOURCES / "wat" / "imports.wat").read_text()
+        text = (SOURCES / "wat" / f"{name}.wat").read_text()
         source = wat_text(text.replace('(memory (export "memory") 1)', '(memory (export "memory") 65536)'))
-    return Guest.load(source, name="fuzzed", config="a config", limits={"call_timeout": 0.3, "memory": HUGE})
+    limits = {"call_timeout": 0.3, "memory": HUGE}
+    if name == "extension":
+        limits["stack"] = Limits().stack + 8192  # an engine apart, where the resources that are asked for are kept
+    return Guest.load(source, name="fuzzed", config="a config", limits=limits, handle=FakeHandle())
 
 
 @cache
@@ -87,6 +105,69 @@ def test_an_import_called_with_any_numbers_answers_or_fails_cleanly(which: int, 
 @settings(max_examples=25)
 def test_a_guest_that_has_all_the_memory_there_is_gets_no_further(which: int, data: st.DataObject) -> None:
     fuzz(HUGE, which, data)
+
+
+def shared_records(cycle: Cycle) -> list[bytes]:
+    """The numbers of the nodes, without where their pods are, and the pods that were asked for."""
+    heap, numbers_ = cycle.runner._mirror._heap, cycle.runner._mirror._numbers
+    found = [numbers_._records[: len(table().nodes), 1:15].tobytes()]
+    for place in numbers_._records[: len(table().nodes), 0].tolist():
+        if place > 0:
+            found.append(heap._view[place & 0xFFFFFFFF : (place & 0xFFFFFFFF) + (place >> 32)].tobytes())
+    return found
+
+
+def fuzz_extension(size: int, which: int, data: st.DataObject) -> None:
+    item = EXTENSION_IMPORTS[which]
+    rows = st.sampled_from([0, 1, 8, 9, -1]) | numbers(size)
+    drawn = [rows if name == "row" else numbers(size) for name in item.parameters]
+    arguments = data.draw(st.tuples(*drawn), label="arguments")
+    fuzzed = guest(size, "extension")
+    with fuzzed.cycle(encoded_pod("pod-1"), table()) as cycle:
+        cycle.prescore(["node-2", "node-1"])
+        for row in range(9):  # so that pods lie in the shared memory
+            steer(cycle, which=12, a=row, b=0, c=0)
+            cycle.filter(["node-2"])
+        records = shared_records(cycle)
+        assert len(records) == 5
+        before = cycle.runner.read(0, SMALL, "test")
+        steer(cycle, which=which, **dict(zip("abcd", arguments, strict=False)))
+        verdicts = cycle.filter(["node-2"])
+        assert verdicts.codes[0] in (0, 1)
+        if verdicts.codes[0]:
+            assert verdicts.reason(0).startswith("wasm: filter error: ")
+            assert '(plugin "fuzzed")' in verdicts.reason(0)
+            assert cycle.runner.broken
+        written = range(0)
+        if item.parameters[-2:] == ("buf", "limit"):
+            buf, limit = (number % 2**32 for number in arguments[-2:])
+            written = range(buf, buf + min(limit, 0 if verdicts.codes[0] else peek(cycle, "result")))
+        after = cycle.runner.read(0, SMALL, "test")
+        assert [at for at in range(SMALL) if before[at] != after[at] and at not in written] == []
+        assert bytes(cycle.runner._bytes[1024 : 1024 + len(FIXED_TEXTS)]) == FIXED_TEXTS, "the adapter's own texts"
+        assert shared_records(cycle) == records
+        assert shared_nodes(cycle) == [table().objects.encoded(row) for row in range(9)]
+    with fuzzed.cycle(encoded_pod("pod-1"), table()) as cycle:
+        steer(cycle, which=9, a=2, b=1024, c=64)
+        assert cycle.filter(["node-3"]).codes.tolist() == [0]
+        assert peek(cycle, "result") == 6
+        assert cycle.runner.read(1024, 6, "test") == b"node-3"
+
+
+@pytest.mark.parametrize("which", range(len(EXTENSION)), ids=[name for name, _ in EXTENSION])
+@given(data=st.data())
+@settings(max_examples=40)
+def test_an_import_of_the_extension_answers_or_fails_cleanly(which: int, data: st.DataObject) -> None:
+    fuzz_extension(SMALL, which, data)
+
+
+@pytest.mark.parametrize(
+    "which", [pytest.param(index, id=name) for index, (name, parameters) in enumerate(EXTENSION) if parameters]
+)
+@given(data=st.data())
+@settings(max_examples=20)
+def test_an_extended_guest_that_has_all_the_memory_there_is_gets_no_further(which: int, data: st.DataObject) -> None:
+    fuzz_extension(HUGE, which, data)
 
 
 @given(

@@ -37,7 +37,8 @@ type waitingPod struct {
 }
 
 // Schedule does with a pod what the scheduler does, with this plugin as the only one. Of the nodes with the best score the
-// first is taken. The pod is then on its node in the cluster, unless it waits: the result changes when the wait is over.
+// first is taken. The pod is then on its node in the cluster; also while it waits, for others must not take its place. The
+// result changes when the wait is over.
 func (p *Plugin) Schedule(pod Pod) *Result {
 	p.t.Helper()
 	defer p.settle()
@@ -58,6 +59,9 @@ func (p *Plugin) Schedule(pod Pod) *Result {
 	}
 	result.Scores = scores
 	result.Node = slices.MaxFunc(feasible, func(a, b string) int { return int(scores[a] - scores[b]) })
+	assumed := cycle.pod
+	assumed.NodeName = result.Node
+	p.cluster.AddPod(assumed)
 	if status := cycle.Reserve(result.Node); !status.IsSuccess() {
 		return p.undo(cycle, result, status)
 	}
@@ -65,9 +69,7 @@ func (p *Plugin) Schedule(pod Pod) *Result {
 	switch {
 	case status.Code == kubewasp.CodeWait:
 		result.Waiting, result.Timeout = true, timeout
-		waits := cycle.pod
-		waits.NodeName = result.Node
-		p.waiting = append(p.waiting, &waitingPod{cycle: cycle, pod: waits, until: p.cluster.now.Add(timeout), result: result})
+		p.waiting = append(p.waiting, &waitingPod{cycle: cycle, pod: assumed, until: p.cluster.now.Add(timeout), result: result})
 		return result
 	case !status.IsSuccess():
 		return p.undo(cycle, result, status)
@@ -129,9 +131,6 @@ func (p *Plugin) bind(cycle *Cycle, result *Result) *Result {
 	if status := cycle.Bind(result.Node); !status.IsSuccess() && status.Code != kubewasp.CodeSkip {
 		return p.undo(cycle, result, status)
 	}
-	bound := cycle.pod
-	bound.NodeName = result.Node
-	p.cluster.AddPod(bound)
 	cycle.PostBind(result.Node)
 	p.release(cycle)
 	return result
@@ -139,6 +138,7 @@ func (p *Plugin) bind(cycle *Cycle, result *Result) *Result {
 
 func (p *Plugin) undo(cycle *Cycle, result *Result, status kubewasp.Status) *Result {
 	cycle.Unreserve(result.Node)
+	p.cluster.RemovePod(cycle.pod)
 	return p.fail(cycle, result, status)
 }
 

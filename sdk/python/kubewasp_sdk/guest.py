@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import json
 import random
+import sys
 import time
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -390,7 +391,10 @@ def _hashed(signature: object) -> int:
 
 def _memory_in_use() -> int:
     """About how much memory is in use: a new block of some size lands behind all that is full."""
-    block = bytearray(1 << 20)
+    try:
+        block = bytes(1 << 20)
+    except MemoryError:
+        return sys.maxsize
     return id(block) + len(block)
 
 

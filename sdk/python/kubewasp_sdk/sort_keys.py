@@ -11,8 +11,7 @@ from typing import Any
 SortKey = Any
 MOST_BYTES = 1024
 _END, _NUMBER, _DATETIME, _TEXT, _BYTES, _TUPLE = (bytes([tag]) for tag in (0x00, 0x10, 0x18, 0x20, 0x28, 0x30))
-_ZERO = 0x80  # the length of a positive number is added to it, that of a negative one taken away
-_MOST_DIGITS = 120
+_ZERO, _LONG = 0x80, 120
 
 
 def encoded(key: SortKey) -> bytes:
@@ -67,8 +66,16 @@ def _number(value: int | float) -> bytes:
 
 def _whole(value: int) -> bytes:
     size = ((value if value >= 0 else ~value).bit_length() + 7) // 8
-    if size > _MOST_DIGITS:
-        raise ValueError("sort_key: the number is too large")
     if value >= 0:
-        return bytes([_ZERO + size]) + value.to_bytes(size, "big")
-    return bytes([_ZERO - 1 - size]) + (value + (1 << 8 * size)).to_bytes(size, "big")
+        return _length(size) + value.to_bytes(size, "big")
+    complement = bytes(255 - byte for byte in _length(size))
+    return complement + (value + (1 << 8 * size)).to_bytes(size, "big")
+
+
+def _length(size: int) -> bytes:
+    """Longer numbers are larger. Those of 120 bytes or more have their length in two more bytes."""
+    if size < _LONG:
+        return bytes([_ZERO + size])
+    if size > MOST_BYTES:
+        raise ValueError("sort_key: the number is too large")
+    return bytes([_ZERO + _LONG]) + size.to_bytes(2, "big")

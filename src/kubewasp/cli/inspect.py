@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kubewasp.cli import output
 from kubewasp.framework.events import ALL_EVENTS
 from kubewasp.wasm.abi import EXTENSION, KUBERNETES_MODULES, WASI
-from kubewasp.wasm.component_program import WORLD, ComponentProgram
+from kubewasp.wasm.component_program import WORLD
 from kubewasp.wasm.errors import GuestLoadError, KubewaspError
 from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.guest import Guest
@@ -19,6 +19,8 @@ from kubewasp.wasm.source import fetch, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from kubewasp.wasm.component_program import ComponentProgram
 
 # Hooks that are only called when another one is there.
 _NEEDS = {
@@ -55,14 +57,17 @@ def run(source: str, *, config: str, args: Sequence[str], limits: Limits, sha256
 
 
 def kind_of(program: AnyProgram) -> str:
-    if isinstance(program, ComponentProgram):
+    if not isinstance(program, Program):
         return f"component, world {WORLD}"
     extended = any(module == EXTENSION for module, _ in program.imports)
     return "core module, classic ABI" + (f" with {EXTENSION}" if extended else "")
 
 
 def _report(program: AnyProgram, limits: Limits, seconds: float, guest: Guest | None) -> dict[str, Any]:
-    own = _of_component(program, guest) if isinstance(program, ComponentProgram) else _of_module(program, guest)
+    if isinstance(program, Program):
+        own = _of_module(program, guest)
+    else:
+        own = _of_component(cast("ComponentProgram", program), guest)
     return {
         "kind": kind_of(program),
         "size_bytes": program.size,
@@ -145,7 +150,7 @@ def _warnings(program: AnyProgram, limits: Limits, hooks: Sequence[str]) -> Iter
     for hook, other in _NEEDS.items():
         if hook in hooks and other not in hooks:
             yield f"{hook} is never called: there is no {other}"
-    if isinstance(program, ComponentProgram):
+    if not isinstance(program, Program):
         return
     denied = [name for module, name in program.imports if module == WASI and name.startswith(_DENIED)]
     if denied:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
+
+# Counted for all clusters together: who keeps things by row and generation may look at one cluster after another.
+_generations = itertools.count(1)
 
 
 class Nodes:
@@ -107,6 +111,6 @@ class Nodes:
             yield row
 
     def _changed(self, row: int) -> None:
-        self.generation += 1
+        self.generation = next(_generations)
         self._changes.pop(row, None)
         self._changes[row] = self.generation

@@ -6,6 +6,7 @@ keep in a `RowCache`, which looks again only at rows that changed.
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value", bound=np.generic)
 _MINIMUM = 16
+_generations = itertools.count(1)  # of all tables together, as in nodes.py
 ABSENT = 0
 
 
@@ -62,6 +64,7 @@ class NodeTable:
     def __init__(self, objects: Nodes | None = None) -> None:
         self.objects = Nodes() if objects is None else objects
         self.generation = 0
+        self._followed = self.objects.generation
         self.nodes: list[Node | None] = []
         self.pods_on: list[dict[str, Pod]] = []
         self.pods = PodIndex()
@@ -100,6 +103,11 @@ class NodeTable:
 
     def __len__(self) -> int:
         return len(self.objects)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether nodes were changed other than through this table: it does not know of it."""
+        return self.objects.generation != self._followed
 
     @property
     def capacity(self) -> int:
@@ -159,6 +167,7 @@ class NodeTable:
         known = self.objects.row(node.name)
         before = None if known is None else self.nodes[known]
         row = self.objects.put_encoded(node.name, node.encoded)
+        self._followed = self.objects.generation
         if row >= len(self.nodes):
             self._add_row()
         self.nodes[row] = node
@@ -188,6 +197,7 @@ class NodeTable:
         self._move_zone(row, before, None)
         self.nodes[row] = None
         self.objects.remove(name)
+        self._followed = self.objects.generation
         self.max_pods[row] = self.taint_ids[row] = 0
         self.is_unschedulable[row] = False
         for columns in (self.allocatable, self.requested, self.non_zero):
@@ -253,7 +263,7 @@ class NodeTable:
         self._grow(len(self.nodes))
 
     def _changed(self, row: int) -> None:
-        self.generation += 1
+        self.generation = next(_generations)
         self._changes[row] = self.generation
         self._changes.move_to_end(row)
 

@@ -61,12 +61,13 @@ class Registration:
     """A cluster event that may make a pod schedulable which this plugin rejected.
 
     The hint looks at the pod and at what changed (old and new object, either may be None) and says whether to try
-    again; without one, always.
+    again; without one, always. An event hint is told the kind of object and the action too.
     """
 
     resource: str
     actions: Action
     hint: Callable[[Pod, Any, Any], bool] | None = None
+    event_hint: Callable[[Pod, str, Action, Any, Any], bool] | None = None
 
 
 class EnqueueExtensions(Plugin):

@@ -35,6 +35,7 @@ _OURS: Final = "// Written by kubewasp: where the SDK is on this machine. Do not
 _VERSION: Final = re.compile(r"\bgo(\d+)\.(\d+)(?:\.(\d+))?")
 _DIRECTIVE: Final = re.compile(r"^go\s+(\d+)\.(\d+)(?:\.(\d+))?\S*\s*(?://.*)?$", re.MULTILINE)
 _REPLACED: Final = re.compile(rf"^\s*(?:replace\s+)?{re.escape(MODULE)}(?:\s+v\S+)?\s+=>", re.MULTILINE)
+_REQUIRED: Final = re.compile(rf"^\s*(?:require\s+)?{re.escape(MODULE)}\s+(v\S+)", re.MULTILINE)
 # Go's own settings must not change what is built, and nothing may come from the network.
 _SETTINGS: Final = {"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOSUMDB": "off", "GOFLAGS": "", "CGO_ENABLED": "0"}
 _WASM: Final = {"GOOS": "wasip1", "GOARCH": "wasm", "GOWASM": "", "GOEXPERIMENT": ""}
@@ -162,17 +163,24 @@ def _workspace(project: Path) -> Iterator[tuple[Go, Mapping[str, str]]]:
 def _workspace_text(project: Path, folder: Path) -> str:
     sdk = toolchain.sdk("go").resolve()
     newest = max(_directive(project), _directive(sdk))  # a workspace must ask for what its modules ask for
-    return f"go {_shown(newest)}\n\nuse (\n\t{_quoted(folder)}\n\t{_quoted(sdk)}\n)\n"
+    text = f"go {_shown(newest)}\n\nuse (\n\t{_quoted(folder)}\n\t{_quoted(sdk)}\n)\n"
+    # Go looks for the version that is required, too, as soon as it looks for any module that is not there.
+    required = _REQUIRED.search(_mod(project))
+    return f"{text}\nreplace {MODULE} {required[1]} => {_quoted(sdk)}\n" if required else text
 
 
 def _has_own_sdk(project: Path) -> bool:
     """Whether the go.mod says itself where the SDK is; then that is what is used."""
-    return _REPLACED.search((project / "go.mod").read_text(errors="replace")) is not None
+    return _REPLACED.search(_mod(project)) is not None
 
 
 def _directive(module: Path) -> Version:
-    match = _DIRECTIVE.search((module / "go.mod").read_text(errors="replace"))
+    match = _DIRECTIVE.search(_mod(module))
     return _numbers(match) if match else (0, 0, 0)
+
+
+def _mod(module: Path) -> str:
+    return (module / "go.mod").read_text(errors="replace")
 
 
 def _numbers(match: re.Match[str]) -> Version:

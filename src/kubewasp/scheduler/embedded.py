@@ -287,7 +287,7 @@ class EmbeddedCluster:
             self.clock.advance_to(when)
             for attempt in self.scheduler.expire_waiting():
                 self.on_attempt(attempt)
-            self.scheduler.queue.flush_stuck()
+            self.scheduler.flush_stuck()
             if self._agenda and self._agenda[0][0] <= self.clock.now():
                 self._gain_hope()
                 heapq.heappop(self._agenda)[2]()

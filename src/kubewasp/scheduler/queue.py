@@ -336,7 +336,7 @@ class SchedulingQueue:
         if not plugins:
             return True
         return any(
-            _matches(hint, change) and (hint.hint is None or hint.hint(queued.pod, change.old, change.new))
+            _matches(hint, change) and _helps(hint, change, queued.pod)
             for plugin in plugins
             for hint in hints.get(plugin, ())
         )
@@ -366,6 +366,12 @@ def _resources(registrations: list[Registration]) -> Iterator[str]:
         if registration.resource == "Pod":
             yield from ("AssignedPod", "UnschedulablePod")
         yield registration.resource
+
+
+def _helps(registration: Registration, change: ClusterChange, pod: Pod) -> bool:
+    if registration.event_hint is not None:
+        return registration.event_hint(pod, change.resource, change.action, change.old, change.new)
+    return registration.hint is None or registration.hint(pod, change.old, change.new)
 
 
 def _matches(registration: Registration, change: ClusterChange) -> bool:

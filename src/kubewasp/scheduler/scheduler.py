@@ -7,7 +7,6 @@ client, so that the same code runs in a simulation and against an API server.
 from __future__ import annotations
 
 import time
-from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -77,7 +76,7 @@ class Scheduler:
         self.on_settled: Callable[[Attempt], None] = lambda _attempt: None
         self._cycles: dict[str, SchedulingCycle] = {}
         self._assumed: dict[str, Pod] = {}
-        self._decided: deque[tuple[WaitingPod, Status]] = deque()
+        self._decided: dict[str, tuple[WaitingPod, Status]] = {}
         self._is_busy = False
         self.store.subscribe(self._object_changed)
 
@@ -105,26 +104,29 @@ class Scheduler:
     def put_node(self, node: Node) -> None:
         row = self.table.row(node.name)
         before = None if row is None else self.table.nodes[row]
-        self.table.put_node(node)
-        for action in node_actions(before, node):
-            self.queue.move(ClusterChange("Node", action, before, node))
+        with self._busy():
+            self.table.put_node(node)
+            for action in node_actions(before, node):
+                self.queue.move(ClusterChange("Node", action, before, node))
 
     def delete_node(self, name: str) -> None:
         row = self.table.row(name)
         if row is not None:
             before = self.table.node(row)
-            self.table.remove_node(name)
-            self.queue.move(ClusterChange("Node", Action.DELETE, before, None))
+            with self._busy():
+                self.table.remove_node(name)
+                self.queue.move(ClusterChange("Node", Action.DELETE, before, None))
 
     def put_pod(self, pod: Pod, before: Pod | None = None) -> None:
         """A pod that is new, or has changed."""
-        if pod.is_finished:
-            if before is not None:
-                self.delete_pod(before)
-        elif pod.node:
-            self._put_assigned(pod, before)
-        elif pod.spec.scheduler_name in self.frameworks and pod.uid not in self._assumed:
-            self._put_pending(pod, before)
+        with self._busy():
+            if pod.is_finished:
+                if before is not None:
+                    self.delete_pod(before)
+            elif pod.node:
+                self._put_assigned(pod, before)
+            elif pod.spec.scheduler_name in self.frameworks and pod.uid not in self._assumed:
+                self._put_pending(pod, before)
 
     def _put_pending(self, pod: Pod, before: Pod | None) -> None:
         known = self.queue.get(pod.uid)
@@ -158,7 +160,11 @@ class Scheduler:
                 self.queue.move(ClusterChange("AssignedPod", action, before, pod))
 
     def delete_pod(self, pod: Pod) -> None:
-        waiting = self.waiting.get(pod.uid)
+        with self._busy():
+            self._delete_pod(pod)
+
+    def _delete_pod(self, pod: Pod) -> None:
+        waiting = self._decided[pod.uid][0] if pod.uid in self._decided else self.waiting.get(pod.uid)
         if waiting is not None:
             self._reject(waiting, Status(Code.UNSCHEDULABLE, "removed"))
         self.queue.delete(pod.uid)
@@ -179,7 +185,13 @@ class Scheduler:
 
     def _object_changed(self, kind: str, before: Any, after: Any) -> None:
         action = Action.ADD if before is None else Action.DELETE if after is None else Action.UPDATE
-        self.queue.move(ClusterChange(kind, action, before, after))
+        with self._busy():
+            self.queue.move(ClusterChange(kind, action, before, after))
+
+    def flush_stuck(self) -> None:
+        """Pods that have waited long for an event are tried again without one."""
+        with self._busy():
+            self.queue.flush_stuck()
 
     # ------------------------------------------------------------------ scheduling
 
@@ -192,13 +204,12 @@ class Scheduler:
             self.queue.delete(queued.pod.uid)
             return Attempt(queued.pod, message=f"skip schedule deleting pod: {queued.pod.key}")
         with self._busy():
-            attempt = self._attempt(queued)
-        self._settle()
-        return attempt
+            return self._attempt(queued)
 
     def look(self, pod: Pod, record: DecisionRecord) -> Choice:
         """What would come of an attempt of that pod now; the pod stays where it is."""
-        return self._cycles[pod.spec.scheduler_name].choose(pod, record)
+        with self._busy():
+            return self._cycles[pod.spec.scheduler_name].choose(pod, record)
 
     def _attempt(self, queued: QueuedPod) -> Attempt:
         began = time.perf_counter()
@@ -299,26 +310,28 @@ class Scheduler:
     # ------------------------------------------------------------------ waiting pods
 
     def _decide(self, waiting: WaitingPod, status: Status) -> None:
-        """Plugins decide in the middle of an attempt of another pod: that one is brought to an end first."""
-        del self.waiting[waiting.assumed.uid]
-        self._decided.append((waiting, status))
-        if not self._is_busy:
-            self._settle()
+        with self._busy():
+            del self.waiting[waiting.assumed.uid]
+            self._decided[waiting.assumed.uid] = waiting, status
 
     def _settle(self) -> None:
         """Binds or gives back the pods that plugins have decided about; they may decide about more on the way."""
-        with self._busy():
-            while self._decided:
-                waiting, status = self._decided.popleft()
-                framework = self.frameworks[waiting.assumed.spec.scheduler_name]
-                settle = self._bind if status.is_success else partial(self._undone, status=status)
-                self.on_settled(settle(waiting.queued, framework, waiting.assumed, waiting.state))
+        while self._decided:
+            waiting, status = self._decided.pop(next(iter(self._decided)))
+            framework = self.frameworks[waiting.assumed.spec.scheduler_name]
+            settle = self._bind if status.is_success else partial(self._undone, status=status)
+            self.on_settled(settle(waiting.queued, framework, waiting.assumed, waiting.state))
 
     @contextmanager
     def _busy(self) -> Iterator[None]:
+        """What plugins decide about waiting pods meanwhile is done at the end: never in the middle of a hook."""
+        if self._is_busy:
+            yield
+            return
         self._is_busy = True
         try:
             yield
+            self._settle()
         finally:
             self._is_busy = False
 
@@ -332,14 +345,14 @@ class Scheduler:
                     seconds, plugin = waiting.first_timeout()
                     status = Status(Code.UNSCHEDULABLE, timeout_text(seconds, plugin), plugin)
                     results.append(self._reject(waiting, status))
-        self._settle()
         return results
 
     def next_deadline(self) -> float | None:
         return min((waiting.deadline for waiting in self.waiting.values()), default=None)
 
     def _reject(self, waiting: WaitingPod, status: Status) -> Attempt:
-        del self.waiting[waiting.assumed.uid]
+        self.waiting.pop(waiting.assumed.uid, None)
+        self._decided.pop(waiting.assumed.uid, None)
         framework = self.frameworks[waiting.assumed.spec.scheduler_name]
         return self._undone(waiting.queued, framework, waiting.assumed, waiting.state, status)
 
@@ -403,4 +416,5 @@ class Scheduler:
         self._nomination_ended(pod)
 
     def activate(self, pod: Pod) -> None:
-        self.queue.activate(pod.uid)
+        with self._busy():
+            self.queue.activate(pod.uid)

@@ -63,8 +63,9 @@ _HOOKS: tuple[tuple[str, Answer], ...] = (
 )
 HOOKS: dict[str, Hook] = {name: Hook(name, answer, index) for index, (name, answer) in enumerate(_HOOKS)}
 
-# Those that make sense one at a time: the others are about copies of a cycle state.
-SINGLE_HOOKS = tuple(name for name in HOOKS if name not in ("clonestate", "selectstate", "dropstate"))
+# About copies of a cycle state; the others make sense one at a time.
+STATE_HOOKS = ("clonestate", "selectstate", "dropstate")
+SINGLE_HOOKS = tuple(name for name in HOOKS if name not in STATE_HOOKS)
 
 # A guest must export one of these, or nothing but `prefilter`.
 MAIN_HOOKS = ("filter", "score", "reserve", "permit", "bind", "preenqueue", "queuesort")

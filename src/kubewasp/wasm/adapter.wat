@@ -43,7 +43,7 @@
   ;;   1160  the row and the result of a single call, by Python
   ;;   1184  by the guest: the signature of the pod (8 bytes), the hooks it says it implements
   ;;   1200  by Python: number of the cycle, number of the cycle state, resource and action of the event,
-  ;;         time now and when the pod was queued (8 bytes each)
+  ;;         time now, when the pod was queued, place of the pods that were asked for last (8 bytes each)
   ;;   1280  slots, set by Python: the places (see "nodes" below) of what getters answer, in the order of instance.py;
   ;;         -1 means: ask Python for the value first
   ;; Set by Python.
@@ -267,10 +267,15 @@
     (local.get $len))
 
   (func $kubewasp/v1.node_pods (param $row i32) (param $buf i32) (param $limit i32) (result i32)
+    (local $place i64)
     (if (i32.eqz (call $is_node (local.get $row))) (then (return (i32.const 0))))
-    (if (i64.eq (i64.load $shared (call $numbers (local.get $row))) (i64.const -1))
-      (then (call $check (call $host_fill_pods (local.get $row)))))
-    (call $answer_shared (i64.load $shared (call $numbers (local.get $row))) (local.get $buf) (local.get $limit)))
+    (local.set $place (i64.load $shared (call $numbers (local.get $row))))
+    ;; Python leaves the place in $own: the numbers may have moved since this call began.
+    (if (i64.eq (local.get $place) (i64.const -1))
+      (then
+        (call $check (call $host_fill_pods (local.get $row)))
+        (local.set $place (i64.load $own (i32.const 1232)))))
+    (call $answer_shared (local.get $place) (local.get $buf) (local.get $limit)))
 
   ;; ---------------------------------------------------------------- kubewasp/v1: the pod, the event, the scheduler
 

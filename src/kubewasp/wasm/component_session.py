@@ -330,6 +330,9 @@ class ComponentSession:
         except AnswerError as error:
             calls.failure = failure(hook.name, self._link.plugin, "payload", str(error))
             self._end(calls.failure)
+        except BaseException as error:  # Ctrl-C, say: nobody knows what the guest has been told
+            self._end(failure(hook.name, self._link.plugin, "host", f"{type(error).__name__}: {error}"))
+            raise
 
     def _end(self, cause: HookFailure) -> None:
         self.broken = self.shared.instance.broken = True

@@ -156,9 +156,9 @@ class Cycle:
 
     def clone_state(self, number: int) -> int:
         """A copy of that cycle state, under a number of its own."""
+        self.select_state(number)  # first, as the current one may be among the forgotten
         while self._forgotten:
             self._about_state("dropstate", self._forgotten.pop())
-        self.select_state(number)
         self._states += 1
         self._about_state("clonestate", self._states)
         return self._states

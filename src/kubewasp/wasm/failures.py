@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from wasmtime import ExitTrap, Trap, TrapCode
 
 from kubewasp.wasm.abi import BY_KEY
+from kubewasp.wasm.numbers import TooManyResourcesError
 
 if TYPE_CHECKING:
     from wasmtime import Frame
@@ -76,7 +77,7 @@ def _cause(
         return "timeout", f"time limit of {seconds:g} s exceeded"
     if isinstance(callback_error, IndexError):
         return "trap", f"{callback_error}: buffer outside of the guest's memory"
-    if isinstance(callback_error, Overrun):
+    if isinstance(callback_error, Overrun | TooManyResourcesError):
         return "overrun", str(callback_error)
     if callback_error is not None:
         return "host", f"{type(callback_error).__name__}: {callback_error}"

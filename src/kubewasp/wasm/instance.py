@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from wasmtime import ExitTrap, Func, Global, Instance, Memory, Store, Table, Trap, WasiConfig, WasmtimeError
 
+from kubewasp.cluster.table import NodeTable
 from kubewasp.wasm import callbacks, polling
 from kubewasp.wasm.abi import ADAPTER_IMPORTS, Answer, Hook
 from kubewasp.wasm.errors import GuestLoadError, InstanceInUseError
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kubewasp.cluster.nodes import Nodes
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.wasm.limits import Limits
     from kubewasp.wasm.link import Link
     from kubewasp.wasm.mirror import NodeMirror
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 # Layout of the adapter's own memory; the first 4 KiB are described in adapter.wat.
 _AFTER_RUN, _ONE_ROW, _ONE_RESULT, _SIGNATURE, _IMPLEMENTED = 1152, 1160, 1168, 1184, 1192
-_CYCLE, _STATE, _EVENT, _NOW, _QUEUED_AT, _SLOTS, _REGIONS = 1200, 1204, 1208, 1216, 1224, 1280, 4096
+_CYCLE, _STATE, _EVENT, _NOW, _QUEUED_AT, _PODS, _SLOTS, _REGIONS = 1200, 1204, 1208, 1216, 1224, 1232, 1280, 4096
 _RECORD = Struct("<IiiIII")
 _LOG, _LOGS, _REASON = 1, 2, 3
 _RESULT = np.dtype([("value", "<i8"), ("reason", "<i8")])
@@ -85,6 +85,7 @@ class GuestInstance:
         self.broken = False
         self.bytes_written = 0
         self._fillers: dict[int, Callable[[], bytes]] = {}
+        self._requests: Callable[[], bytes] = bytes
         self._limits = limits
         self._link = link
         self._tells_time = program.uses("now")
@@ -189,13 +190,16 @@ class GuestInstance:
         self._cycle_number = self._cycle_number + 1 & 0x7FFFFFFF
         _INT.pack_into(self._bytes, _CYCLE, self._cycle_number)
         self.set_value(POD, encoded_pod(pod))
+        self._requests = lambda: pod_requests(parsed_pod(pod), self._engine.resources)
         if self.program.uses("pod_requests"):
-            self.set_filler(POD_REQUESTS, lambda: pod_requests(parsed_pod(pod), self._engine.resources))
+            self.set_filler(POD_REQUESTS, self._requests)
         self._mirror = self._engine.mirror(nodes)
         self._table = table if self.program.uses_numbers else None
         self.sync()
 
     def sync(self) -> None:
+        if self._table is not None and self._table.is_behind:
+            self._table = NodeTable.of(self._table.objects)
         if self._mirror is not None:
             self._mirror.sync(images=self.program.uses_images, table=self._table)
 
@@ -219,9 +223,13 @@ class GuestInstance:
     def clear(self) -> None:
         """Forgets the pod and all that belongs to it."""
         self._table = None
+        self._requests = bytes
         for slot in _OF_A_POD:
             self._forget(slot)
             self._set_slot(slot, 0)
+        self.set_state(0)
+        self.set_event(0, 0)
+        self.set_queued_at(0)
 
     def take_signature(self) -> int:
         (signature,) = _PLACE.unpack_from(self._bytes, _SIGNATURE)
@@ -250,8 +258,6 @@ class GuestInstance:
     def call(self, hook: Hook, *, row: int = -1) -> Calls:
         if row >= 0 or self._table is not None:
             self.sync()
-        if self._waits:
-            self.set_filler(WAITING_PODS, self._link.waiting_pods)
         with self._entered():
             self._begin(1)
             _INT.pack_into(self._bytes, _ONE_ROW, row)
@@ -289,11 +295,16 @@ class GuestInstance:
     def _begin(self, count: int) -> None:
         self._calls = _no_calls(count)
         self._kept = self._dropped = 0
+        self._set_directory()
+        self._set_time()
+        if self._waits:
+            self.set_filler(WAITING_PODS, self._link.waiting_pods)
+
+    def _set_directory(self) -> None:
         directory = 0 if self._mirror is None else self._mirror.directory
         if directory != self._directory:
             self._set("directory", directory)
             self._directory = directory
-        self._set_time()
 
     def _run_batch(self, hook: Hook, rows: int, start: int, stop: int, results: int, *, first: bool) -> None:
         self._arm(self._limits.call_timeout)
@@ -433,13 +444,18 @@ class GuestInstance:
         return int(self._link.reject(name, self.read(reason, reason_length, what).decode("utf-8", "replace")))
 
     def resource(self, name: int, length: int) -> int:
-        return self._link.resource(
-            self.read(name, length, "resource").decode("utf-8", "replace"), self._engine.resources
-        )
+        ids = self._engine.resources
+        known = len(ids.names)
+        number = self._link.resource(self.read(name, length, "resource").decode("utf-8", "replace"), ids)
+        if number >= known and self._mirror is not None:  # in a hook: what it reads from here on has the number
+            self.sync()
+            self._set_directory()
+            if self.program.uses("pod_requests"):
+                self.set_filler(POD_REQUESTS, self._requests)
+        return number
 
     def fill_pods(self, row: int) -> None:
-        if self._mirror is not None:
-            self._mirror.place_pods(row)
+        _PLACE.pack_into(self._bytes, _PODS, cast("NodeMirror", self._mirror).place_pods(row))
 
     def poll(self, subscriptions: int, events: int, count: int, written: int) -> int:
         if not 0 < count <= 1024:

@@ -82,10 +82,10 @@ class NodeMirror:
                 self._publish_directory()
             return self.directory
 
-    def place_pods(self, row: int) -> None:
-        """Brings the pods of a node into the shared memory."""
+    def place_pods(self, row: int) -> int:
+        """Brings the pods of a node into the shared memory, and tells where they are."""
         with self._heap.lock:
-            cast("NodeNumbers", self._numbers).place_pods(row)
+            return cast("NodeNumbers", self._numbers).place_pods(row)
 
     def _numbers_of(self, table: NodeTable) -> NodeNumbers:
         if self._numbers is None or not self._numbers.is_of(table):

@@ -91,7 +91,8 @@ class NodeNumbers:
         rows = table.objects.row_count
         moved = rows > len(self._records) or len(self._ids.names) != self._resources
         if moved:
-            self._move(max(rows, 2 * len(self._records), 16))
+            room = len(self._records)
+            self._move(room if rows <= room else max(rows, 2 * room, 16))
             changed = list(range(rows))
         elif table.generation == self._generation:
             return False
@@ -101,12 +102,13 @@ class NodeNumbers:
         self._generation = table.generation
         return moved
 
-    def place_pods(self, row: int) -> None:
-        """Writes the pods of a node, which nobody has asked for since they changed."""
-        table = cast("NodeTable", self._table())
-        content = pod_list([pod.encoded for pod in list(table.pods_on[row].values())])
-        place = self._heap.place(content) | len(content) << 32 if content else 0
-        self._records[row, 0] = place
+    def place_pods(self, row: int) -> int:
+        """The place of a node's pods; they are written if nobody has asked for them since they changed."""
+        if self._records[row, 0] == -1:
+            table = cast("NodeTable", self._table())
+            content = pod_list([pod.encoded for pod in list(table.pods_on[row].values())])
+            self._records[row, 0] = self._heap.place(content) | len(content) << 32 if content else 0
+        return int(self._records[row, 0])
 
     def _move(self, rows: int) -> None:
         self._release()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,14 +101,16 @@ class WasmPlugin(
             cycle = self._begin(state, pod)
             if "prefilter" in self.guest.hooks:
                 cycle.prefilter()
-        if self._has_states and self.name in state:
+        if self._has_states:
+            if self.name not in state:  # the instance was taken in a trial
+                state[self.name] = GuestState(cycle)
             state[self.name].select()
         return cycle
 
     def _changing(self, state: CycleState, pod: Pod) -> Cycle:
         """The pod's instance, about to change what it remembers in this state and in no other."""
         cycle = self._cycle(state, pod)
-        if self._has_states and self.name in state:
+        if self._has_states:
             state[self.name].own()
         return cycle
 
@@ -240,15 +241,13 @@ class WasmPlugin(
             found = [("*", Action.ALL)]
         else:
             found = [(event.resource, Action(event.action & Action.ALL)) for event in self.guest.cluster_events]
-        return [
-            Registration(resource, actions, partial(self._hint, resource, actions) if hints else None)
-            for resource, actions in found
-        ]
+        hint = self._hint if hints else None
+        return [Registration(resource, actions, event_hint=hint) for resource, actions in found]
 
-    def _hint(self, resource: str, actions: Action, pod: Pod, old: Any, new: Any) -> bool:
-        action = Action.ADD if old is None else Action.DELETE if new is None else actions & Action.UPDATE
+    def _hint(self, pod: Pod, resource: str, action: Action, old: Any, new: Any) -> bool:
+        kind = "Pod" if isinstance(old or new, Pod) else resource  # the queue has more than one word for pods
         with self.guest.cycle(pod, self._handle.table) as cycle:
-            return cycle.queueinghint(_kind(resource, old or new), action, _encoded(old), _encoded(new)).queue
+            return cycle.queueinghint(kind, action, _encoded(old), _encoded(new)).queue
 
 
 class GuestLoader:
@@ -291,7 +290,8 @@ class GuestState:
 
     def __init__(self, cycle: Cycle, version: _Version | None = None) -> None:
         self._cycle = cycle
-        self._version = version or _Version(0)
+        # The first one is never changed: what a trial begins with must be there for the next one.
+        self._version = version or _Version(0, users=1)
         self._version.users += 1
 
     def clone(self) -> GuestState:
@@ -319,13 +319,6 @@ class _Version:
 
     number: int
     users: int = 0
-
-
-def _kind(resource: str, item: object) -> str:
-    """The resource of an event; one that is registered for anything hears what it is."""
-    if resource != "*":
-        return resource
-    return "Pod" if isinstance(item, Pod) else "Node" if isinstance(item, Node) else "*"
 
 
 def _encoded(item: Any) -> bytes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from kubewasp.framework.events import ALL_EVENTS, ClusterEvent
 from kubewasp.wasm import payloads
-from kubewasp.wasm.abi import HOOKS, MAIN_HOOKS
+from kubewasp.wasm.abi import HOOKS, MAIN_HOOKS, STATE_HOOKS
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.instance import GuestInstance
 from kubewasp.wasm.runner import CLUSTER_EVENTS, Description, PoolStats
@@ -106,9 +106,12 @@ class InstancePool:
 def _hooks(program: Program, implemented: int | None) -> tuple[str, ...]:
     """Those that are exported and that the guest, if it says so, implements."""
     if implemented is None:
-        return tuple(program.hooks)
-    found = tuple(name for name, hook in program.hooks.items() if implemented >> hook.index & 1)
-    return checked_hooks(found)
+        found = tuple(program.hooks)
+    else:
+        found = checked_hooks(tuple(name for name, hook in program.hooks.items() if implemented >> hook.index & 1))
+    if 0 < sum(name in found for name in STATE_HOOKS) < len(STATE_HOOKS):
+        raise GuestLoadError(f"wasm: {', '.join(STATE_HOOKS)} go together: a guest has all of them or none")
+    return found
 
 
 def checked_hooks(found: tuple[str, ...]) -> tuple[str, ...]:

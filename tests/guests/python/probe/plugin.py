@@ -1,4 +1,4 @@
-"""A plugin that does in each hook what the pod's annotation of that name says, in Python: tests bring the code along."""
+"""A plugin that does in each hook what the pod's annotation of that name says: tests bring the code along."""
 
 import random
 from dataclasses import dataclass, field
@@ -46,60 +46,59 @@ class Probe(Plugin):
         exec(code, names)
         return names["answer"]
 
-    def events(self):
+    def events(self) -> Any:
         return [ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_LABEL)]
 
-    def queueing_hint(self, pod, change):
+    def queueing_hint(self, pod: Any, change: Any) -> Any:
         return self.run("queueing_hint", pod, change=change)
 
-    def pre_enqueue(self, pod):
+    def pre_enqueue(self, pod: Any) -> Any:
         return self.run("pre_enqueue", pod)
 
-    def sort_key(self, pod, queued_at):
+    def sort_key(self, pod: Any, queued_at: Any) -> Any:
         return (-pod.priority, queued_at)
 
-    def signature(self, pod):
+    def signature(self, pod: Any) -> Any:
         return pod.labels.get("signature")
 
-    def pre_filter(self, state, pod):
+    def pre_filter(self, state: Any, pod: Any) -> Any:
         return self.run("pre_filter", pod, state=state)
 
-    def add_pod(self, state, pod, added, node):
+    def add_pod(self, state: Any, pod: Any, added: Any, node: Any) -> Any:
         state.setdefault("pods", []).append(added.name)
 
-    def remove_pod(self, state, pod, removed, node):
+    def remove_pod(self, state: Any, pod: Any, removed: Any, node: Any) -> Any:
         state["pods"].remove(removed.name)
 
-    def filter(self, state, pod, node):
-        if "filter" in pod.annotations:
-            return self.run("filter", pod, state=state, node=node)
+    def filter(self, state: Any, pod: Any, node: Any) -> Any:
+        return self.run("filter", pod, state=state, node=node)
 
-    def post_filter(self, state, pod, statuses):
+    def post_filter(self, state: Any, pod: Any, statuses: Any) -> Any:
         return self.run("post_filter", pod, state=state, statuses=statuses)
 
-    def pre_score(self, state, pod, nodes):
+    def pre_score(self, state: Any, pod: Any, nodes: Any) -> Any:
         return self.run("pre_score", pod, state=state, nodes=nodes)
 
-    def score(self, state, pod, node):
+    def score(self, state: Any, pod: Any, node: Any) -> Any:
         return self.run("score", pod, state=state, node=node) if "score" in pod.annotations else 7
 
-    def normalize_scores(self, state, pod, scores):
+    def normalize_scores(self, state: Any, pod: Any, scores: Any) -> Any:
         return self.run("normalize_scores", pod, state=state, scores=scores)
 
-    def reserve(self, state, pod, node):
+    def reserve(self, state: Any, pod: Any, node: Any) -> Any:
         return self.run("reserve", pod, state=state, node=node)
 
-    def unreserve(self, state, pod, node):
+    def unreserve(self, state: Any, pod: Any, node: Any) -> Any:
         self.run("unreserve", pod, state=state, node=node)
 
-    def permit(self, state, pod, node):
+    def permit(self, state: Any, pod: Any, node: Any) -> Any:
         return self.run("permit", pod, state=state, node=node)
 
-    def pre_bind(self, state, pod, node):
+    def pre_bind(self, state: Any, pod: Any, node: Any) -> Any:
         return self.run("pre_bind", pod, state=state, node=node)
 
-    def bind(self, state, pod, node):
+    def bind(self, state: Any, pod: Any, node: Any) -> Any:
         return self.run("bind", pod, state=state, node=node)
 
-    def post_bind(self, state, pod, node):
+    def post_bind(self, state: Any, pod: Any, node: Any) -> Any:
         self.run("post_bind", pod, state=state, node=node)

@@ -1,0 +1,60 @@
+;; The hooks of the queue. Preenqueue: 2 and "too few nodes" where there are less than `nodes`. Queuesort: the key is the
+;; pod's name, or `length` zeros if that is not -1; it traps for a name that begins with "x". Queueinghint: answers `wakes`,
+;; after a line in the log: resource, action, length of the old object, of the new one; traps if `wakes` is 2. Filter
+;; answers `status_code`.
+(module
+  (import "k8s.io/scheduler" "currentPod" (func $current_pod (param i32 i32) (result i32)))
+  (import "k8s.io/scheduler" "result.status_reason" (func $reason (param i32 i32)))
+  (import "k8s.io/klog" "log" (func $log (param i32 i32 i32)))
+  (import "kubewasp/v1" "node_rows" (func $node_rows (result i32)))
+  (import "kubewasp/v1" "result.sort_key" (func $sort_key (param i32 i32)))
+  (import "kubewasp/v1" "event_resource" (func $event_resource (result i32)))
+  (import "kubewasp/v1" "event_action" (func $event_action (result i32)))
+  (import "kubewasp/v1" "event_old" (func $event_old (param i32 i32) (result i32)))
+  (import "kubewasp/v1" "event_new" (func $event_new (param i32 i32) (result i32)))
+  (memory (export "memory") 2)
+  (global $nodes (export "nodes") (mut i32) (i32.const 0))
+  (global $length (export "length") (mut i32) (i32.const -1))
+  (global $wakes (export "wakes") (mut i32) (i32.const 1))
+  (global $status_code (export "status_code") (mut i32) (i32.const 0))
+  (data (i32.const 0) "too few nodes")
+
+  (func (export "preenqueue") (result i32)
+    (call $reason (i32.const 0) (i32.const 13))
+    (select (i32.const 2) (i32.const 0) (i32.lt_s (call $node_rows) (global.get $nodes))))
+
+  ;; A pod begins with tag, length (a varint), metadata, and metadata with tag, length, name.
+  (func (export "queuesort") (result i32)
+    (local $at i32)
+    (drop (call $current_pod (i32.const 65536) (i32.const 65536)))
+    (local.set $at (i32.const 65536))
+    (loop $more
+      (local.set $at (i32.add (local.get $at) (i32.const 1)))
+      (br_if $more (i32.ge_u (i32.load8_u (local.get $at)) (i32.const 128))))
+    (if (i32.eq (i32.load8_u offset=3 (local.get $at)) (i32.const 120)) (then (unreachable)))
+    (if (i32.ge_s (global.get $length) (i32.const 0))
+      (then (call $sort_key (i32.const 4096) (global.get $length)))
+      (else (call $sort_key (i32.add (local.get $at) (i32.const 3)) (i32.load8_u offset=2 (local.get $at)))))
+    (i32.const 0))
+
+  (global $end (mut i32) (i32.const 0))
+  (func $put_number (param $number i32)
+    (if (i32.ge_u (local.get $number) (i32.const 10))
+      (then (call $put_number (i32.div_u (local.get $number) (i32.const 10)))))
+    (i32.store8 (global.get $end) (i32.add (i32.const 48) (i32.rem_u (local.get $number) (i32.const 10))))
+    (global.set $end (i32.add (global.get $end) (i32.const 1))))
+  (func $put (param $number i32)
+    (call $put_number (local.get $number))
+    (i32.store8 (global.get $end) (i32.const 32))
+    (global.set $end (i32.add (global.get $end) (i32.const 1))))
+  (func (export "queueinghint") (result i32)
+    (global.set $end (i32.const 1024))
+    (call $put (call $event_resource))
+    (call $put (call $event_action))
+    (call $put (call $event_old (i32.const 0) (i32.const 0)))
+    (call $put (call $event_new (i32.const 0) (i32.const 0)))
+    (call $log (i32.const 0) (i32.const 1024) (i32.sub (i32.sub (global.get $end) (i32.const 1024)) (i32.const 1)))
+    (if (i32.eq (global.get $wakes) (i32.const 2)) (then (unreachable)))
+    (global.get $wakes))
+
+  (func (export "filter") (result i32) (global.get $status_code)))

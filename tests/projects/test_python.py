@@ -1,0 +1,273 @@
+"""The Python toolchain: what is checked before a build, how a build fails, and how native tests are run."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from kubewasp.projects import python, python_checks
+from kubewasp.projects.results import TestResult
+from kubewasp.projects.toolchain import BuildError
+
+PLUGIN = """
+from kubewasp_sdk import Plugin
+
+
+class Mine(Plugin):
+    def filter(self, state, pod, node):
+        return None
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "plugin.py").write_text(PLUGIN)
+    return folder
+
+
+def error(project: Path, source: str | None = None) -> str:
+    if source is not None:
+        (project / "plugin.py").write_text(source)
+    with pytest.raises(BuildError) as raised:
+        python_checks.check(project)
+    return str(raised.value)
+
+
+def needed(project: Path, source: str) -> list[str]:
+    (project / "plugin.py").write_text(f"{PLUGIN}\n{source}")
+    return list(python_checks.check(project).needed)
+
+
+# ---------------------------------------------------------------------- checks
+
+
+def test_a_project_needs_a_plugin_file(tmp_path: Path) -> None:
+    assert "there is no plugin.py" in error(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        PLUGIN,
+        "import kubewasp_sdk\nclass A(kubewasp_sdk.Plugin): pass",
+        "import kubewasp_sdk as k\nclass A(k.Plugin): pass",
+        "from kubewasp_sdk import *\nclass A(Plugin): pass",
+        "from kubewasp_sdk import Plugin as P\nclass A(P): pass\nclass B(A): pass",
+        "from base import Base\nclass A(Base): pass",
+    ],
+)
+def test_one_class_derives_from_plugin(project: Path, source: str) -> None:
+    (project / "base.py").write_text("from kubewasp_sdk import Plugin\nclass Base(Plugin): pass")
+    (project / "plugin.py").write_text(source)
+    python_checks.check(project)
+
+
+def test_no_plugin_class_is_an_error(project: Path) -> None:
+    assert "no class derives from kubewasp_sdk.Plugin" in error(project, "class A: pass")
+
+
+def test_two_plugin_classes_are_an_error_that_names_them(project: Path) -> None:
+    source = "from kubewasp_sdk import Plugin\nclass A(Plugin): pass\nclass B(Plugin): pass"
+    assert error(project, source).endswith("not 2: A (line 2), B (line 3)")
+
+
+def test_a_syntax_error_is_shown_as_python_says_it(project: Path) -> None:
+    assert error(project, "class A:\n    x = = 1\n") == (
+        '  File "plugin.py", line 2\n    x = = 1\n        ^\nSyntaxError: invalid syntax'
+    )
+
+
+def test_a_syntax_error_in_another_module_names_that_module(project: Path) -> None:
+    (project / "other.py").write_text("def f(:\n")
+    assert 'File "other.py", line 1' in error(project, f"{PLUGIN}\nimport other")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import socket", "import socket: this module cannot work in a plugin: there is no network in a plugin"),
+        ("import subprocess", "a plugin cannot start other programs"),
+        ("import multiprocessing.pool", "import multiprocessing.pool: this module cannot work in a plugin"),
+        ("import ctypes", "a plugin cannot call native code"),
+        ("import ssl", "there is no network"),
+        ("import asyncio", "write it without async"),
+        ("from concurrent.futures import ThreadPoolExecutor", "there are no threads in a plugin"),
+        ("from threading import Thread", "there are no threads in a plugin"),
+        ("import urllib.request", "there is no network in a plugin"),
+        ("from urllib import request", "there is no network in a plugin"),
+        ("import sqlite3", "it does not exist in WebAssembly"),
+        ("import numpy as np", "import numpy: there is no such module in the project"),
+        ("import yaml", "Packages in pure Python work if they lie in the project's folder"),
+        ("def f():\n    import socket", "import socket"),
+        ("try:\n    pass\nexcept ValueError:\n    import socket", "import socket"),
+    ],
+)
+def test_modules_that_cannot_work_are_named_with_their_line(project: Path, source: str, message: str) -> None:
+    line = 9 + source.count("\n")
+    found = error(project, f"{PLUGIN}\n{source}\n")
+    assert found.startswith(f"plugin.py:{line}: ")
+    assert message in found
+
+
+def test_starting_a_thread_is_an_error_but_a_lock_is_not(project: Path) -> None:
+    assert needed(project, "import threading\nlock = threading.Lock()") == ["threading"]
+    found = error(project, f"{PLUGIN}\nimport threading\nthreading.Thread(target=print).start()\n")
+    assert found.startswith("plugin.py:10: threading.Thread cannot work in a plugin")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy",
+        "try:\n    import numpy\nexcept ImportError:\n    numpy = None",
+        "import urllib.parse",
+        "from __future__ import annotations",
+    ],
+)
+def test_imports_that_need_not_work_are_no_errors(project: Path, source: str) -> None:
+    assert "numpy" not in needed(project, source)
+
+
+def test_imports_are_followed_through_the_projects_own_modules(project: Path) -> None:
+    package = project / "prices"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .zones import ZONES\n")
+    (package / "zones.py").write_text("from . import table\nZONES = []\n")
+    (package / "table.py").write_text("def load():\n    import statistics\n    import ssl\n")
+    found = error(project, f"{PLUGIN}\nfrom prices import ZONES\n")
+    assert found.startswith("prices/table.py:3: import ssl")
+    (package / "table.py").write_text("def load():\n    import statistics\n    import socket\n")
+    assert {"prices", "statistics", "socket"} <= set(needed(project, "from prices import ZONES"))
+
+
+def test_compiled_modules_in_the_project_are_named(project: Path) -> None:
+    (project / "speedup.cpython-311-x86_64-linux-gnu.so").write_bytes(b"\x7fELF")
+    found = error(project, f"{PLUGIN}\nimport speedup\n")
+    assert "speedup.cpython-311-x86_64-linux-gnu.so is compiled for this machine" in found
+
+
+def test_what_python_imports_late_is_imported_early(project: Path) -> None:
+    (project / "plugin.py").write_text(f"{PLUGIN}\ndef f():\n    import datetime\n")
+    found = python_checks.check(project)
+    assert (list(found.needed), list(found.optional)) == (["datetime"], ["_strptime"])
+
+
+# ---------------------------------------------------------------------- building
+
+
+def test_a_missing_tool_is_explained(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BuildError, match="building Python plugins needs componentize-py") as raised:
+        python.build(project, tmp_path / "out.wasm")
+    assert 'pip install "componentize-py>=0.25,<0.26"' in str(raised.value)
+
+
+@pytest.mark.parametrize("version", ["componentize-py 0.13.0", "componentize-py 0.26.1", "something else"])
+def test_a_tool_of_another_version_is_explained(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str
+) -> None:
+    tool = tmp_path / "componentize-py"
+    tool.write_text(f"#!/bin/sh\necho {version}\n")
+    tool.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(BuildError, match="is not known to work") as raised:
+        python.build(project, tmp_path / "out.wasm")
+    assert version in str(raised.value)
+
+
+def test_an_exception_while_it_is_imported_is_shown_as_python_says_it(project: Path, tmp_path: Path) -> None:
+    (project / "tables.py").write_text("PRICES = {}\nCHEAPEST = min(PRICES.values())\n")
+    (project / "plugin.py").write_text(f"{PLUGIN}\nfrom tables import CHEAPEST\n")
+    with pytest.raises(BuildError) as raised:
+        python.build(project, tmp_path / "out.wasm")
+    assert str(raised.value) == (
+        "mine cannot be built:\n"
+        "Traceback (most recent call last):\n"
+        '  File "plugin.py", line 9, in <module>\n'
+        "    from tables import CHEAPEST\n"
+        '  File "tables.py", line 2, in <module>\n'
+        "    CHEAPEST = min(PRICES.values())\n"
+        "ValueError: min() iterable argument is empty"
+    )
+    assert not (tmp_path / "out.wasm").exists()
+
+
+# ---------------------------------------------------------------------- testing
+
+
+def outcomes(results: list[TestResult]) -> dict[str, str]:
+    return {item.name: "failed" if item.failure else "skipped" if item.skipped else "passed" for item in results}
+
+
+def test_native_tests_are_run_with_the_sdk(project: Path) -> None:
+    tests = project / "tests"
+    tests.mkdir()
+    (tests / "test_mine.py").write_text(
+        """
+import pytest
+from kubewasp_sdk.testing import make_node, make_pod, run
+from plugin import Mine
+
+
+def test_passes():
+    assert run(Mine, make_pod(), [make_node("n")]).node == "n"
+
+
+def test_fails():
+    assert run(Mine, make_pod(), [make_node("n")]).node == "other"
+
+
+@pytest.mark.skip(reason="not now")
+def test_is_skipped():
+    pass
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_numbers(number):
+    assert number
+"""
+    )
+    results = python.test(project)
+    assert outcomes(results) == {
+        "test_mine.test_passes": "passed",
+        "test_mine.test_fails": "failed",
+        "test_mine.test_is_skipped": "skipped",
+        "test_mine.test_numbers[1]": "passed",
+        "test_mine.test_numbers[2]": "passed",
+    }
+    failed = next(item for item in results if item.failure)
+    assert "assert 'n' == 'other'" in failed.failure
+    assert next(item.skipped for item in results if item.skipped) == "not now"
+
+
+def test_a_test_file_that_cannot_be_imported_is_a_failure(project: Path) -> None:
+    (project / "test_broken.py").write_text("import nothing_like_that\n")
+    (result,) = python.test(project)
+    assert "No module named 'nothing_like_that'" in result.failure
+
+
+def test_a_project_without_tests_has_no_results(project: Path) -> None:
+    assert python.test(project) == []
+
+
+def test_what_lies_around_the_project_does_not_matter(project: Path) -> None:
+    (project.parent / "conftest.py").write_text("raise RuntimeError('not yours')\n")
+    (project.parent / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
+    (project / "test_mine.py").write_text("def test_passes(): pass\n")
+    assert outcomes(python.test(project)) == {"test_mine.test_passes": "passed"}
+
+
+def test_a_project_may_configure_pytest(project: Path) -> None:
+    (project / "pyproject.toml").write_text('[tool.pytest.ini_options]\npython_functions = ["check_*"]\n')
+    (project / "test_mine.py").write_text("def check_this(): pass\n")
+    assert outcomes(python.test(project)) == {"test_mine.check_this": "passed"}
+
+
+def test_settings_that_pytest_does_not_take_are_an_error(project: Path) -> None:
+    (project / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
+    with pytest.raises(BuildError, match="pytest could not run the tests") as raised:
+        python.test(project)
+    assert "--no-such-option" in str(raised.value)
