@@ -19,7 +19,8 @@ bench: .venv/.dev ## the speed and memory bars, as ratios measured side by side
 	@$(BIN)/python -m bench $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import-linter
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo
+	@$(BIN)/mypy && cd sdk/python && ../../$(BIN)/mypy --strict -p kubewasp_sdk
 
 format: .venv/.dev ## rewrite the sources in the project's format
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .

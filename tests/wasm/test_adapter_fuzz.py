@@ -110,11 +110,10 @@ def test_a_guest_that_has_all_the_memory_there_is_gets_no_further(which: int, da
 def shared_records(cycle: Cycle) -> list[bytes]:
     """The numbers of the nodes, without where their pods are, and the pods that were asked for."""
     heap, numbers_ = cycle.runner._mirror._heap, cycle.runner._mirror._numbers
-    found = [numbers_._records[: len(table().nodes), 1:15].tobytes()]
-    for place in numbers_._records[: len(table().nodes), 0].tolist():
-        if place > 0:
-            found.append(heap._view[place & 0xFFFFFFFF : (place & 0xFFFFFFFF) + (place >> 32)].tobytes())
-    return found
+    records = numbers_._records[: len(table().nodes)]
+    places = [(place & 0xFFFFFFFF, place >> 32) for place in records[:, 0].tolist() if place > 0]
+    pods = [heap._view[address : address + length].tobytes() for address, length in places]
+    return [records[:, 1:13].tobytes(), *pods]
 
 
 def fuzz_extension(size: int, which: int, data: st.DataObject) -> None:
@@ -138,14 +137,15 @@ def fuzz_extension(size: int, which: int, data: st.DataObject) -> None:
             assert verdicts.reason(0).startswith("wasm: filter error: ")
             assert '(plugin "fuzzed")' in verdicts.reason(0)
             assert cycle.runner.broken
-        written = range(0)
+        written = (0, 0)
         if item.parameters[-2:] == ("buf", "limit"):
             buf, limit = (number % 2**32 for number in arguments[-2:])
-            written = range(buf, buf + min(limit, 0 if verdicts.codes[0] else peek(cycle, "result")))
+            written = (buf, buf + min(limit, 0 if verdicts.codes[0] else peek(cycle, "result")))
         after = cycle.runner.read(0, SMALL, "test")
-        assert [at for at in range(SMALL) if before[at] != after[at] and at not in written] == []
+        assert (after[: written[0]], after[written[1] :]) == (before[: written[0]], before[written[1] :])
         assert bytes(cycle.runner._bytes[1024 : 1024 + len(FIXED_TEXTS)]) == FIXED_TEXTS, "the adapter's own texts"
-        assert shared_records(cycle) == records
+        # A new resource makes the records wider: the pods are written again when somebody asks.
+        assert shared_records(cycle) in ([records, records[:1]] if item.name == "resource" else [records])
         assert shared_nodes(cycle) == [table().objects.encoded(row) for row in range(9)]
     with fuzzed.cycle(encoded_pod("pod-1"), table()) as cycle:
         steer(cycle, which=9, a=2, b=1024, c=64)

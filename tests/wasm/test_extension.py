@@ -315,7 +315,7 @@ def test_the_65th_resource_fails_the_hook() -> None:
 def test_new_resources_do_not_make_the_records_longer_in_rows() -> None:
     with load(limits=APART).cycle(POD, two_nodes()) as cycle:
         for number in range(12):
-            resource(cycle, f"example.com/{number:02}")
+            resource(cycle, f"example.com/one-more-{number}")
             node_info(cycle, 0)
         assert len(cycle.runner._mirror._numbers._records) == 16
 

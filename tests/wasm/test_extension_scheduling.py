@@ -11,7 +11,9 @@ from kubewasp.framework.events import Action
 from kubewasp.k8s.codec import encode
 from kubewasp.scheduler import profiles
 from kubewasp.scheduler.embedded import EmbeddedCluster
+from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.plugin import WasmPlugin
+from tests import samples
 from tests.guests.build import SOURCES, wat, wat_text
 from tests.scheduler.simulating import (
     Object,
@@ -353,6 +355,19 @@ def test_a_trial_that_comes_before_the_pods_own_state_does_not_change_it(caplog:
         del attempt
     state.close()
     assert [line for line in said(caplog) if line[0] == "R"] == ["R01=51", "R02=51"]
+
+
+def test_the_current_state_is_not_dropped_while_it_is_current(caplog: pytest.LogCaptureFixture) -> None:
+    """The guest traps if it is."""
+    caplog.set_level(logging.INFO)
+    guest = Guest.load(wat("states"), name="policy")
+    with guest.cycle(encoded_pod("web"), samples.nodes(1)) as cycle:
+        cycle.prefilter()
+        cycle.select_state(cycle.clone_state(0))
+        cycle.forget_state(1)
+        assert cycle.clone_state(0) == 2
+        assert not cycle.failed
+    assert said(caplog) == ["P00=50", "C01=50", "S01=50", "S00=50", "D01=50", "C02=50"]
 
 
 # ---------------------------------------------------------------------- gangs

@@ -5,7 +5,7 @@ A component has no time zone database, so a zone is a UTC offset and a rule for 
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from typing import Literal
 
 Weekday = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
@@ -79,5 +79,5 @@ def _time_of_day(text: str, field: str) -> timedelta:
 
 
 def _first_sunday(year: int, month: int) -> datetime:
-    first = datetime(year, month, 1)
-    return first + timedelta(days=6 - first.weekday())
+    first = date(year, month, 1)
+    return datetime.combine(first + timedelta(days=6 - first.weekday()), time())

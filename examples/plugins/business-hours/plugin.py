@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kubewasp_sdk import SKIP, Action, ClusterEvent, ConfigError, CycleState, NodeInfo, Plugin, Pod, Status, Taint, Verdict
+from kubewasp_sdk import SKIP, Action, ClusterEvent, ConfigError, CycleState, NodeInfo, Plugin, Pod, Status, Taint
 
 from hours import Hours, SummerTime, Weekday
 
@@ -42,7 +42,7 @@ class BusinessHours(Plugin):
         self.taint = Taint(config.label, "", "NoSchedule")
 
     def events(self) -> Sequence[ClusterEvent]:
-        """What may help a rejected pod, besides the clock: after five minutes, pods are tried again without an event."""
+        """What may help a rejected pod. So may the clock: every five minutes, pods are tried again without an event."""
         return [
             ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_LABEL),
             ClusterEvent("Pod", Action.UPDATE_POD_TOLERATION),
@@ -52,12 +52,12 @@ class BusinessHours(Plugin):
         """Pods with the same objection against them get the same answers. Time is in it: answers change with it."""
         return self.objection(pod)
 
-    def pre_filter(self, state: CycleState, pod: Pod) -> Verdict:
+    def pre_filter(self, state: CycleState, pod: Pod) -> Status | None:
         """The pod and the clock are looked at once, not once for every node."""
         state["objection"] = self.objection(pod)
         return None if state["objection"] else SKIP
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Verdict:
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         if self.config.label in node.labels:
             return Status.unresolvable(state["objection"])
         return None

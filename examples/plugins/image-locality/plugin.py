@@ -1,6 +1,6 @@
 """image-locality: prefers nodes that have the pod's images already.
 
-As the built-in ImageLocality, but sizes and scale come from the configuration, and registries can count for more or less.
+As the built-in ImageLocality, but the scale comes from the configuration, and registries can count for more or less.
 """
 
 from collections.abc import Mapping, Sequence

@@ -18,7 +18,7 @@ class BuildError(KubewaspError):
 
 
 def sdk(part: str) -> Path:
-    """The folder of an SDK (`go`, `python`, `wit`): inside the installed package, or in the repository it is edited in."""
+    """The folder of an SDK (`go`, `python`, `wit`): in the installed package, or in the repository it is edited in."""
     package = Path(__file__).parents[1]
     for root in (package / "_sdk", package.parents[1] / "sdk"):
         if (root / part).is_dir():
@@ -31,7 +31,13 @@ def run_tool(
 ) -> str:
     """What the tool printed. If it fails, an error with just what it said under `failed`."""
     done = subprocess.run(
-        command, cwd=cwd, env=os.environ | dict(env or {}), capture_output=True, text=True, errors="replace", check=False
+        command,
+        cwd=cwd,
+        env=os.environ | dict(env or {}),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
     if done.returncode:
         said = (done.stderr.strip() + "\n" + done.stdout.strip()).strip() or f"exit code {done.returncode}"

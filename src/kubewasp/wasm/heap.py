@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 # Address 0 means "nothing" to the adapter.
 _FIRST_ADDRESS = 64
-_PADDING = [bytes(length) for length in range(512)]
 _MANY = 16
 
 
@@ -50,6 +49,7 @@ class SharedHeap:
         self.lock = threading.RLock()
         self.bytes_written = 0
         self._view = self.memory.view()
+        self._bytes = memoryview(self._view.data)
         self._end = _FIRST_ADDRESS
         self._free: dict[int, list[int]] = {}
         self._retired: deque[tuple[int, int, int]] = deque()
@@ -75,7 +75,7 @@ class SharedHeap:
         self._retired.append((self._now, address, size_class(size)))
 
     def write(self, address: int, content: bytes) -> None:
-        self._view[address : address + len(content)] = memoryview(content)
+        self._bytes[address : address + len(content)] = content
         self.bytes_written += len(content)
 
     def place(self, content: bytes) -> int:
@@ -83,23 +83,24 @@ class SharedHeap:
         self.write(address, content)
         return address
 
-    def place_all(self, contents: Sequence[bytes]) -> NDArray[np.int64]:
-        """The addresses of many blocks. Where nothing is free, as for a new cluster, all are written at once."""
+    def allocate_all(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The addresses of many blocks; side by side where nothing is free, as for a new cluster."""
         self._reclaim()
-        if any(self._free.values()) or len(contents) < _MANY:
-            return np.array([self.place(content) for content in contents], np.int64)
-        lengths = np.fromiter(map(len, contents), np.int64, len(contents))
+        if any(self._free.values()) or len(lengths) < _MANY:
+            return np.array([self.allocate(length) for length in lengths.tolist()], np.int64)
         sizes = size_classes(lengths)
         ends = self._end + sizes.cumsum()
         end = int(ends[-1])
         if end > len(self._view):
             self._grow(end)
-        fresh: list[bytes] = [b""] * (2 * len(contents))
-        fresh[::2] = contents
-        fresh[1::2] = [_PADDING[gap] if gap < len(_PADDING) else bytes(gap) for gap in (sizes - lengths).tolist()]
-        start, self._end = self._end, end
-        self.write(start, b"".join(fresh))
+        self._end = end
         return ends - sizes
+
+    def write_all(self, addresses: NDArray[np.int64], contents: Sequence[bytes]) -> None:
+        view = self._bytes
+        for address, content in zip(addresses.tolist(), contents, strict=True):
+            view[address : address + len(content)] = content
+        self.bytes_written += sum(map(len, contents))
 
     def numbers(self, address: int, rows: int, width: int) -> NDArray[np.int64]:
         """A block as an array that is written in place. The memory never moves, so it stays valid."""
@@ -132,3 +133,4 @@ class SharedHeap:
             raise HeapFullError(f"the nodes need {needed} bytes; there is room for {MAX_PAGES * PAGE}")
         self.memory.grow(pages - len(self._view) // PAGE)
         self._view = self.memory.view()
+        self._bytes = memoryview(self._view.data)

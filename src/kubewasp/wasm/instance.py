@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 # Layout of the adapter's own memory; the first 4 KiB are described in adapter.wat.
 _AFTER_RUN, _ONE_ROW, _ONE_RESULT, _SIGNATURE, _IMPLEMENTED = 1152, 1160, 1168, 1184, 1192
 _CYCLE, _STATE, _EVENT, _NOW, _QUEUED_AT, _PODS, _SLOTS, _REGIONS = 1200, 1204, 1208, 1216, 1224, 1232, 1280, 4096
+_NO_NUMBERS = bytes(_PODS - _STATE)
 _RECORD = Struct("<IiiIII")
 _LOG, _LOGS, _REASON = 1, 2, 3
 _RESULT = np.dtype([("value", "<i8"), ("reason", "<i8")])
@@ -227,9 +228,7 @@ class GuestInstance:
         for slot in _OF_A_POD:
             self._forget(slot)
             self._set_slot(slot, 0)
-        self.set_state(0)
-        self.set_event(0, 0)
-        self.set_queued_at(0)
+        self._bytes[_STATE:_PODS] = _NO_NUMBERS
 
     def take_signature(self) -> int:
         (signature,) = _PLACE.unpack_from(self._bytes, _SIGNATURE)

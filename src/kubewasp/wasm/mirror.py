@@ -11,6 +11,7 @@ import struct
 import weakref
 import zlib
 from array import array
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 _HEADER = struct.Struct("<IIIIIIII")
 _ROW = np.dtype([("name", "<u8"), ("node", "<u8"), ("item", "<u8"), ("images", "<u4"), ("unused", "<u4")])
 _ITEM_TAG = b"\x12"
+
+
+@lru_cache(maxsize=4096)
+def _item_head(length: int) -> bytes:
+    """What stands before a Node in a NodeList."""
+    return _ITEM_TAG + leb128(length)
 
 
 def _lengths(contents: Sequence[bytes]) -> NDArray[np.int64]:
@@ -100,43 +107,59 @@ class NodeMirror:
             grown[: len(self._rows)] = self._rows
             self._rows = grown
         changed = list(nodes.changed_since(self._generation))
+        names = dict(zip(changed, map(nodes.name, changed), strict=True))
         # All names first, so that they lie together: a hook that reads every node's name touches few pages.
-        self._write_names(nodes, changed)
-        self._write_objects(nodes, changed)
+        self._write_names(names)
+        self._write_objects(nodes, names)
         self._index.publish()
         if self._images is not None:
             self._images.publish()
         self._publish_directory()
         self._generation = nodes.generation
 
-    def _write_names(self, nodes: Nodes, changed: list[int]) -> None:
-        renamed = [row for row in changed if self._names.get(row) != nodes.name(row)]
+    def _write_names(self, names: Mapping[int, str | None]) -> None:
+        known = self._names
+        renamed = [row for row, name in names.items() if known.get(row) != name]
+        if not renamed:
+            return
         self._retire(self._rows["name"][renamed])
         self._rows["name"][renamed] = 0
-        named = {row: name.encode() for row in renamed if (name := nodes.name(row)) is not None}
+        named: dict[int, bytes] = {}
         for row in renamed:
-            self._names.pop(row, None)
-        self._names |= {row: cast("str", nodes.name(row)) for row in named}
+            name = names[row]
+            if name is None:
+                known.pop(row, None)
+            else:
+                known[row], named[row] = name, name.encode()
         self._index.add(named)
         texts = list(named.values())
-        self._rows["name"][list(named)] = _places(self._heap.place_all(texts), _lengths(texts))
+        lengths = _lengths(texts)
+        addresses = self._heap.allocate_all(lengths)
+        self._heap.write_all(addresses, texts)
+        self._rows["name"][list(named)] = _places(addresses, lengths)
 
-    def _write_objects(self, nodes: Nodes, changed: list[int]) -> None:
+    def _write_objects(self, nodes: Nodes, names: Mapping[int, str | None]) -> None:
+        changed = list(names)
         old = self._rows["item"][changed]
         self._retire(old)
         self._list_length -= int((old >> 32).sum())
-        for part in ("node", "item", "images"):
-            self._rows[part][changed] = 0
-        there = [row for row in changed if nodes.name(row) is not None]
-        objects = [nodes.encoded(row) for row in there]
-        items = [_ITEM_TAG + leb128(len(encoded)) + encoded for encoded in objects]
-        addresses, lengths, sizes = self._heap.place_all(items), _lengths(items), _lengths(objects)
-        self._rows["item"][there] = _places(addresses, lengths)
-        self._rows["node"][there] = _places(addresses + lengths - sizes, sizes)
-        self._list_length += int(lengths.sum())
+        there = [row for row, name in names.items() if name is not None]
+        if len(there) < len(changed):
+            for part in ("node", "item", "images"):
+                self._rows[part][changed] = 0
+        objects = list(map(nodes.encoded, there))
+        lengths = _lengths(objects)
+        heads = list(map(_item_head, lengths.tolist()))
+        before = _lengths(heads)
+        addresses = self._heap.allocate_all(before + lengths)
+        self._heap.write_all(addresses, heads)
+        self._heap.write_all(addresses + before, objects)
+        self._rows["item"][there] = _places(addresses, before + lengths)
+        self._rows["node"][there] = _places(addresses + before, lengths)
+        self._list_length += int((before + lengths).sum())
         if self._images is not None:
-            for row in changed:
-                if nodes.name(row) is None:
+            for row, name in names.items():
+                if name is None:
                     self._images.remove(row)
             for row, encoded in zip(there, objects, strict=True):
                 self._rows["images"][row] = self._images.replace(row, encoded)

@@ -130,8 +130,9 @@ class NodeNumbers:
             for row in rows:
                 records[row, 3:] = [column[row] for column in columns]
         else:
+            listed = np.array(rows)
             for place, column in enumerate(columns, 3):
-                records[rows, place] = column[rows]
+                records[listed, place] = column[listed]
         self._retire_pods(records[rows, 0])
         records[rows, 0] = -1
         records[rows, 1] = [table.objects.generation_of(row) for row in rows]

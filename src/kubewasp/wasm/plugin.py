@@ -61,6 +61,7 @@ _POINTS = {
     "prescore": "preScore",
     "score": "score",
     "reserve": "reserve",
+    "unreserve": "reserve",
     "permit": "permit",
     "prebind": "preBind",
     "bind": "bind",
@@ -197,6 +198,8 @@ class WasmPlugin(
     # ------------------------------------------------------------------ binding
 
     def reserve(self, state: CycleState, pod: Pod, node: str) -> Status:
+        if "reserve" not in self.guest.hooks:  # it only gives back
+            return SUCCESS
         return known(self._cycle(state, pod).reserve(node).status)
 
     def unreserve(self, state: CycleState, pod: Pod, node: str) -> None:

@@ -1,4 +1,4 @@
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -92,7 +92,12 @@ def test_when_the_hours_begin_and_end(at: str, is_open: bool) -> None:
 
 @pytest.mark.parametrize(
     ("at", "is_open"),
-    [("2026-01-05T23:00Z", True), ("2026-01-06T05:59Z", True), ("2026-01-06T06:00Z", False), ("2026-01-05T05:00Z", False)],
+    [
+        ("2026-01-05T23:00Z", True),
+        ("2026-01-06T05:59Z", True),
+        ("2026-01-06T06:00Z", False),
+        ("2026-01-05T05:00Z", False),
+    ],
 )
 def test_hours_past_midnight_belong_to_the_day_they_begin_on(at: str, is_open: bool) -> None:
     assert Hours.parse("22:00-06:00", ("Mon",), "+00:00", "none").include(datetime.fromisoformat(at)) is is_open
@@ -105,29 +110,18 @@ def test_hours_may_end_at_midnight() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "offset", "last_of_winter", "first_of_summer", "last_of_summer", "first_of_winter"),
+    ("rule", "offset", "winter_ends", "summer_ends"),
     [
-        ("eu", "+01:00", "2026-03-29T00:59Z", "2026-03-29T01:00Z", "2026-10-25T00:59Z", "2026-10-25T01:00Z"),
-        ("us", "-05:00", "2026-03-08T06:59Z", "2026-03-08T07:00Z", "2026-11-01T05:59Z", "2026-11-01T06:00Z"),
+        ("eu", "+01:00", "2026-03-29T01:00Z", "2026-10-25T01:00Z"),
+        ("us", "-05:00", "2026-03-08T07:00Z", "2026-11-01T06:00Z"),
     ],
 )
-def test_summer_time(
-    rule: SummerTime,
-    offset: str,
-    last_of_winter: str,
-    first_of_summer: str,
-    last_of_summer: str,
-    first_of_winter: str,
-) -> None:
-    def is_summer(at: str) -> bool:
-        moment = datetime.fromisoformat(at)
-        winter, summer = (Hours.parse("08:00-18:00", WEEKDAYS, offset, item) for item in ("none", rule))
-        return summer.local(moment) != winter.local(moment)
-
-    assert not is_summer(last_of_winter)
-    assert is_summer(first_of_summer)
-    assert is_summer(last_of_summer)
-    assert not is_summer(first_of_winter)
+def test_summer_time(rule: SummerTime, offset: str, winter_ends: str, summer_ends: str) -> None:
+    winter, summer = (Hours.parse("08:00-18:00", WEEKDAYS, offset, item) for item in ("none", rule))
+    hour, minute = timedelta(hours=1), timedelta(minutes=1)
+    for moment, is_later in ((datetime.fromisoformat(winter_ends), True), (datetime.fromisoformat(summer_ends), False)):
+        assert summer.local(moment) - winter.local(moment) == is_later * hour
+        assert summer.local(moment - minute) - winter.local(moment - minute) == (not is_later) * hour
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,11 @@ def in_order(*pods: Pod, **config: Any) -> list[str]:
 
 
 def test_the_earliest_deadline_comes_first() -> None:
-    pods = due("later", "2026-01-06T00:00:00Z"), due("soon", "2026-01-05T13:00:00Z"), due("next", "2026-01-05T18:00:00Z")
+    pods = (
+        due("later", "2026-01-06T00:00:00Z"),
+        due("soon", "2026-01-05T13:00:00Z"),
+        due("next", "2026-01-05T18:00:00Z"),
+    )
     assert in_order(*pods) == ["soon", "next", "later"]
 
 
