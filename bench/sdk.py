@@ -63,7 +63,7 @@ def _table(nodes: int) -> NodeTable:
 
 
 def _cycles(path: Path) -> tuple[float, float, float]:
-    """Microseconds a node in the first cycle of a fresh guest on a fresh table, in the second, and in those after it."""
+    """Microseconds a node in the first cycle of a fresh guest on a fresh table, in the second, and in later ones."""
     fresh = [_first_cycles(path) for _ in range(FRESH)]
     return tuple(statistics.median(spent[place] for spent in fresh) for place in range(3))  # type: ignore[return-value]
 

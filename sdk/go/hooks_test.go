@@ -538,7 +538,10 @@ func newSettings(handle *kubewasp.Handle) (*settings, error) {
 func TestConfigErrorsSayWhatIsWrong(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"limt": 1}`:      `config: unknown field "limt"`,
-		`{"limit": "one"}`: `config: cannot unmarshal string into Go struct field settings.limit of type int`,
+		`{"limit": "one"}`: `config: limit: expected an integer, got a text`,
+		`{"limit": 1.5}`:   `config: limit: expected an integer, got 1.5`,
+		`{"limit": [1]}`:   `config: limit: expected an integer, got a list`,
+		`[]`:               `config: expected an object, got a list`,
 		`{"limit": 1`:      `config: the JSON is cut off`,
 		`{} {}`:            `config: more than one value`,
 		`limit: 1`:         `config: invalid character 'l' looking for beginning of value`,

@@ -246,8 +246,9 @@ def test_a_memory_limit_may_be_raised_for_a_large_guest() -> None:
         (b"\0asm\x01\0\0\0", "wasm: guest doesn't export memory[memory]"),
         (
             b"\0asm\x0d\0\x01\0",
-            "wasm: guest is a component, and this host runs core modules; build it as a core module "
-            "(for Go: GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared)",
+            "wasm: the component does not fit the world kubewasp:plugin/plugin@1.0.0: it does not export start: "
+            "func(settings: string) -> string; it does not export call: func(request: string) -> string; "
+            "build it with `kubewasp plugin build`",
         ),
     ],
 )

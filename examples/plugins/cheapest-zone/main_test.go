@@ -138,11 +138,11 @@ func TestABadConfigurationIsRefused(t *testing.T) {
 		`{"priceLabel": "price", "crossZone": -1}`:                "crossZone must be from 0 to 1000",
 		`{"priceLabel": "price", "spot": {"discount": 60}}`:       "spot.discount must be from 0 to 1",
 		`{"prices": [{"zone": "a", "cost": 1}]}`:                  `unknown field "cost"`,
-		`{"prices": [{"zone": "a", "price": "1"}]}`:               "price",
-		`{"prices": [{"zone": ["a", "b"], "price": 1}]}`:          "zone",
-		`{"prices": [{"labels": {"pool": 1}, "price": 1}]}`:       "labels",
+		`{"prices": [{"zone": "a", "price": "1"}]}`:               "price: expected a number, got a text",
+		`{"prices": [{"zone": ["a", "b"], "price": 1}]}`:          "zone: expected a text, got a list",
+		`{"prices": [{"labels": {"pool": 1}, "price": 1}]}`:       "expected a text, got a number",
 		`{"prices": [{"price": 1}], "priceLabel": "price"`:        "the JSON is cut off",
-		`{"prices": [{"price": 1}], "spot": {"discount": "60%"}}`: "discount",
+		`{"prices": [{"price": 1}], "spot": {"discount": "60%"}}`: "spot.discount: expected a number, got a text",
 	}
 	for config, want := range tests {
 		err := kubewasptest.LoadError(t, zones(), New, config)

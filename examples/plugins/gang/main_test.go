@@ -195,9 +195,9 @@ func TestABadConfigurationIsRefused(t *testing.T) {
 	tests := map[string]string{
 		`{"timeout": "soon"}`:   `config: timeout: expected a time such as 30s or 5m, at most 15m, not "soon"`,
 		`{"timeout": "0s"}`:     `not "0s"`,
-		`{"timeout": 60}`:       "timeout",
+		`{"timeout": 60}`:       "timeout: expected a text, got a number",
 		`{"checkRoom": [""]}`:   "the name of a resource must not be empty",
-		`{"checkRoom": "cpu"}`:  "checkRoom",
+		`{"checkRoom": "cpu"}`:  "checkRoom: expected a list, got a text",
 		`{"checkroom": ["cpu"]`: "the JSON is cut off",
 		`{"time-out": "1m"}`:    `unknown field "time-out"`,
 	}

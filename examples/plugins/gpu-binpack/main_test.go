@@ -97,9 +97,9 @@ func TestABadConfigurationIsRefused(t *testing.T) {
 		`{"resources": {}}`:                     "at least one resource",
 		`{"resources": {"nvidia.com/gpu": 0}}`:  `the weight of "nvidia.com/gpu" must be from 1 to 1000`,
 		`{"resources": {"": 1}}`:                `the weight of ""`,
-		`{"resources": ["nvidia.com/gpu"]}`:     "resources",
+		`{"resources": ["nvidia.com/gpu"]}`:     "resources: expected an object, got a list",
 		`{"resource": {"nvidia.com/gpu": 1}}`:   `unknown field "resource"`,
-		`{"resources": {"nvidia.com/gpu": 1}}]`: "invalid character",
+		`{"resources": {"nvidia.com/gpu": 1}}]`: "more than one value",
 	}
 	for config, want := range tests {
 		err := kubewasptest.LoadError(t, gpuNodes(), New, config)

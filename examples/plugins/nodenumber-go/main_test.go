@@ -69,7 +69,7 @@ func TestABadConfigurationIsRefused(t *testing.T) {
 	tests := map[string]string{
 		`{"reserved": 10}`:  "reserved must be a digit, 0 to 9, not 10",
 		`{"reserved": -1}`:  "reserved must be a digit, 0 to 9, not -1",
-		`{"reverse": 1}`:    "reverse",
+		`{"reverse": 1}`:    "reverse: expected true or false, got a number",
 		`{"revers": false}`: `unknown field "revers"`,
 		`{`:                 "the JSON is cut off",
 	}

@@ -5,7 +5,7 @@ Nothing is changed here but the plugins' own state; what to do with the choice i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from kubewasp.framework.messages import NO_NODES, fit_error, histogram
 from kubewasp.framework.plugin import rejection
 from kubewasp.framework.runtime import FilterOutcome, Objection
 from kubewasp.framework.status import SUCCESS, Status
+from kubewasp.k8s.pods import placed_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,7 +132,7 @@ class SchedulingCycle:
     def _with_nominated(self, state: CycleState, pod: Pod, row: int, others: Sequence[Pod]) -> FilterOutcome:
         table, trial = self._table, state.clone()
         name = table.node(row).name
-        added = [replace(other, node=name) for other in others]
+        added = [placed_on(other, name) for other in others]
         try:
             for other in added:
                 table.add_pod(other)

@@ -44,7 +44,8 @@ class ComponentProgram:
 
     @property
     def uses_numbers(self) -> bool:
-        return True
+        """It gets them where there is a table; where there is none, those that the Node objects tell."""
+        return False
 
     @property
     def uses_signatures(self) -> bool:

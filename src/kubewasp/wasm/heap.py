@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 # Address 0 means "nothing" to the adapter.
 _FIRST_ADDRESS = 64
-_MANY = 16
 
 
 def size_class(size: int) -> int:
@@ -84,17 +83,20 @@ class SharedHeap:
         return address
 
     def allocate_all(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The addresses of many blocks; side by side where nothing is free, as for a new cluster."""
+        """The addresses of many blocks: freed ones first, then new ones side by side."""
         self._reclaim()
-        if any(self._free.values()) or len(lengths) < _MANY:
-            return np.array([self.allocate(length) for length in lengths.tolist()], np.int64)
-        sizes = size_classes(lengths)
-        ends = self._end + sizes.cumsum()
-        end = int(ends[-1])
+        addresses, end = [], self._end
+        for size in size_classes(lengths).tolist():
+            free = self._free.get(size)
+            if free:
+                addresses.append(free.pop())
+            else:
+                addresses.append(end)
+                end += size
         if end > len(self._view):
             self._grow(end)
         self._end = end
-        return ends - sizes
+        return np.array(addresses, np.int64)
 
     def write_all(self, addresses: NDArray[np.int64], contents: Sequence[bytes]) -> None:
         view = self._bytes

@@ -1,0 +1,81 @@
+"""Each project in examples/plugins passes its own tests, and its page shows what really happens."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kubewasp.projects import project, scaffold, scenario_run, scenarios, suites
+from tests.guests.build import ROOT, project_guest
+from tests.test_docs import FENCE, PLAIN, commands, skeleton
+
+PLUGINS = ROOT / "examples" / "plugins"
+FOLDERS = sorted(path for path in PLUGINS.iterdir() if path.is_dir())
+MADE = shutil.ignore_patterns("build", "go.work*", "__pycache__", ".pytest_cache")
+
+pytestmark = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+
+
+def test_the_native_tests_pass(folder: Path) -> None:
+    results = suites.native_suite(project.find(folder)).results
+    assert results
+    assert [result for result in results if not result.passed] == []
+
+
+def test_the_scenarios_pass(folder: Path) -> None:
+    found, guest = project.find(folder), project_guest(folder)
+    tests = [test for given in scenarios.read(folder).values() for test in given]
+    assert len(tests) >= 2
+    failures = {test.name: scenario_run.run(test, guest, found.name).failure for test in tests}
+    assert {name: told for name, told in failures.items() if told} == {}
+
+
+def test_the_project_is_laid_out_as_a_new_one(folder: Path, tmp_path: Path) -> None:
+    """More files are fine."""
+    found = project.find(folder)
+    assert found.name == folder.name
+    expected = scaffold.create(tmp_path / folder.name, folder.name, found.language.name)
+    assert [str(path) for path in expected if not (folder / path).is_file()] == []
+
+
+def test_the_page_shows_what_is_printed(folder: Path, tmp_path: Path) -> None:
+    """The simulations; how to build is not tried again here."""
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    shown = [pair for _, body in FENCE.findall(page) for pair in commands(body)]
+    simulations = [(command, output) for command, output in shown if command.startswith("kubewasp simulate ")]
+    assert simulations
+    copy = tmp_path / folder.name
+    shutil.copytree(folder, copy, ignore=MADE)
+    (copy / "build").mkdir()
+    shutil.copy(project_guest(folder), copy / "build" / f"{folder.name}.wasm")
+    for command, output in simulations:
+        wanted = skeleton(output)
+        printed = skeleton(ran(command, copy))
+        assert (printed[: len(wanted) - 1] + ["…"] if wanted[-1] == "…" else printed) == wanted, command
+
+
+def test_the_page_lists_every_setting(folder: Path) -> None:
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    sources = "".join(path.read_text(encoding="utf-8") for path in [*folder.glob("*.go"), *folder.glob("*.py")])
+    go_settings = re.search(r"^type Config struct \{\n(.*?)^\}", sources, re.MULTILINE | re.DOTALL)
+    python_settings = re.search(r"^class Config:\n(.*?)^(?=\S)", sources, re.MULTILINE | re.DOTALL)
+    settings = re.findall(r'json:"(\w+)"', go_settings[1]) if go_settings else []
+    settings += re.findall(r"^    (\w+):", python_settings[1], re.MULTILINE) if python_settings else []
+    assert [name for name in settings if f"| `{name}` |" not in page] == []
+
+
+def ran(command: str, folder: Path) -> str:
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "kubewasp"), *shlex.split(command)[1:]],
+        cwd=folder,
+        env=PLAIN | {"KUBEWASP_CACHE_DIR": str(ROOT / ".build" / "compiled")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
