@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -77,7 +77,7 @@ def project_guest(folder: Path) -> Path:
     parts = ("go",) if language is go_projects else ("python", "wit")
     tool = go_projects.find().text if language is go_projects else version("componentize-py")
     sources = [content for part in parts for content in _contents(toolchain.sdk(part))]
-    ingredients = [tool.encode(), *sources, *_contents(folder)]
+    ingredients = [tool.encode(), *sources, *_contents(folder, without=(".md", ".yaml"))]
     return _built(f"project-{folder.name}", ingredients, lambda target: language.build(folder, target))
 
 
@@ -119,12 +119,11 @@ def _alone(name: str) -> Iterator[None]:
         yield
 
 
-def _contents(folder: Path) -> Iterator[bytes]:
-    made = ("build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum")
-    files = [
-        path for path in folder.rglob("*") if path.is_file() and not set(path.relative_to(folder).parts) & set(made)
-    ]
-    for path in sorted(files):
+def _contents(folder: Path, without: Collection[str] = ()) -> Iterator[bytes]:
+    """Of all files that were not made by a build; and without those with certain endings."""
+    made = {"build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum"}
+    files = [path for path in folder.rglob("*") if path.is_file() and not made & set(path.relative_to(folder).parts)]
+    for path in sorted(path for path in files if path.suffix not in without):
         yield path.relative_to(folder).as_posix().encode()
         yield path.read_bytes()
 

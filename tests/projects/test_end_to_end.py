@@ -20,7 +20,7 @@ def kubewasp(folder: Path, *arguments: str, code: int = 0) -> str:
     done = subprocess.run(
         [str(Path(sys.executable).parent / "kubewasp"), *arguments],
         cwd=folder,
-        env=PLAIN | {"KUBEWASP_CACHE_DIR": str(folder.parent / "compiled")},  # a build of Python is never the same
+        env=PLAIN | {"KUBEWASP_CACHE_DIR": str(ROOT / ".build" / "compiled")},
         capture_output=True,
         text=True,
         check=False,

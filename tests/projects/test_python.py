@@ -178,6 +178,33 @@ def test_a_tool_of_another_version_is_explained(
     assert version in str(raised.value)
 
 
+def test_the_same_sources_are_compiled_once(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tool, target = tmp_path / "componentize-py", tmp_path / "out.wasm"
+    tool.write_text("""#!/bin/sh
+if [ "$1" = --version ]; then echo componentize-py 0.25.1; exit; fi
+for last; do :; done
+echo run >> "$(dirname "$0")/runs"
+echo component > "$last"
+""")
+    tool.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("KUBEWASP_CACHE_DIR", str(tmp_path / "cache"))
+
+    def runs_after(change: str, content: str) -> int:
+        (project / change).parent.mkdir(exist_ok=True)
+        (project / change).write_text(content)
+        python.build(project, target)
+        assert target.read_text() == "component\n"
+        return len((tmp_path / "runs").read_text().splitlines())
+
+    assert runs_after("plugin.py", PLUGIN) == 1
+    assert runs_after("plugin.py", PLUGIN) == 1
+    assert runs_after("tests/test_plugin.py", "") == 1
+    assert runs_after("README.md", "") == 1
+    assert runs_after("prices.json", "{}") == 2
+    assert runs_after("plugin.py", PLUGIN + "# another\n") == 3
+
+
 def test_an_exception_while_it_is_imported_is_shown_as_python_says_it(project: Path, tmp_path: Path) -> None:
     (project / "tables.py").write_text("PRICES = {}\nCHEAPEST = min(PRICES.values())\n")
     (project / "plugin.py").write_text(f"{PLUGIN}\nfrom tables import CHEAPEST\n")

@@ -92,7 +92,7 @@ def asked(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
         def emit(self, record: logging.LogRecord) -> None:
             found.append(record.getMessage().removeprefix("policy: "))
 
-    logger, listener = logging.getLogger("kubewasp.wasm.link"), Listener()
+    logger, listener = logging.getLogger("kubewasp.guest"), Listener()
     caplog.set_level(logging.INFO, logger.name)
     logger.addHandler(listener)
     yield found

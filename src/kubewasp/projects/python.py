@@ -5,12 +5,14 @@ The SDK that comes with kubewasp is given to both; a project needs nothing insta
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
@@ -18,6 +20,8 @@ from xml.etree import ElementTree as ET
 from kubewasp.projects import python_checks
 from kubewasp.projects.results import TestResult
 from kubewasp.projects.toolchain import BuildError, run_tool, sdk
+from kubewasp.wasm.cache import CompilationCache
+from kubewasp.wasm.cache import directory as cache_directory
 
 if TYPE_CHECKING:
     from kubewasp.projects.python_checks import Findings
@@ -59,24 +63,54 @@ _SAID: Final = re.compile(r"^AssertionError: (.*?)(?=^Caused by:|^Stack backtrac
 _OUR_FRAME: Final = re.compile(r'^  File "/\d+/kubewasp_(?:app|sdk)\b[^\n]*\n(?:    [^\n]*\n)*', re.MULTILINE)
 
 
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """componentize-py, as it was found."""
+
+    path: Path
+    version: str
+
+
 def build(project: Path, target: Path) -> None:
-    """Builds the plugin in the folder `project` into the file `target`."""
+    """Builds the plugin in the folder `project` into the file `target`.
+
+    That takes ten seconds or more, and never gives the same bytes twice. So what was built is kept: the same sources
+    are the same component again, at once.
+    """
     findings = python_checks.check(project)
     tool = _tool()
+    cache = CompilationCache(cache_directory())
     with tempfile.TemporaryDirectory(prefix="kubewasp-") as scratch:
         root = Path(scratch)
         app, copy, made = root / "app", root / "project", root / "plugin.wasm"
         app.mkdir()
         (app / f"{_APP}.py").write_text(_app(findings), encoding="utf-8")
         _copy(project, copy)
-        paths = [part for folder in (app, copy, sdk("python")) for part in ("-p", folder)]
-        command = [tool, "-q", "-d", sdk("wit"), "-w", "plugin", "componentize", _APP, *paths, "-o", made]
-        try:
-            run_tool(command, cwd=root, env=_environment(root), failed="")
-        except BuildError as error:
-            raise BuildError(f"{project.name} cannot be built:\n{_as_python_said(str(error))}") from None
+        key = cache.key(_ingredients(app, copy, sdk("python"), sdk("wit")), f"component {tool.version}")
+        component = cache.get(key)
+        if component is None:
+            paths = [part for folder in (app, copy, sdk("python")) for part in ("-p", folder)]
+            command = [tool.path, "-q", "-d", sdk("wit"), "-w", "plugin", "componentize", _APP, *paths, "-o", made]
+            try:
+                run_tool(command, cwd=root, env=_environment(root), failed="")
+            except BuildError as error:
+                raise BuildError(f"{project.name} cannot be built:\n{_as_python_said(str(error))}") from None
+            component = made.read_bytes()
+            cache.put(key, component)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(made, target)
+        target.write_bytes(component)
+
+
+def _ingredients(*folders: Path) -> bytes:
+    """Names and digests of all files that may have a part in the component; tests and pages have none."""
+    lines = []
+    for folder in folders:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            name = path.relative_to(folder)
+            if not {"tests", "__pycache__"} & set(name.parts) and path.suffix != ".md":
+                lines.append(f"{name.as_posix()} {hashlib.sha256(path.read_bytes()).hexdigest()}")
+        lines.append("")
+    return "\n".join(lines).encode("utf-8", "surrogateescape")
 
 
 def test(project: Path) -> list[TestResult]:
@@ -104,7 +138,7 @@ def test(project: Path) -> list[TestResult]:
         return _results(report)
 
 
-def _tool() -> Path:
+def _tool() -> Tool:
     """componentize-py, from beside the running Python or from the PATH, in a version that is known to work."""
     beside = Path(sys.executable).parent / TOOL
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which(TOOL)
@@ -115,7 +149,7 @@ def _tool() -> Path:
     number = re.search(r"(\d+)\.(\d+)\.\d+", said)
     if number is None or not OLDEST <= (int(number[1]), int(number[2])) < TOO_NEW:
         raise BuildError(f"{found} is {said!r}, which is not known to work: {how}")
-    return Path(found)
+    return Tool(Path(found), number[0])
 
 
 def _environment(scratch: Path) -> dict[str, str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kubewasp.wasm.klog import LogLine
     from kubewasp.wasm.numbers import ResourceIds
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("kubewasp.guest")
 
 _MOST_RESOURCES = 64
 
