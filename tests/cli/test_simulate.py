@@ -14,7 +14,7 @@ import yaml
 
 from kubewasp.cli import simulate as command
 from tests.cli.conftest import Ended, Kubewasp
-from tests.guests.build import example, wat
+from tests.guests.build import EXAMPLES, ROOT, example, wat
 from tests.scheduler.simulating import Object, node, pod, priority_class, spec, steered, wasm, workload
 
 Write = Callable[[str, str], Path]
@@ -354,3 +354,32 @@ def test_the_start_time_must_be_a_time(kubewasp: Kubewasp, manifests: Manifests,
     problem = 'expected a time such as 2026-01-05T12:00:00Z, got "yesterday"'
     assert problem in kubewasp(*arguments, path, "--start-time", "yesterday").usage_error
     assert kubewasp(*arguments, path, "--start-time", "2026-01-05T12:00:00Z").code == 0
+
+
+SMALL, NODE_NUMBER = ROOT / "examples" / "clusters" / "small.yaml", EXAMPLES / "nodenumber.wat"
+
+
+def test_a_plugin_is_given_its_configuration(kubewasp: Kubewasp, tmp_path: Path) -> None:
+    def nodes(*options: object) -> set[str]:
+        ended = kubewasp("simulate", SMALL, "--plugin", NODE_NUMBER, *options, "-o", "json")
+        assert ended.code == 0, ended.err
+        return {item["node"] for item in json.loads(ended.out)["placements"]}
+
+    (tmp_path / "reserved").write_text("1")
+    assert nodes() == {"node-1", "node-2", "node-3"}
+    assert nodes("--plugin-config", "nodenumber=1") == {"node-2", "node-3"}
+    assert nodes("--plugin-config", f"nodenumber=@{tmp_path / 'reserved'}") == {"node-2", "node-3"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("other=1", "--plugin-config other: there is no --plugin of that name; there are nodenumber"),
+        ("nodenumber", "expected NAME=VALUE, got 'nodenumber'"),
+        ("nodenumber=@missing", "nodenumber: missing: [Errno 2] No such file or directory: 'missing'"),
+    ],
+)
+def test_a_plugin_configuration_that_cannot_be_used_is_told(kubewasp: Kubewasp, given: str, told: str) -> None:
+    ended = kubewasp("simulate", SMALL, "--plugin", NODE_NUMBER, "--plugin-config", given)
+    assert ended.code in (1, 2)
+    assert told in " ".join(ended.err.replace("│", " ").split())

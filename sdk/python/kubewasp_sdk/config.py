@@ -39,7 +39,7 @@ def config_type(plugin: type) -> Any:
             found = _annotations(annotated).get("config")
             if isinstance(found, str):
                 found = eval(found, vars(sys.modules[owner.__module__]), dict(vars(owner)))  # noqa: S307 - the author's own
-            if found is not None:
+            if found is not None and found is not Any:
                 return found
     return Any
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kubewasp.cli.options import Output, OutputOrYaml
+from kubewasp.cli.options import Output, OutputOrYaml, assignments, utf8
 
 Paths = Annotated[
     list[Path],
@@ -22,6 +22,15 @@ Plugins = Annotated[
     list[str] | None,
     typer.Option("--plugin", metavar="GUEST", help="A wasm plugin with default settings; may be repeated."),
 ]
+PluginConfigs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--plugin-config",
+        metavar="NAME=TEXT",
+        help="Its configuration (or @FILE); NAME is that of its file, without the ending; may be repeated.",
+        callback=utf8,
+    ),
+]
 StartTime = Annotated[
     str,
     typer.Option(
@@ -34,6 +43,7 @@ def simulate(
     paths: Paths,
     config: ConfigFile = None,
     plugin: Plugins = None,
+    plugin_config: PluginConfigs = None,
     scenario: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A timeline: what happens to the cluster, and when.")
     ] = None,
@@ -60,6 +70,7 @@ def simulate(
         paths,
         config=config,
         plugins=tuple(plugin or ()),
+        plugin_configs=_texts(plugin_config),
         timeline=scenario,
         explained=_key(explain),
         seed=seed,
@@ -73,6 +84,7 @@ def explain(
     paths: Paths,
     config: ConfigFile = None,
     plugin: Plugins = None,
+    plugin_config: PluginConfigs = None,
     start_time: StartTime = "",
     output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
 ) -> None:
@@ -87,7 +99,12 @@ def explain(
     from kubewasp.cli.output import print_json
 
     found = command.explain_pod(
-        _key(pod), paths, config=config, plugins=tuple(plugin or ()), start_time=_epoch(start_time)
+        _key(pod),
+        paths,
+        config=config,
+        plugins=tuple(plugin or ()),
+        plugin_configs=_texts(plugin_config),
+        start_time=_epoch(start_time),
     )
     if output is Output.JSON:
         print_json(found.as_dict())
@@ -97,6 +114,18 @@ def explain(
 
 def _key(pod: str) -> str:
     return pod if "/" in pod or not pod else f"default/{pod}"
+
+
+def _texts(given: list[str] | None) -> dict[str, str]:
+    """The configurations of plugins; those that begin with @ are in files."""
+    found = assignments("--plugin-config", given)
+    for name, text in found.items():
+        if text.startswith("@"):
+            try:
+                found[name] = Path(text[1:]).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise typer.BadParameter(f"{name}: {text[1:]}: {error}", param_hint="--plugin-config") from None
+    return found
 
 
 def _epoch(start_time: str) -> float | None:

@@ -20,7 +20,7 @@ from kubewasp.wasm.limits import limits_problem
 from kubewasp.wasm.source import without_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.scheduler import Attempt
@@ -80,6 +80,7 @@ def simulate(
     *,
     config: Path | None = None,
     plugins: Sequence[str] = (),
+    plugin_configs: Mapping[str, str] | None = None,
     timeline: Path | None = None,
     explained: str = "",
     seed: int = 0,
@@ -89,7 +90,7 @@ def simulate(
     steps = scenario.load(timeline) if timeline is not None else None
     if start_time is None and steps is not None:
         start_time = steps.start_time
-    cluster, warnings = _cluster(paths, config, plugins, seed, start_time)
+    cluster, warnings = _cluster(paths, config, plugins, plugin_configs or {}, seed=seed, start_time=start_time)
     if steps is not None:
         warnings += steps.warnings
     result = Result(cluster, _usage(cluster), warnings=warnings)
@@ -115,10 +116,16 @@ def simulate(
 
 
 def explain_pod(
-    key: str, paths: Sequence[Path], *, config: Path | None, plugins: Sequence[str], start_time: float | None = None
+    key: str,
+    paths: Sequence[Path],
+    *,
+    config: Path | None,
+    plugins: Sequence[str],
+    plugin_configs: Mapping[str, str] | None = None,
+    start_time: float | None = None,
 ) -> Explanation:
     """One attempt of one pod, everything else as it stands."""
-    cluster, _ = _cluster(paths, config, plugins, 0, start_time)
+    cluster, _ = _cluster(paths, config, plugins, plugin_configs or {}, start_time=start_time)
     pod = cluster.pods.get(key)
     if pod is None:
         raise ManifestError("", f"there is no pod {key} in {', '.join(str(path) for path in paths)}")
@@ -144,13 +151,23 @@ def explain_pod(
 
 
 def _cluster(
-    paths: Sequence[Path], config: Path | None, plugins: Sequence[str], seed: int, start_time: float | None
+    paths: Sequence[Path],
+    config: Path | None,
+    plugins: Sequence[str],
+    plugin_configs: Mapping[str, str],
+    *,
+    seed: int = 0,
+    start_time: float | None = None,
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster filled with the manifests, its scheduler ready to go, and what to warn of."""
     settings = load_config(config, check_limits=limits_problem) if config is not None else default_config()
     named = _named(plugins)
     for name, guest in named.items():
-        settings = settings.with_wasm_plugin(name, guest)
+        settings = settings.with_wasm_plugin(name, guest, plugin_configs.get(name))
+    unknown = [name for name in plugin_configs if name not in named]
+    if unknown:
+        there = f"there are {', '.join(named)}" if named else "there is none"
+        raise ManifestError("", f"--plugin-config {unknown[0]}: there is no --plugin of that name; {there}")
     found = cluster_input.read(paths)
     cluster = EmbeddedCluster(time.time() if start_time is None else start_time)
     profiles.start(cluster.scheduler, settings, added=named, seed=seed)

@@ -218,23 +218,25 @@ class SchedulerConfig:
     source: str = ""
     warnings: tuple[str, ...] = ()
 
-    def with_wasm_plugin(self, name: str, guest_url: str) -> SchedulerConfig:
+    def with_wasm_plugin(self, name: str, guest_url: str, guest_config: str | None = None) -> SchedulerConfig:
         """The same with a wasm plugin, enabled at all its extension points in every profile.
 
-        A wasm plugin of that name which is already there gets this guest and keeps its other settings.
+        A wasm plugin of that name which is already there gets this guest and this configuration (if one is given), and
+        keeps its other settings.
         """
         if name in BUILT_IN or any(name in profile.args for profile in self.profiles):
             problem = Problem(
                 "", f"{quoted(name)} is the name of another plugin, give the wasm plugin a name of its own"
             )
             raise ConfigError([problem], source=self.source)
-        profiles = tuple(_with_wasm_plugin(profile, name, guest_url) for profile in self.profiles)
+        profiles = tuple(_with_wasm_plugin(profile, name, guest_url, guest_config) for profile in self.profiles)
         return replace(self, profiles=profiles)
 
 
-def _with_wasm_plugin(profile: ProfileConfig, name: str, guest_url: str) -> ProfileConfig:
-    known = profile.wasm.get(name)
-    settings = WasmPluginSettings(guest_url) if known is None else replace(known, guest_url=guest_url)
+def _with_wasm_plugin(profile: ProfileConfig, name: str, guest_url: str, guest_config: str | None) -> ProfileConfig:
+    settings = replace(profile.wasm.get(name, WasmPluginSettings(guest_url)), guest_url=guest_url)
+    if guest_config is not None:
+        settings = replace(settings, guest_config=guest_config)
     plugins = dict(profile.plugins)
     if name not in profile.plugin_names:
         everywhere = plugins.get(MULTI_POINT, PluginSet())
