@@ -114,8 +114,8 @@ def _config(test: ScenarioTest, guest: Path, plugin: str) -> SchedulerConfig:
 
 @contextmanager
 def _logged() -> Iterator[list[str]]:
-    """What guests log meanwhile."""
-    logger = logging.getLogger("kubewasp.wasm")
+    """What guests log meanwhile, and what is logged about them."""
+    logger = logging.getLogger("kubewasp")
     lines: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(f"{record.levelname.lower()} {record.getMessage()}")  # type: ignore[method-assign]
