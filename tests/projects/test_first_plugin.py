@@ -14,6 +14,11 @@ FENCE = re.compile(r"^```(\w+)(?: title=(\S+))?\n(.*?)^```$", re.MULTILINE | re.
 BIN = Path(sys.executable).parent
 
 
+def same_units(text: str) -> list[str]:
+    """What was built before takes milliseconds, not seconds."""
+    return [line.replace("# ms", "# s") for line in skeleton(text)]
+
+
 def test_the_page_is_true(tmp_path: Path) -> None:
     cache = str(ROOT / ".build" / "compiled")
     environment = PLAIN | {"PATH": f"{BIN}{os.pathsep}{PLAIN['PATH']}", "KUBEWASP_CACHE_DIR": cache}
@@ -29,10 +34,10 @@ def test_the_page_is_true(tmp_path: Path) -> None:
                 [BIN / words[0], *words[1:]], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
             )
             assert done.returncode == 0, done.stderr + done.stdout
-            wanted = skeleton(shown)
+            wanted = same_units(shown)
             if wanted[-1] == "…":
-                assert skeleton(done.stdout)[: len(wanted) - 1] == wanted[:-1]
+                assert same_units(done.stdout)[: len(wanted) - 1] == wanted[:-1]
             else:
-                assert skeleton(done.stdout) == wanted
+                assert same_units(done.stdout) == wanted
             ran += 1
     assert ran == 5

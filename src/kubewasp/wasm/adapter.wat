@@ -119,7 +119,7 @@
   ;; A place is a pointer (low 32 bits) and a length (high 32 bits) in $shared, so that one load reads both.
   ;; The directory (see mirror.py):  0 rows  4 hash mask  8 hash table  12 image table  16 length of the NodeList
   ;; 20 numbers (see numbers.py)  24 bytes a row of them
-  ;; then 32 bytes a row:  0 place of the name  8 place of the Node  16 place of the NodeList item  24 images  28 unused
+  ;; then 32 bytes a row:  0 place of the name  8 place of the Node  16 images  20 unused
 
   (func $pointer (param $place i64) (result i32) (i32.wrap_i64 (local.get $place)))
   (func $length (param $place i64) (result i32) (i32.wrap_i64 (i64.shr_u (local.get $place) (i64.const 32))))
@@ -200,7 +200,18 @@
     (if (i32.lt_s (local.get $row) (i32.const 0)) (then (return (i32.const 0))))
     (call $answer_shared (i64.load $shared offset=8 (call $row_entry (local.get $row))) (local.get $buf) (local.get $limit)))
 
-  ;; A NodeList is an empty ListMeta (8 bytes, at 1024 of $own) and the items, which lie ready with tag and length.
+  (func $put_varint (param $buf i32) (param $value i32) (result i32)
+    (loop $next
+      (if (i32.ge_u (local.get $value) (i32.const 128))
+        (then
+          (i32.store8 $guest (local.get $buf) (i32.or (local.get $value) (i32.const 128)))
+          (local.set $value (i32.shr_u (local.get $value) (i32.const 7)))
+          (local.set $buf (i32.add (local.get $buf) (i32.const 1)))
+          (br $next))))
+    (i32.store8 $guest (local.get $buf) (local.get $value))
+    (i32.add (local.get $buf) (i32.const 1)))
+
+  ;; A NodeList is an empty ListMeta (8 bytes, at 1024 of $own) and the items, each with tag and length.
   (func $k8s.io/api.nodeList (param $buf i32) (param $limit i32) (result i32)
     (local $total i32) (local $row i32) (local $rows i32) (local $item i64)
     (if (global.get $directory)
@@ -214,10 +225,14 @@
     (loop $next
       (if (i32.lt_u (local.get $row) (local.get $rows))
         (then
-          (local.set $item (i64.load $shared offset=16 (call $row_entry (local.get $row))))
-          (memory.copy $guest $shared
-            (local.get $buf) (call $pointer (local.get $item)) (call $length (local.get $item)))
-          (local.set $buf (i32.add (local.get $buf) (call $length (local.get $item))))
+          (local.set $item (i64.load $shared offset=8 (call $row_entry (local.get $row))))
+          (if (call $length (local.get $item))
+            (then
+              (i32.store8 $guest (local.get $buf) (i32.const 0x12))
+              (local.set $buf (call $put_varint (i32.add (local.get $buf) (i32.const 1)) (call $length (local.get $item))))
+              (memory.copy $guest $shared
+                (local.get $buf) (call $pointer (local.get $item)) (call $length (local.get $item)))
+              (local.set $buf (i32.add (local.get $buf) (call $length (local.get $item))))))
           (local.set $row (i32.add (local.get $row) (i32.const 1)))
           (br $next))))
     (local.get $total))
@@ -372,7 +387,7 @@
     (local.set $row (call $find (local.get $name) (local.get $name_len)))
     (if (i32.lt_s (local.get $row) (i32.const 0))
       (then (return (call $answer_own (i32.const 1032) (i32.const 4) (local.get $buf) (local.get $limit)))))
-    (local.set $images (i32.load $shared offset=24 (call $row_entry (local.get $row))))
+    (local.set $images (i32.load $shared offset=16 (call $row_entry (local.get $row))))
     (if (local.get $images) (then (local.set $count (i32.load $shared (local.get $images)))))
     ;; the length: braces, and for each image a comma or an opening brace, its name and 22 bytes of fixed text
     (local.set $total (i32.add (i32.mul (local.get $count) (i32.const 23)) (i32.const 1)))

@@ -85,18 +85,25 @@ class SharedHeap:
     def allocate_all(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """The addresses of many blocks: freed ones first, then new ones side by side."""
         self._reclaim()
+        sizes = size_classes(lengths)
+        if not any(self._free.values()):
+            ends = self._end + sizes.cumsum()
+            return self._take_to(int(ends[-1]) if len(ends) else self._end, ends - sizes)
         addresses, end = [], self._end
-        for size in size_classes(lengths).tolist():
+        for size in sizes.tolist():
             free = self._free.get(size)
             if free:
                 addresses.append(free.pop())
             else:
                 addresses.append(end)
                 end += size
+        return self._take_to(end, np.array(addresses, np.int64))
+
+    def _take_to(self, end: int, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
         if end > len(self._view):
             self._grow(end)
         self._end = end
-        return np.array(addresses, np.int64)
+        return addresses
 
     def write_all(self, addresses: NDArray[np.int64], contents: Sequence[bytes]) -> None:
         view = self._bytes

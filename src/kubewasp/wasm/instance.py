@@ -202,7 +202,7 @@ class GuestInstance:
         if self._table is not None and self._table.is_behind:
             self._table = NodeTable.of(self._table.objects)
         if self._mirror is not None:
-            self._mirror.sync(images=self.program.uses_images, table=self._table)
+            self._mirror.sync(by_name=self.program.uses_names, images=self.program.uses_images, table=self._table)
 
     def set_value(self, slot: int, value: bytes | None) -> None:
         self._forget(slot)

@@ -11,12 +11,10 @@ import struct
 import weakref
 import zlib
 from array import array
-from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from kubewasp.k8s.varint import leb128
 from kubewasp.wasm.images import ImageTable
 from kubewasp.wasm.numbers import NodeNumbers
 
@@ -31,18 +29,18 @@ if TYPE_CHECKING:
     from kubewasp.wasm.numbers import ResourceIds
 
 _HEADER = struct.Struct("<IIIIIIII")
-_ROW = np.dtype([("name", "<u8"), ("node", "<u8"), ("item", "<u8"), ("images", "<u4"), ("unused", "<u4")])
-_ITEM_TAG = b"\x12"
-
-
-@lru_cache(maxsize=4096)
-def _item_head(length: int) -> bytes:
-    """What stands before a Node in a NodeList."""
-    return _ITEM_TAG + leb128(length)
+_ROW = np.dtype([("name", "<u8"), ("node", "<u8"), ("images", "<u4"), ("unused", "V12")])
 
 
 def _lengths(contents: Sequence[bytes]) -> NDArray[np.int64]:
     return np.fromiter(map(len, contents), np.int64, len(contents))
+
+
+def _in_list(lengths: NDArray[np.int64]) -> int:
+    """How long Nodes are as items of a NodeList, each with its tag and its length."""
+    there = lengths[lengths > 0]
+    heads = 2 * len(there) + sum(int((there >> bits > 0).sum()) for bits in (7, 14, 21, 28))
+    return int(there.sum()) + heads
 
 
 def _places(addresses: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -72,10 +70,10 @@ class NodeMirror:
         """The address of the newest directory; what is read there stays as it is while a reader is registered."""
         return self._directory[0]
 
-    def sync(self, *, images: bool = False, table: NodeTable | None = None) -> int:
+    def sync(self, *, by_name: bool = True, images: bool = False, table: NodeTable | None = None) -> int:
         """Brings the picture up to date and returns its directory. Unchanged nodes cost nothing.
 
-        With a table, the numbers are part of the picture.
+        With a table, the numbers are part of the picture; without `by_name`, finding nodes by their names is not.
         """
         nodes = cast("Nodes", self._nodes())
         with self._heap.lock:
@@ -85,7 +83,10 @@ class NodeMirror:
             moved = table is not None and self._numbers_of(table).sync()
             if nodes.generation != self._generation:
                 self._update(nodes)
-            elif moved:
+                moved = True
+            if by_name:
+                moved |= self._index.publish()
+            if moved:
                 self._publish_directory()
             return self.directory
 
@@ -111,10 +112,8 @@ class NodeMirror:
         # All names first, so that they lie together: a hook that reads every node's name touches few pages.
         self._write_names(names)
         self._write_objects(nodes, names)
-        self._index.publish()
         if self._images is not None:
             self._images.publish()
-        self._publish_directory()
         self._generation = nodes.generation
 
     def _write_names(self, names: Mapping[int, str | None]) -> None:
@@ -123,12 +122,12 @@ class NodeMirror:
         if not renamed:
             return
         self._retire(self._rows["name"][renamed])
-        self._rows["name"][renamed] = 0
         named: dict[int, bytes] = {}
         for row in renamed:
             name = names[row]
             if name is None:
                 known.pop(row, None)
+                self._rows["name"][row] = 0
             else:
                 known[row], named[row] = name, name.encode()
         self._index.add(named)
@@ -140,23 +139,18 @@ class NodeMirror:
 
     def _write_objects(self, nodes: Nodes, names: Mapping[int, str | None]) -> None:
         changed = list(names)
-        old = self._rows["item"][changed]
+        old = self._rows["node"][changed]
         self._retire(old)
-        self._list_length -= int((old >> 32).sum())
+        self._list_length -= _in_list(old >> 32)
         there = [row for row, name in names.items() if name is not None]
         if len(there) < len(changed):
-            for part in ("node", "item", "images"):
-                self._rows[part][changed] = 0
+            self._rows["node"][changed] = self._rows["images"][changed] = 0
         objects = list(map(nodes.encoded, there))
         lengths = _lengths(objects)
-        heads = list(map(_item_head, lengths.tolist()))
-        before = _lengths(heads)
-        addresses = self._heap.allocate_all(before + lengths)
-        self._heap.write_all(addresses, heads)
-        self._heap.write_all(addresses + before, objects)
-        self._rows["item"][there] = _places(addresses, before + lengths)
-        self._rows["node"][there] = _places(addresses + before, lengths)
-        self._list_length += int((before + lengths).sum())
+        addresses = self._heap.allocate_all(lengths)
+        self._heap.write_all(addresses, objects)
+        self._rows["node"][there] = _places(addresses, lengths)
+        self._list_length += _in_list(lengths)
         if self._images is not None:
             for row, name in names.items():
                 if name is None:
@@ -183,7 +177,7 @@ class NodeMirror:
     def _release(self) -> None:
         with self._heap.lock:
             self._retire(self._rows["name"])
-            self._retire(self._rows["item"])
+            self._retire(self._rows["node"])
             if self._directory[0]:
                 self._heap.retire(*self._directory)
             self._index.release()
@@ -195,15 +189,18 @@ class NodeMirror:
 
 
 class NameIndex:
-    """Node name → row, as an open-addressing table of row + 1 keyed by CRC-32. Stale entries are skipped by name."""
+    """Node name → row, as an open-addressing table of row + 1 keyed by CRC-32. Stale entries are skipped by name.
+
+    It is made when somebody asks for it: many guests never look for a node by its name.
+    """
 
     def __init__(self, heap: SharedHeap) -> None:
         self._heap = heap
         self._names: dict[bytes, int] = {}
+        self._waiting: dict[int, bytes] = {}
         self._table = array("I", bytes(4 * 64))
         self._used = 0
-        self._dirty = True
-        self.address = 0
+        self.address = self._written = 0
 
     @property
     def mask(self) -> int:
@@ -211,30 +208,34 @@ class NameIndex:
 
     def add(self, names: Mapping[int, bytes]) -> None:
         """The names of rows."""
+        self._waiting |= names
+
+    def publish(self) -> bool:
+        """Writes the table if there is something new; returns whether it has moved."""
+        if self.address and not self._waiting:
+            return False
+        self._take(self._waiting)
+        self._waiting = {}
+        self.release()
+        content = self._table.tobytes()
+        self.address, self._written = self._heap.place(content), len(content)
+        return True
+
+    def release(self) -> None:
+        if self.address:
+            self._heap.retire(self.address, self._written)
+            self.address = 0
+
+    def _take(self, names: Mapping[int, bytes]) -> None:
         fresh = []
         for row, name in names.items():
             if self._names.pop(name, None) != row:
                 fresh.append((name, row))
             self._names[name] = row  # the newest name of a row stands last
-        if not fresh:
-            return
-        self._dirty = True
         if (self._used + len(fresh)) * 2 >= len(self._table):
             self._rebuild()
         else:
             self._insert(fresh)
-
-    def publish(self) -> None:
-        if not self._dirty:
-            return
-        self.release()
-        self.address = self._heap.place(self._table.tobytes())
-        self._dirty = False
-
-    def release(self) -> None:
-        if self.address:
-            self._heap.retire(self.address, self._table.itemsize * len(self._table))
-            self.address = 0
 
     def _insert(self, entries: Iterable[tuple[bytes, int]]) -> None:
         table, mask = self._table, self.mask
@@ -249,7 +250,6 @@ class NameIndex:
         # A row has one name: of those that had it before, only the newest is kept.
         newest = {row: name for name, row in self._names.items()}
         self._names = {name: row for row, name in newest.items()}
-        self.release()
         self._table = array("I", bytes(4 * max(64, 1 << (len(self._names) * 4 - 1).bit_length())))
         self._used = 0
         self._insert(self._names.items())

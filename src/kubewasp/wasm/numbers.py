@@ -126,17 +126,17 @@ class NodeNumbers:
                 columns += [table.max_pods, table.pod_count]
             else:
                 columns += [table.allocatable.get(name, none), table.requested.get(name, none)]
+        listed = np.array(rows, np.int64)
         if len(rows) <= _FEW_ROWS:
             for row in rows:
                 records[row, 3:] = [column[row] for column in columns]
         else:
-            listed = np.array(rows)
             for place, column in enumerate(columns, 3):
                 records[listed, place] = column[listed]
-        self._retire_pods(records[rows, 0])
-        records[rows, 0] = -1
-        records[rows, 1] = [table.objects.generation_of(row) for row in rows]
-        records[rows, 2] = [table.generation_of(row) for row in rows]
+        self._retire_pods(records[listed, 0])
+        records[listed, 0] = -1
+        records[listed, 1] = list(map(table.objects.generation_of, rows))
+        records[listed, 2] = list(map(table.generation_of, rows))
 
     def _retire_pods(self, places: NDArray[np.int64]) -> None:
         for place in places[places > 0].tolist():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from wasmtime import FuncType, MemoryType, Module, Store, WasmtimeError
 
 from kubewasp.wasm import binary
-from kubewasp.wasm.abi import BY_KEY, EXTENSION, HOOKS, KUBERNETES_MODULES, MAIN_HOOKS, START_FUNCTIONS, WASI, Hook
+from kubewasp.wasm.abi import API, BY_KEY, EXTENSION, HOOKS, KUBERNETES_MODULES, MAIN_HOOKS, START_FUNCTIONS, WASI, Hook
 from kubewasp.wasm.component_program import load_component
 from kubewasp.wasm.engine import ClassicEngine, classic_engine, strict_engine
 from kubewasp.wasm.errors import GuestLoadError
@@ -58,6 +58,11 @@ class Program:
     @property
     def uses_images(self) -> bool:
         return ("k8s.io/scheduler", "nodeImageStates") in self.imports
+
+    @property
+    def uses_names(self) -> bool:
+        """Whether the guest may look for a node by its name."""
+        return self.uses_images or (API, "node") in self.imports or self.uses("node_row")
 
     @property
     def uses_numbers(self) -> bool:
