@@ -119,24 +119,36 @@ class NodeNumbers:
         self._records[:, 0] = -1
 
     def _write(self, table: NodeTable, rows: list[int]) -> None:
-        records, none = self._records, np.zeros(table.capacity, np.int64)
-        columns = [table.non_zero[CPU], table.non_zero[MEMORY]]
-        for name in self._ids.names:
-            if name == PODS:
-                columns += [table.max_pods, table.pod_count]
-            else:
-                columns += [table.allocatable.get(name, none), table.requested.get(name, none)]
-        listed = np.array(rows, np.int64)
         if len(rows) <= _FEW_ROWS:
             for row in rows:
-                records[row, 3:] = [column[row] for column in columns]
-        else:
-            for place, column in enumerate(columns, 3):
-                records[listed, place] = column[listed]
+                self._write_row(table, row)
+            return
+        records, listed = self._records, np.array(rows, np.int64)
+        for place, column in enumerate(self._columns(table), 3):
+            records[listed, place] = 0 if column is None else column[listed]
         self._retire_pods(records[listed, 0])
         records[listed, 0] = -1
         records[listed, 1] = list(map(table.objects.generation_of, rows))
         records[listed, 2] = list(map(table.generation_of, rows))
+
+    def _write_row(self, table: NodeTable, row: int) -> None:
+        """The same for one row: most often one pod has come or gone."""
+        record = self._records[row]
+        pods = int(record[0])
+        if pods > 0:
+            self._heap.retire(pods & 0xFFFFFFFF, pods >> 32)
+        numbers = [0 if column is None else column[row] for column in self._columns(table)]
+        record[:] = [-1, table.objects.generation_of(row), table.generation_of(row), *numbers]
+
+    def _columns(self, table: NodeTable) -> list[NDArray[np.int64] | None]:
+        """What stands in a record behind the generations; None where no node has or had such a resource."""
+        columns: list[NDArray[np.int64] | None] = [table.non_zero[CPU], table.non_zero[MEMORY]]
+        for name in self._ids.names:
+            if name == PODS:
+                columns += [table.max_pods, table.pod_count]
+            else:
+                columns += [table.allocatable.get(name), table.requested.get(name)]
+        return columns
 
     def _retire_pods(self, places: NDArray[np.int64]) -> None:
         for place in places[places > 0].tolist():
