@@ -521,15 +521,14 @@ def started(plugin: type[Plugin], settings: str = "") -> tuple[Guest, dict[str, 
 
 @pytest.fixture
 def _python_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A guest takes over logging, the streams and the sleep of its Python; here, Python is ours."""
+    """A guest takes over logging and the streams of its Python; here, Python is ours."""
     import logging
     import sys
-    import time
 
     root = logging.getLogger()
     monkeypatch.setattr(root, "handlers", root.handlers)
     monkeypatch.setattr(root, "level", root.level)
-    for module, name in ((sys, "stdout"), (sys, "stderr"), (time, "sleep")):
+    for module, name in ((sys, "stdout"), (sys, "stderr")):
         monkeypatch.setattr(module, name, getattr(module, name))
 
 
