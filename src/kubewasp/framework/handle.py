@@ -83,7 +83,8 @@ class NoScheduler:
 class Client(Protocol):
     """What the scheduler changes in the cluster. Each call returns an error text, empty if it succeeded."""
 
-    def bind(self, pod: Pod, node: str) -> str: ...
+    def bind(self, pod: Pod, node: str) -> str | None:
+        """None: it is under way, and the scheduler will be told what came of it."""
 
     def update(self, manifest: Mapping[str, Any]) -> str:
         """Writes an object (a PersistentVolume or a claim, on the way to a bound pod)."""

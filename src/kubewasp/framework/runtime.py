@@ -247,11 +247,18 @@ class Framework:
                 return told, {}
         return (Status(Code.WAIT) if waits else SUCCESS), waits
 
-    def run_pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
+    def run_pre_bind(self, state: CycleState, pod: Pod, node: str, done: set[str] | None = None) -> Status:
+        """Wait means: call again. Plugins in `done` are left out; those that are through are added to it."""
         for plugin in self.pre_bind:
+            if done is not None and plugin.name in done:
+                continue
             status = plugin.pre_bind(state, pod, node)
+            if status.code == Code.WAIT:
+                return status.of(plugin.name)
             if not status.is_success and status.code != Code.SKIP:
                 return _told(status, plugin, f'running PreBind plugin "{plugin.name}": {status.reason}')
+            if done is not None:
+                done.add(plugin.name)
         return SUCCESS
 
     def run_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
@@ -259,6 +266,8 @@ class Framework:
             status = plugin.bind(state, pod, node)
             if status.code == Code.SKIP:
                 continue
+            if status.code == Code.WAIT:  # the client will tell
+                return status.of(plugin.name)
             if not status.is_success:
                 return _told(status, plugin, f'running Bind plugin "{plugin.name}": {status.reason}')
             return SUCCESS

@@ -25,4 +25,6 @@ class DefaultBinder(BindPlugin):
 
     def bind(self, state: CycleState, pod: Pod, node: str) -> Status:
         error = self._client.bind(pod, node)
+        if error is None:
+            return Status(Code.WAIT)
         return Status(Code.ERROR, error) if error else SUCCESS

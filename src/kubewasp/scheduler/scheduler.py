@@ -24,7 +24,7 @@ from kubewasp.scheduler.changes import node_actions, pod_actions
 from kubewasp.scheduler.cycle import Rotation, SchedulingCycle, one_objection
 from kubewasp.scheduler.nominator import Nominator
 from kubewasp.scheduler.queue import ClusterChange, QueuedPod, SchedulingQueue
-from kubewasp.scheduler.waiting import WaitingPod, timeout_text
+from kubewasp.scheduler.waiting import PRE_BIND_RETRY, Binding, WaitingPod, timeout_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,12 +44,16 @@ _MAX_EVENTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try of one pod. `node` is set when it was bound or waits for permission; else `message` tells why not."""
+    """One try of one pod. `node` is set when it was bound, is being bound, or waits for permission.
+
+    Else `message` tells why not.
+    """
 
     pod: Pod
     node: str = ""
     message: str = ""
     is_waiting: bool = False
+    is_binding: bool = False
     is_error: bool = False
     nominated_node: str = ""
     victims: tuple[Pod, ...] = ()
@@ -68,6 +72,7 @@ class Scheduler:
         self.nominator = Nominator()
         self.recorded: list[RecordedEvent] = []
         self.waiting: dict[str, WaitingPod] = {}
+        self.binding: dict[str, Binding] = {}
         self.frameworks: Mapping[str, Framework] = {}
         self.queue = SchedulingQueue({}, clock)
         # Asked before each attempt; a record that it returns is filled.
@@ -240,17 +245,55 @@ class Scheduler:
         return self._bind(queued, framework, assumed, state)
 
     def _bind(self, queued: QueuedPod, framework: Framework, assumed: Pod, state: CycleState) -> Attempt:
-        node = assumed.node
         self.queue.done(assumed.uid)
-        status = framework.run_pre_bind(state, assumed, node)
-        if status.is_success:
-            status = framework.run_bind(state, assumed, node)
+        return self._go_on(Binding(queued, framework, assumed, state))
+
+    def _go_on(self, binding: Binding) -> Attempt:
+        """PreBind and Bind, as far as they get: what has to wait for the cluster goes on later."""
+        framework, assumed, state = binding.framework, binding.assumed, binding.state
+        status = framework.run_pre_bind(state, assumed, assumed.node, binding.prepared)
+        if status.code == Code.WAIT:
+            binding.retry_at = self.clock.now() + PRE_BIND_RETRY
+        elif status.is_success:
+            binding.retry_at = None
+            status = framework.run_bind(state, assumed, assumed.node)
+        if status.code == Code.WAIT:
+            self.binding[assumed.uid] = binding
+            return Attempt(binding.queued.pod, node=assumed.node, is_binding=True)
+        return self._ended(binding, status)
+
+    def _ended(self, binding: Binding, status: Status) -> Attempt:
+        queued, framework, assumed, state = binding.queued, binding.framework, binding.assumed, binding.state
         if not status.is_success:
             return self._undone(queued, framework, assumed, state, status)
-        framework.run_post_bind(state, assumed, node)
+        framework.run_post_bind(state, assumed, assumed.node)
         self.queue.scheduled(assumed.uid)
         state.close()
-        return Attempt(queued.pod, node=node)
+        return Attempt(queued.pod, node=assumed.node)
+
+    def bound(self, uid: str, error: str) -> None:
+        """What came of a bind that was under way."""
+        binding = self.binding.pop(uid, None)
+        if binding is None:
+            return
+        status = Status(Code.ERROR, f'running Bind plugin "DefaultBinder": {error}') if error else SUCCESS
+        with self._busy():
+            self.on_settled(self._ended(binding, status))
+
+    def retry_bindings(self) -> None:
+        """Asks again the PreBind plugins that wait for something in the cluster, such as a volume."""
+        now = self.clock.now()
+        due = [item for item in self.binding.values() if item.retry_at is not None and item.retry_at <= now]
+        for binding in due:
+            del self.binding[binding.assumed.uid]
+            with self._busy():
+                attempt = self._go_on(binding)
+                if not attempt.is_binding:
+                    self.on_settled(attempt)
+
+    def next_retry(self) -> float | None:
+        times = [binding.retry_at for binding in self.binding.values() if binding.retry_at is not None]
+        return min(times, default=None)
 
     def _undone(
         self, queued: QueuedPod, framework: Framework, assumed: Pod, state: CycleState, status: Status

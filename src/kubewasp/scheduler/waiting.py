@@ -1,4 +1,4 @@
-"""Pods that have a node and wait for the permission to go there."""
+"""Pods that have a node and wait: for the permission to go there, or for the cluster to take them there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from kubewasp.k8s.duration import format_duration
 
 if TYPE_CHECKING:
     from kubewasp.framework.cycle_state import CycleState
+    from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.queue import QueuedPod
 
@@ -30,6 +31,22 @@ class WaitingPod:
     @property
     def deadline(self) -> float:
         return self.started + self.first_timeout()[0]
+
+
+@dataclass(eq=False, slots=True)
+class Binding:
+    """A pod on its way: `prepared` has the PreBind plugins that are through, `retry_at` says when to ask again."""
+
+    queued: QueuedPod
+    framework: Framework
+    assumed: Pod
+    state: CycleState
+    prepared: set[str] = field(default_factory=set)
+    retry_at: float | None = None
+
+
+# How often a PreBind plugin that waits is asked again, in seconds.
+PRE_BIND_RETRY = 1.0
 
 
 def timeout_text(seconds: float, plugin: str) -> str:
