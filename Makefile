@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test bench lint format lock clean
+.PHONY: help demo test e2e bench lint format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -14,6 +14,10 @@ demo: .venv/.runtime ## inspect, call and measure a wasm scheduler plugin; no Ku
 
 test: .venv/.dev ## all tests (builds the Go and C test guests)
 	@$(BIN)/python -m pytest -n auto $(ARGS)
+
+e2e: .venv/.dev ## the tests against a real API server (builds it once: about 5 minutes)
+	@$(BIN)/python -m tests.e2e.build
+	@$(BIN)/python -m pytest -n0 $(or $(ARGS),tests/e2e)
 
 bench: .venv/.dev ## the speed and memory bars, as ratios measured side by side
 	@$(BIN)/python -m bench $(ARGS)

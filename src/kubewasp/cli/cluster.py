@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated
 
@@ -112,6 +113,30 @@ def explain(
         printing.print_explanation(found)
 
 
+def run(
+    config: ConfigFile = None,
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="How to reach the cluster; else $KUBECONFIG, the pod's account, ~/.kube/config."
+        ),
+    ] = None,
+    leader_elect: Annotated[
+        bool | None, typer.Option("--leader-elect/--no-leader-elect", help="Overrides the configuration.")
+    ] = None,
+) -> None:
+    """Schedule the pods of a real cluster.
+
+    It takes the pods whose schedulerName is that of one of its profiles. Several can run: one leads, the others wait.
+
+    Example: kubewasp run --config scheduler.yaml --kubeconfig ~/.kube/config
+    """
+    from kubewasp.cli import run as command
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    command.run(config=config, kubeconfig=kubeconfig, leader_elect=leader_elect)
+
+
 def _key(pod: str) -> str:
     return pod if "/" in pod or not pod else f"default/{pod}"
 
@@ -144,3 +169,4 @@ def _epoch(start_time: str) -> float | None:
 def register(app: typer.Typer) -> None:
     app.command()(simulate)
     app.command()(explain)
+    app.command()(run)

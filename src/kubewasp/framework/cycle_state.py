@@ -25,13 +25,14 @@ class CycleState:
     What a plugin shares is one and the same in all clones, even if it was made in one of them.
     """
 
-    __slots__ = ("_shared", "_values", "skip_filter", "skip_score")
+    __slots__ = ("_shared", "_values", "is_sampled", "skip_filter", "skip_score")
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
         self._shared: dict[str, Any] = {}
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
+        self.is_sampled = False  # whether metrics are told of each plugin
 
     def __setitem__(self, plugin: str, value: Any) -> None:
         self._values[plugin] = value
@@ -67,4 +68,5 @@ class CycleState:
         copy._shared = self._shared
         copy.skip_filter = set(self.skip_filter)
         copy.skip_score = set(self.skip_score)
+        copy.is_sampled = self.is_sampled
         return copy

@@ -10,6 +10,7 @@ import numpy as np
 
 from kubewasp.framework.events import Action
 from kubewasp.framework.messages import invalid_score
+from kubewasp.framework.observer import NOBODY, PluginTimes, SchedulerObserver, always_success, itself, observed
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     MIN_SCORE,
@@ -32,7 +33,7 @@ from kubewasp.framework.plugin import (
     rejection,
 )
 from kubewasp.framework.record import DecisionRecord, FilterRecord, ScoreRecord
-from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.framework.status import SUCCESS, Code, Status, code_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,7 +64,13 @@ class Framework:
         self.bind: list[BindPlugin] = _of(points, "bind")
         self.post_bind: list[PostBindPlugin] = _of(points, "postBind")
         self.plugins = {plugin.name: plugin for enabled in points.values() for plugin, _ in enabled}
-        self.seconds: dict[str, float] = {}
+        self.observer: SchedulerObserver = NOBODY
+        self.times = PluginTimes()
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """How long each plugin has taken so far."""
+        return self.times.by_plugin()
 
     def registrations(self) -> Iterator[tuple[str, Registration]]:
         """Which plugin wants to hear of which events; one that does not say wants to hear of all."""
@@ -74,13 +81,18 @@ class Framework:
 
     # ------------------------------------------------------------------ before the nodes
 
+    @observed("PreEnqueue", itself)
     def run_pre_enqueue(self, pod: Pod) -> Status:
+        is_sampled = self.observer.samples()
         for plugin in self.pre_enqueue:
+            began = time.perf_counter()
             status = plugin.pre_enqueue(pod)
+            self._spent("PreEnqueue", plugin, began, status.code, is_sampled)
             if not status.is_success:
                 return status.of(plugin.name)
         return SUCCESS
 
+    @observed("PreFilter", lambda outcome: outcome.status)
     def run_pre_filter(
         self, state: CycleState, pod: Pod, table: NodeTable, record: DecisionRecord | None = None
     ) -> PreFilterOutcome:
@@ -90,13 +102,14 @@ class Framework:
         for plugin in self.pre_filter:
             began = time.perf_counter()
             result = plugin.pre_filter(state, pod, table)
-            self._spent(plugin, began)
             status = result.status
+            self._spent("PreFilter", plugin, began, status.code, state.is_sampled)
             if record is not None:
                 record.pre_filter.append((plugin.name, status))
             if status.code == Code.SKIP:
                 state.skip_filter.add(plugin.name)
                 continue
+            self.times.evaluations["PreFilter", plugin.name] += 1
             if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                 return PreFilterOutcome(status.of(plugin.name))
             if status.code == Code.UNSCHEDULABLE:
@@ -127,7 +140,8 @@ class Framework:
             asked = rows if record is not None else left
             began = time.perf_counter()
             verdicts = plugin.filter(state, pod, table, asked)
-            self._spent(plugin, began)
+            self._spent("Filter", plugin, began, Code.SUCCESS, state.is_sampled)
+            self.times.evaluations["Filter", plugin.name] += len(asked)
             if record is not None:
                 record.filters.append(FilterRecord(plugin.name, rows, verdicts))
             if verdicts is None:
@@ -147,22 +161,29 @@ class Framework:
                 break
         return FilterOutcome(left, objections)
 
+    @observed("PreFilterExtensionAddPod", itself)
     def run_add_pod(self, state: CycleState, pod: Pod, added: Pod, row: int, table: NodeTable) -> Status:
         for plugin in self.pre_filter:
             if plugin.name not in state.skip_filter:
+                began = time.perf_counter()
                 status = plugin.add_pod(state, pod, added, row, table)
+                self._spent("PreFilterExtensionAddPod", plugin, began, status.code, state.is_sampled)
                 if not status.is_success:
                     return _error(f'running AddPod on PreFilter plugin "{plugin.name}": {status.reason}', plugin)
         return SUCCESS
 
+    @observed("PreFilterExtensionRemovePod", itself)
     def run_remove_pod(self, state: CycleState, pod: Pod, removed: Pod, row: int, table: NodeTable) -> Status:
         for plugin in self.pre_filter:
             if plugin.name not in state.skip_filter:
+                began = time.perf_counter()
                 status = plugin.remove_pod(state, pod, removed, row, table)
+                self._spent("PreFilterExtensionRemovePod", plugin, began, status.code, state.is_sampled)
                 if not status.is_success:
                     return _error(f'running RemovePod on PreFilter plugin "{plugin.name}": {status.reason}', plugin)
         return SUCCESS
 
+    @observed("PostFilter", lambda outcome: outcome.status)
     def run_post_filter(
         self, state: CycleState, pod: Pod, table: NodeTable, statuses: Mapping[str, Status]
     ) -> PostFilterResult:
@@ -170,7 +191,10 @@ class Framework:
         reasons: list[str] = []
         nominated: str | None = None
         for plugin in self.post_filter:
+            began = time.perf_counter()
             result = plugin.post_filter(state, pod, table, statuses)
+            self._spent("PostFilter", plugin, began, result.status.code, state.is_sampled)
+            self.observer.preemption(len(result.victims))
             if result.status.is_success:
                 return result
             if result.status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -188,24 +212,42 @@ class Framework:
         self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows, record: DecisionRecord | None = None
     ) -> Scores | Status:
         """The weighted sum of all plugins' scores, a number for each of those rows."""
+        status = self._pre_scored(state, pod, table, rows)
+        return self._scored(state, pod, table, rows, record) if status.is_success else status
+
+    @observed("PreScore", itself)
+    def _pre_scored(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status:
         for plugin in self.pre_score:
             began = time.perf_counter()
             status = plugin.pre_score(state, pod, table, rows)
-            self._spent(plugin, began)
+            self._spent("PreScore", plugin, began, status.code, state.is_sampled)
             if status.code == Code.SKIP:
                 state.skip_score.add(plugin.name)
-            elif not status.is_success:
+                continue
+            self.times.evaluations["PreScore", plugin.name] += 1
+            if not status.is_success:
                 return _error(f'running PreScore plugin "{plugin.name}": {status.reason}', plugin)
+        return SUCCESS
+
+    @observed("Score", lambda outcome: outcome if isinstance(outcome, Status) else SUCCESS)
+    def _scored(
+        self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows, record: DecisionRecord | None
+    ) -> Scores | Status:
         totals = np.zeros(len(rows), np.int64)
         for scorer, weight in self.score:
             if scorer.name in state.skip_score:
                 continue
             began = time.perf_counter()
             raw = scorer.score(state, pod, table, rows)
+            code = raw.code if isinstance(raw, Status) else Code.SUCCESS
+            self._spent("Score", scorer, began, code, state.is_sampled)
+            self.times.evaluations["Score", scorer.name] += len(rows)
             if isinstance(raw, Status):
                 return _error(f'running Score plugins: plugin "{scorer.name}" failed with: {raw.reason}', scorer)
+            began = time.perf_counter()
             scores = scorer.normalize(state, pod, raw.copy() if record is not None else raw)
-            self._spent(scorer, began)
+            code = scores.code if isinstance(scores, Status) else Code.SUCCESS
+            self._spent("ScoreExtensionNormalize", scorer, began, code, state.is_sampled)
             if isinstance(scores, Status):
                 text = f'plugin "{scorer.name}" failed with: {scores.reason}'
                 return _error(f"running Normalize on Score plugins: {text}", scorer)
@@ -222,24 +264,33 @@ class Framework:
 
     # ------------------------------------------------------------------ binding
 
+    @observed("Reserve", itself)
     def run_reserve(self, state: CycleState, pod: Pod, node: str) -> Status:
         """If one fails, all are undone."""
         for plugin in self.reserve:
+            began = time.perf_counter()
             status = plugin.reserve(state, pod, node)
+            self._spent("Reserve", plugin, began, status.code, state.is_sampled)
             if not status.is_success:
                 self.run_unreserve(state, pod, node)
                 return _told(status, plugin, f'running Reserve plugin "{plugin.name}": {status.reason}')
         return SUCCESS
 
+    @observed("Unreserve", always_success)
     def run_unreserve(self, state: CycleState, pod: Pod, node: str) -> None:
         for plugin in reversed(self.reserve):
+            began = time.perf_counter()
             plugin.unreserve(state, pod, node)
+            self._spent("Unreserve", plugin, began, Code.SUCCESS, state.is_sampled)
 
+    @observed("Permit", lambda outcome: outcome[0])
     def run_permit(self, state: CycleState, pod: Pod, node: str) -> tuple[Status, dict[str, float]]:
         """Success, or Wait with the plugins that hold the pod back and for how many seconds, or a failure."""
         waits: dict[str, float] = {}
         for plugin in self.permit:
+            began = time.perf_counter()
             status, timeout = plugin.permit(state, pod, node)
+            self._spent("Permit", plugin, began, status.code, state.is_sampled)
             if status.code == Code.WAIT:
                 waits[plugin.name] = min(timeout, MAX_PERMIT_SECONDS)
             elif not status.is_success:
@@ -247,12 +298,15 @@ class Framework:
                 return told, {}
         return (Status(Code.WAIT) if waits else SUCCESS), waits
 
+    @observed("PreBind", itself)
     def run_pre_bind(self, state: CycleState, pod: Pod, node: str, done: set[str] | None = None) -> Status:
         """Wait means: call again. Plugins in `done` are left out; those that are through are added to it."""
         for plugin in self.pre_bind:
             if done is not None and plugin.name in done:
                 continue
+            began = time.perf_counter()
             status = plugin.pre_bind(state, pod, node)
+            self._spent("PreBind", plugin, began, status.code, state.is_sampled)
             if status.code == Code.WAIT:
                 return status.of(plugin.name)
             if not status.is_success and status.code != Code.SKIP:
@@ -261,9 +315,12 @@ class Framework:
                 done.add(plugin.name)
         return SUCCESS
 
+    @observed("Bind", itself)
     def run_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
         for plugin in self.bind:
+            began = time.perf_counter()
             status = plugin.bind(state, pod, node)
+            self._spent("Bind", plugin, began, status.code, state.is_sampled)
             if status.code == Code.SKIP:
                 continue
             if status.code == Code.WAIT:  # the client will tell
@@ -273,12 +330,18 @@ class Framework:
             return SUCCESS
         return Status(Code.ERROR, "no bind plugin took the pod")
 
+    @observed("PostBind", always_success)
     def run_post_bind(self, state: CycleState, pod: Pod, node: str) -> None:
         for plugin in self.post_bind:
+            began = time.perf_counter()
             plugin.post_bind(state, pod, node)
+            self._spent("PostBind", plugin, began, Code.SUCCESS, state.is_sampled)
 
-    def _spent(self, plugin: Plugin, began: float) -> None:
-        self.seconds[plugin.name] = self.seconds.get(plugin.name, 0.0) + time.perf_counter() - began
+    def _spent(self, point: str, plugin: Plugin, began: float, code: int, is_sampled: bool) -> None:
+        seconds = time.perf_counter() - began
+        self.times.seconds[point, plugin.name] += seconds
+        if is_sampled:
+            self.observer.plugin(plugin.name, point, code_label(code), seconds)
 
 
 MAX_PERMIT_SECONDS = 15 * 60.0

@@ -11,6 +11,7 @@ from kubewasp.k8s.fields import messages
 # In the order in which a kind without an apiVersion is looked for.
 _PACKAGES: Final = {
     "core.v1": "v1",
+    "apps.v1": "apps/v1",
     "storage.v1": "storage.k8s.io/v1",
     "policy.v1": "policy/v1",
     "scheduling.v1": "scheduling.k8s.io/v1",

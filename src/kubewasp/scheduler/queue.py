@@ -9,11 +9,23 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections import deque
+import time
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.framework.events import Action
+from kubewasp.framework.observer import (
+    ATTEMPT_FAILED,
+    BACKOFF_OVER,
+    FORCED,
+    NOBODY,
+    POD_ADDED,
+    POPPED_EARLY,
+    TIMED_OUT,
+    SchedulerObserver,
+    event_label,
+)
 from kubewasp.framework.plugin import Registration
 
 if TYPE_CHECKING:
@@ -40,10 +52,17 @@ class ClusterChange:
     def is_wildcard(self) -> bool:
         return self.resource == "*"
 
+    @property
+    def label(self) -> str:
+        return FORCED if self.is_wildcard else event_label(self.resource, self.action)
+
 
 @dataclass(eq=False, slots=True)
 class QueuedPod:
-    """A pod in the queue and its history."""
+    """A pod in the queue and its history.
+
+    `ready_since` is when it first could be tried, `began` when the last try did, by the machine's own clock.
+    """
 
     pod: Pod
     timestamp: float
@@ -59,6 +78,9 @@ class QueuedPod:
     ready_at: float = 0.0
     message: str = ""
     last_flush: float = field(default=0.0)
+    ready_since: float | None = None
+    began: float = 0.0
+    was_flushed: bool = False  # it was last tried without an event
 
 
 class SchedulingQueue:
@@ -72,6 +94,7 @@ class SchedulingQueue:
         initial_backoff: float = 1.0,
         max_backoff: float = 10.0,
     ) -> None:
+        self.observer: SchedulerObserver = NOBODY
         self._frameworks = frameworks
         self._clock = clock
         self._initial, self._max = initial_backoff, max_backoff
@@ -97,7 +120,7 @@ class SchedulingQueue:
         now = self._clock.now()
         queued = QueuedPod(pod, timestamp=now, added_at=now, last_flush=now)
         self._pods[pod.uid] = queued
-        self._activate(queued)
+        self._activate(queued, POD_ADDED)
 
     def update(self, pod: Pod, action: Action, old: Pod) -> None:
         """A pod that waits has changed."""
@@ -110,7 +133,7 @@ class SchedulingQueue:
         if queued.place == _IN_FLIGHT:
             self._changes.append(change)
         elif queued.place == _UNSCHEDULABLE and self._wakes(queued, change):
-            self._requeue(queued)
+            self._requeue(queued, change.label)
 
     def delete(self, uid: str) -> None:
         queued = self._pods.pop(uid, None)
@@ -127,6 +150,7 @@ class SchedulingQueue:
             return None
         queued.place = _IN_FLIGHT
         queued.attempts += 1
+        queued.began = time.perf_counter()
         self._in_flight[queued.pod.uid] = self._changes_dropped + len(self._changes)
         return queued
 
@@ -152,6 +176,7 @@ class SchedulingQueue:
             return
         queued.timestamp = queued.last_flush = self._clock.now()
         queued.rejected_by = rejected_by
+        queued.was_flushed = False
         if rejected_by:
             queued.unschedulable_count += 1
             queued.errors = 0
@@ -162,9 +187,9 @@ class SchedulingQueue:
         meanwhile = list(self._changes_since(since))
         self.done(uid)
         if not waits or any(self._wakes(queued, change) for change in meanwhile):
-            self._requeue(queued)
+            self._requeue(queued, ATTEMPT_FAILED)
         else:
-            self._park(queued)
+            self._park(queued, ATTEMPT_FAILED)
 
     # ------------------------------------------------------------------ events
 
@@ -176,7 +201,7 @@ class SchedulingQueue:
             self._changes.append(change)
         for queued in self._concerned(change):
             if condition(queued.pod) and self._wakes(queued, change):
-                self._requeue(queued)
+                self._requeue(queued, change.label)
 
     def activate(self, uid: str) -> None:
         """Tries a pod again whatever it waits for."""
@@ -186,7 +211,7 @@ class SchedulingQueue:
         if queued.place == _IN_FLIGHT:
             self._changes.append(ClusterChange("*", Action.ALL))
         else:
-            self._activate(queued)
+            self._activate(queued, FORCED)
 
     def flush_stuck(self) -> None:
         """Pods that have waited long for an event are tried again without one."""
@@ -194,7 +219,8 @@ class SchedulingQueue:
         for queued in list(self._waiting.values()):
             if now - queued.last_flush > FLUSH_AFTER:
                 queued.last_flush = now
-                self._requeue(queued)
+                queued.was_flushed = True
+                self._requeue(queued, TIMED_OUT)
 
     def next_backoff(self) -> float | None:
         """When the next pod's backoff is over; None if none backs off."""
@@ -217,20 +243,41 @@ class SchedulingQueue:
     def get(self, uid: str) -> QueuedPod | None:
         return self._pods.get(uid)
 
+    def pending(self) -> dict[str, int]:
+        """How many pods wait in each part of the queue. This and the next two may be asked from any thread."""
+        found = dict.fromkeys((_ACTIVE, _BACKOFF, _UNSCHEDULABLE, "gated"), 0)
+        for queued in list(self._pods.values()):
+            place = "gated" if queued.gated_by else queued.place
+            if place in found:
+                found[place] += 1
+        return found
+
+    def blamed(self) -> Counter[tuple[str, str]]:
+        """How many pods each plugin turned down at their last try, by plugin and profile."""
+        found: Counter[tuple[str, str]] = Counter()
+        for queued in list(self._pods.values()):
+            if queued.place != _IN_FLIGHT:
+                for plugin in queued.rejected_by | ({queued.gated_by} - {""}):
+                    found[plugin, queued.pod.spec.scheduler_name] += 1
+        return found
+
+    def events_in_flight(self) -> Counter[str]:
+        """The events that are remembered for pods which are being tried, and these pods."""
+        found = Counter(change.label for change in list(self._changes))
+        found["PodPopped"] = len(self._in_flight)
+        return found
+
     # ------------------------------------------------------------------ inside
 
     def _framework(self, queued: QueuedPod) -> Framework:
         return self._frameworks[queued.pod.spec.scheduler_name]
 
-    def _activate(self, queued: QueuedPod) -> None:
-        if not self._passes_gates(queued):
-            return
-        queued.place = _ACTIVE
-        queued.sort_key = self._framework(queued).queue_sort.sort_key(queued.pod, queued.timestamp)
-        heapq.heappush(self._active, (queued.sort_key, next(self._count), queued))
+    def _activate(self, queued: QueuedPod, event: str) -> None:
+        if self._passes_gates(queued, event):
+            self._push_active(queued, event)
 
-    def _requeue(self, queued: QueuedPod) -> None:
-        if not self._passes_gates(queued):
+    def _requeue(self, queued: QueuedPod, event: str) -> None:
+        if not self._passes_gates(queued, event):
             return
         ends = self._backoff_end(queued)
         if ends is not None and ends >= math.floor(self._clock.now()):
@@ -238,33 +285,44 @@ class SchedulingQueue:
             queued.ready_at = ends
             queued.sort_key = self._framework(queued).queue_sort.sort_key(queued.pod, queued.timestamp)
             heapq.heappush(self._backoff, (ends, queued.sort_key, next(self._count), queued))
+            self.observer.queue_incoming(_BACKOFF, event)
         else:
-            queued.place = _ACTIVE
-            queued.sort_key = self._framework(queued).queue_sort.sort_key(queued.pod, queued.timestamp)
-            heapq.heappush(self._active, (queued.sort_key, next(self._count), queued))
+            self._push_active(queued, event)
 
-    def _passes_gates(self, queued: QueuedPod) -> bool:
-        self._unpark(queued)
+    def _push_active(self, queued: QueuedPod, event: str) -> None:
+        queued.place = _ACTIVE
+        if queued.ready_since is None:
+            queued.ready_since = self._clock.now()
+        queued.sort_key = self._framework(queued).queue_sort.sort_key(queued.pod, queued.timestamp)
+        heapq.heappush(self._active, (queued.sort_key, next(self._count), queued))
+        self.observer.queue_incoming(_ACTIVE, event)
+
+    def _passes_gates(self, queued: QueuedPod, event: str) -> bool:
+        was_parked = self._unpark(queued)
         status = self._framework(queued).run_pre_enqueue(queued.pod)
         queued.gated_by, queued.gate_reason = status.plugin, status.reason
         if status.is_success:
             return True
-        self._park(queued)
+        self._park(queued, "" if was_parked else event)
         return False
 
-    def _park(self, queued: QueuedPod) -> None:
+    def _park(self, queued: QueuedPod, event: str) -> None:
         """Among those that wait for an event, to be found by the plugins that turned the pod down."""
+        if event:
+            self.observer.queue_incoming(_UNSCHEDULABLE, event)
         queued.place = _UNSCHEDULABLE
         uid = queued.pod.uid
         self._waiting[uid] = queued
         for plugin in _blamed(queued):
             self._waiting_for.setdefault(plugin, {})[uid] = queued
 
-    def _unpark(self, queued: QueuedPod) -> None:
+    def _unpark(self, queued: QueuedPod) -> bool:
         uid = queued.pod.uid
-        if self._waiting.pop(uid, None) is not None:
-            for plugin in _blamed(queued):
-                self._waiting_for.get(plugin, {}).pop(uid, None)
+        if self._waiting.pop(uid, None) is None:
+            return False
+        for plugin in _blamed(queued):
+            self._waiting_for.get(plugin, {}).pop(uid, None)
+        return True
 
     def _concerned(self, change: ClusterChange) -> list[QueuedPod]:
         """The waiting pods that the change may help, judged by the plugins alone."""
@@ -291,6 +349,7 @@ class SchedulingQueue:
             if queued.place == _BACKOFF and queued.ready_at == ends and self._is_here(queued):
                 queued.place = _ACTIVE
                 heapq.heappush(self._active, (queued.sort_key, next(self._count), queued))
+                self.observer.queue_incoming(_ACTIVE, BACKOFF_OVER)
 
     def _pop_active(self) -> QueuedPod | None:
         while self._active:
@@ -312,6 +371,7 @@ class SchedulingQueue:
                 waiting.append(entry)
                 continue
             found = queued
+            self.observer.queue_incoming(_ACTIVE, POPPED_EARLY)
             break
         for entry in waiting:
             heapq.heappush(self._backoff, entry)
@@ -336,10 +396,18 @@ class SchedulingQueue:
         if not plugins:
             return True
         return any(
-            _matches(hint, change) and _helps(hint, change, queued.pod)
+            _matches(hint, change) and self._helps(plugin, hint, change, queued.pod)
             for plugin in plugins
             for hint in hints.get(plugin, ())
         )
+
+    def _helps(self, plugin: str, hint: Registration, change: ClusterChange, pod: Pod) -> bool:
+        if not self.observer.samples():
+            return _helps(hint, change, pod)
+        began = time.perf_counter()
+        helps = _helps(hint, change, pod)
+        self.observer.hint(plugin, change.label, "Queue" if helps else "QueueSkip", time.perf_counter() - began)
+        return helps
 
 
 def _blamed(queued: QueuedPod) -> tuple[str, ...]:

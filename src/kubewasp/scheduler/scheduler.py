@@ -71,6 +71,8 @@ class Scheduler:
         self.store = ObjectStore()
         self.nominator = Nominator()
         self.recorded: list[RecordedEvent] = []
+        # What happens to an event that a plugin records; it is kept, if nobody wants it.
+        self.on_event: Callable[[RecordedEvent], None] = self._keep_event
         self.waiting: dict[str, WaitingPod] = {}
         self.binding: dict[str, Binding] = {}
         self.frameworks: Mapping[str, Framework] = {}
@@ -433,6 +435,9 @@ class Scheduler:
         return True
 
     def record_event(self, event: RecordedEvent) -> None:
+        self.on_event(event)
+
+    def _keep_event(self, event: RecordedEvent) -> None:
         if len(self.recorded) < _MAX_EVENTS:
             self.recorded.append(event)
 

@@ -44,6 +44,10 @@ class ComponentPool:
             start_logs=told.logs,
         )
 
+    @property
+    def memory_bytes(self) -> int:
+        return self._shared.memory
+
     def acquire(self) -> ComponentSession:
         with self._lock:
             if self._shared.instance.broken or self._shared.is_retired:

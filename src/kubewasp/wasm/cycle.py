@@ -80,6 +80,7 @@ class Cycle:
             self._runner = guest.pool.acquire()
         except GuestLoadError as error:  # it was loaded once, but does not start any more
             self._failure = HookFailure(str(error), str(error), "start")
+            guest.observer.guest_failed(guest.name, "start", "start")
         else:
             self._runner.take_pod(pod, nodes, table)
 
@@ -340,8 +341,11 @@ class Cycle:
     def call_rows(self, hook: str, rows: NDArray[np.int32] | int) -> Calls:
         """The raw answers for those rows, or the first so many; where the guest failed, the policy's from there on."""
         self._exported(hook)
-        calls = _nothing() if self._failure is not None else self.runner.call_rows(HOOKS[hook], rows)
-        self._record(hook, calls)
+        if self._failure is not None:
+            calls = _nothing()
+        else:
+            calls = self.runner.call_rows(HOOKS[hook], rows)
+            self._record(hook, calls)
         missing = (rows if isinstance(rows, int) else len(rows)) - len(calls.values)
         if self._failure is not None and missing:
             status = self._policy(hook, self._failure)
@@ -378,11 +382,15 @@ class Cycle:
                 self.runner.broken = True
         for event in calls.recorded:
             self.guest.handle.record_event(event)
+        kind = ""
         if calls.failure is not None:
             self._failure = calls.failure
+            kind = calls.failure.kind
+        self.guest.observer.guest_call(self.guest.name, hook, calls.seconds, kind)
 
     def _broken(self, hook: str, cause: str) -> Status:
         self._failure = failure(hook, self.guest.name, "payload", cause)
+        self.guest.observer.guest_failed(self.guest.name, hook, "payload")
         self.runner.broken = True
         return self._policy(hook, self._failure)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from kubewasp.cluster.nodes import Nodes
 from kubewasp.cluster.table import NodeTable
 from kubewasp.framework.handle import Handle, NoScheduler
+from kubewasp.framework.observer import NOBODY, SchedulerObserver
 from kubewasp.wasm.cycle import Cycle
 from kubewasp.wasm.evaluation import Evaluation, evaluate
 from kubewasp.wasm.limits import Limits
@@ -50,6 +51,7 @@ class Guest:
         self.name = name
         self.limits = limits or Limits()
         self.failure_policy = failure_policy
+        self.observer: SchedulerObserver = NOBODY
         self.link = Link(name, handle or NoScheduler())
         self.pool = program.pool(self.limits, self.link, config=config, args=args, severity=log_severity)
         described = self.pool.description

@@ -85,6 +85,7 @@ class GuestInstance:
         self.name = link.plugin
         self.broken = False
         self.bytes_written = 0
+        self.measured = 0  # its memory, when the pool last looked
         self._fillers: dict[int, Callable[[], bytes]] = {}
         self._requests: Callable[[], bytes] = bytes
         self._limits = limits

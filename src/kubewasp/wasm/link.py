@@ -38,7 +38,7 @@ class Link:
         return ids.id(name)
 
     def log(self, line: LogLine) -> None:
-        logger.log(line.level, "%s: %s", self.plugin, line.text)
+        logger.log(line.level, "%s: %s", self.plugin, line.text, extra={"plugin": self.plugin, "guest_line": line.text})
 
     def now_ns(self) -> int:
         return int(self.handle.clock.wall() * 1e9)

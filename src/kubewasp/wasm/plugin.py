@@ -95,6 +95,11 @@ class WasmPlugin(
         self._has_states = "clonestate" in guest.hooks
         guest.handle = handle
 
+    @property
+    def shared_answers(self) -> int:
+        """How often what the guest had said of nodes before was all that was needed."""
+        return self._shared.hits
+
     def _cycle(self, state: CycleState, pod: Pod) -> Cycle:
         """The pod's instance; a guest sees `prefilter` first, whatever it is asked for."""
         cycle: Cycle | None = state.shared(self.name)

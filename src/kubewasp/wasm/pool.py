@@ -32,6 +32,7 @@ class InstancePool:
         self, program: Program, limits: Limits, link: Link, *, config: str, args: Sequence[str], severity: int
     ) -> None:
         self.stats = PoolStats()
+        self.memory_bytes = 0
         self._program = program
         self._limits = limits
         self._link = link
@@ -66,10 +67,19 @@ class InstancePool:
         with self._lock:
             if instance.broken:
                 self.stats.broken += 1
-            elif instance.memory_bytes > self._limits.memory * HIGH_WATER:
+            elif self._measure(instance) > self._limits.memory * HIGH_WATER:
                 self.stats.recycled += 1
             elif len(self._idle) < _MAX_IDLE:
                 self._idle.append(instance)
+                return
+            self.memory_bytes -= instance.measured
+
+    def _measure(self, instance: GuestInstance) -> int:
+        """An instance that is in use cannot be asked: it counts with what it had when it was last given back."""
+        size = instance.memory_bytes
+        self.memory_bytes += size - instance.measured
+        instance.measured = size
+        return size
 
     def _new_instance(self) -> GuestInstance:
         instance = GuestInstance(
@@ -82,6 +92,7 @@ class InstancePool:
         )
         with self._lock:
             self.stats.created += 1
+            self._measure(instance)
         for line in instance.start_logs:
             self._link.log(line)
         return instance

@@ -123,6 +123,10 @@ class Pool(Protocol):
     stats: PoolStats
     description: Description
 
+    @property
+    def memory_bytes(self) -> int:
+        """The memory of all instances, as far as it is known; may be asked from any thread."""
+
     def acquire(self) -> Runner:
         """Something to run one pod's hooks with; GuestLoadError if the guest does not start any more."""
 

@@ -39,6 +39,8 @@ class SharedAnswers:
         self._statuses: list[Status] = [SUCCESS]
         self._numbers: dict[tuple[int, str], int] = {}
         self._edition = 0
+        self.hits = 0  # how often the guest was not asked about any node
+        self._is_asked = False
         self._gathered: dict[Hashable, tuple[Rows, int, NDArray[Any]]] = {}
 
     def filter(self, signature: int, cycle: Callable[[], Cycle], table: NodeTable, rows: Rows) -> Verdicts | None:
@@ -51,7 +53,7 @@ class SharedAnswers:
 
     def score(self, signature: int, cycle: Callable[[], Cycle], table: NodeTable, rows: Rows) -> Scores:
         """The scores, or Unshared."""
-        return self._of((self, "score", signature), lambda some: _scores(cycle(), some), table, rows)
+        return self._of((self, "score", signature), lambda some: self._scores(cycle(), some), table, rows)
 
     def _of(self, key: Hashable, ask: Callable[[Rows], NDArray[Value]], table: NodeTable, rows: Rows) -> NDArray[Value]:
         """The answers for those rows. When all nodes are feasible, the rows are the same array for every pod."""
@@ -59,14 +61,18 @@ class SharedAnswers:
         known = self._gathered.get(key)
         if known is not None and known[0] is rows and known[1] == moment:
             gathered: NDArray[Value] = known[2]
+            self.hits += 1
             return gathered
+        self._is_asked = False
         gathered = table.cache.get(key, ask, of_nodes=True)[rows]
+        self.hits += not self._is_asked
         if len(self._gathered) >= _MOST_GATHERED:
             self._gathered.clear()
         self._gathered[key] = (rows, moment, gathered)
         return gathered
 
     def _judge(self, cycle: Cycle, rows: Rows) -> NDArray[np.int32]:
+        self._is_asked = True
         calls = cycle.call_rows("filter", rows)
         if cycle.failed:
             raise Unshared
@@ -76,17 +82,17 @@ class SharedAnswers:
             numbers[place] = self._number(int(calls.values[place]), calls.reasons[reason - 1] if reason else "")
         return numbers
 
+    def _scores(self, cycle: Cycle, rows: Rows) -> Scores:
+        self._is_asked = True
+        calls = cycle.call_rows("score", rows)
+        if cycle.failed or calls.values.astype(np.int32).any():
+            raise Unshared
+        scores: Scores = calls.values >> 32
+        return scores
+
     def _number(self, code: int, reason: str) -> int:
         number = self._numbers.get((code, reason))
         if number is None:
             number = self._numbers[code, reason] = len(self._statuses)
             self._statuses.append(known(Status(code, reason)))
         return number
-
-
-def _scores(cycle: Cycle, rows: Rows) -> Scores:
-    calls = cycle.call_rows("score", rows)
-    if cycle.failed or calls.values.astype(np.int32).any():
-        raise Unshared
-    scores: Scores = calls.values >> 32
-    return scores

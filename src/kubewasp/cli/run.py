@@ -1,0 +1,67 @@
+"""`kubewasp run`: a scheduler for a real cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kubewasp.cluster.api import auth
+from kubewasp.cluster.api.client import ApiClient
+from kubewasp.cluster.api.errors import ApiConfigError, ApiError
+from kubewasp.framework.config_reading import default_config, load_config
+from kubewasp.scheduler.process import ClusterProcess, ProcessError
+from kubewasp.wasm.errors import KubewaspError
+from kubewasp.wasm.limits import limits_problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kubewasp.cluster.api.auth import Credentials
+    from kubewasp.framework.config import SchedulerConfig
+
+logger = logging.getLogger(__name__)
+
+
+class RunError(KubewaspError):
+    """The scheduler cannot begin or go on."""
+
+
+def run(*, config: Path | None, kubeconfig: Path | None, leader_elect: bool | None) -> None:
+    """Serves a cluster until SIGTERM or SIGINT."""
+    settings = load_config(config, check_limits=limits_problem) if config is not None else default_config()
+    if leader_elect is not None:
+        settings = replace(settings, leader_election=replace(settings.leader_election, leader_elect=leader_elect))
+    for warning in settings.warnings:
+        logger.warning("%s", warning)
+    files = str(kubeconfig) if kubeconfig is not None else settings.client_connection.kubeconfig
+    try:
+        asyncio.run(_serve(settings, files))
+    except (ApiConfigError, ApiError, ProcessError) as error:
+        raise RunError(str(error)) from None
+
+
+async def _serve(settings: SchedulerConfig, kubeconfig: str) -> None:
+    connection = settings.client_connection
+    async with ApiClient(await _credentials(kubeconfig), qps=connection.qps, burst=connection.burst) as client:
+        identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        process = ClusterProcess(settings, client, identity)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, process.stop)
+        await process.run()
+
+
+async def _credentials(kubeconfig: str) -> Credentials:
+    """Of the file that was given, else of $KUBECONFIG, else of the pod, else of ~/.kube/config."""
+    files = kubeconfig or os.environ.get("KUBECONFIG", "")
+    if files:
+        return await auth.from_kubeconfig(files)
+    if os.environ.get("KUBERNETES_SERVICE_HOST"):
+        return await auth.in_cluster()
+    return await auth.from_kubeconfig(os.path.expanduser("~/.kube/config"))  # noqa: PTH111 - as the library takes it

@@ -1,0 +1,152 @@
+"""The client of an API server: rate limit, retries, and new credentials after a 401, around one request."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kubewasp.cluster.api.backoff import Backoff
+from kubewasp.cluster.api.clock import SYSTEM_CLOCK, Clock
+from kubewasp.cluster.api.errors import UNTRUSTED, ApiError
+from kubewasp.cluster.api.rate_limit import DEFAULT_BURST, DEFAULT_QPS, TokenBucket
+from kubewasp.cluster.api.transport import PROTOBUF, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+    from types import TracebackType
+
+    from kubewasp.cluster.api.auth import Credentials
+
+DEFAULT_TIMEOUT: Final = 30.0
+DEFAULT_TRIES: Final = 5
+
+_FIRST_DELAY: Final = 0.1
+_MOST_DELAY: Final = 5.0
+_MOST_RETRY_AFTER: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRequest:
+    """A request whose path and body are ready to be sent."""
+
+    method: str
+    path: str
+    body: bytes
+    content_type: str = PROTOBUF
+
+
+class ApiClient:
+    """Sends requests to one API server. Use it as `async with`, or `close` it.
+
+    Clients made with `sibling` share its connections and have a rate limit of their own: leader election must not
+    wait behind binding.
+    """
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        *,
+        qps: float = DEFAULT_QPS,
+        burst: int = DEFAULT_BURST,
+        clock: Clock = SYSTEM_CLOCK,
+        transport: Transport | None = None,
+    ) -> None:
+        self._credentials = credentials
+        self._clock = clock
+        self._transport = transport or Transport()
+        self._limit = TokenBucket(qps, burst, clock)
+
+    def sibling(self, *, qps: float = DEFAULT_QPS, burst: int = DEFAULT_BURST) -> ApiClient:
+        return ApiClient(self._credentials, qps=qps, burst=burst, clock=self._clock, transport=self._transport)
+
+    async def __aenter__(self) -> ApiClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connections, of siblings too."""
+        await self._transport.close()
+
+    async def send(self, prepared: PreparedRequest, *, idempotent: bool = False) -> bytes:
+        """Sends a request that was prepared; otherwise as `request`."""
+        return await self.request(
+            prepared.method,
+            prepared.path,
+            body=prepared.body,
+            content_type=prepared.content_type,
+            idempotent=idempotent,
+        )
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        content_type: str = PROTOBUF,
+        accept: str = PROTOBUF,
+        idempotent: bool | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        tries: int = DEFAULT_TRIES,
+    ) -> bytes:
+        """The body of the answer; ApiError if all tries failed, with what the last one met.
+
+        A call is tried again if the server has surely not carried it out (it could not be reached, or said 429:
+        come later), and after any failure of server or connection if it is idempotent: unless told otherwise, a GET.
+        """
+        if idempotent is None:
+            idempotent = method == "GET"
+        backoff: Backoff | None = None
+        refused = None
+        while True:
+            await self._limit.wait()
+            access = await self._credentials.fresh()
+            try:
+                return await self._transport.send(
+                    access,
+                    method,
+                    path,
+                    query=query,
+                    body=body,
+                    content_type=content_type,
+                    accept=accept,
+                    timeout=timeout,
+                )
+            except ApiError as error:
+                if error.status == 401 and refused is None:
+                    refused = access
+                    if await self._credentials.renewed(access) is not access:
+                        continue
+                tries -= 1
+                if tries <= 0 or not _worth_another_try(error, idempotent=idempotent):
+                    raise
+                backoff = backoff or Backoff(_FIRST_DELAY, _MOST_DELAY)
+                delay = max(backoff.next(), min(error.retry_after or 0.0, _MOST_RETRY_AFTER))
+            await self._clock.sleep(delay)
+
+    async def watch(self, path: str, *, query: Mapping[str, str], timeout: float) -> AsyncGenerator[bytes, None]:
+        """The bytes of a watch. Not tried again: only the caller knows where to go on. To be closed by the caller."""
+        await self._limit.wait()
+        access = await self._credentials.fresh()
+        try:
+            async with aclosing(self._transport.stream(access, path, query=query, timeout=timeout)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        except ApiError as error:
+            if error.status == 401:
+                await self._credentials.renewed(access)  # for the next watch
+            raise
+
+
+def _worth_another_try(error: ApiError, *, idempotent: bool) -> bool:
+    if error.status == 429:
+        return True
+    if 0 < error.status < 500 or error.reason == UNTRUSTED:
+        return False
+    return idempotent or not error.maybe_done

@@ -1,0 +1,136 @@
+"""Which events are written to the API server: the first of its kind, then a count of those like it.
+
+Two events are alike if everything but the note is the same. The first is created. When it repeats, it becomes a series:
+its count is written at once, then every half hour, and for the last time when it has not repeated for six minutes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.k8s import timestamps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_IDLE = 6 * 60.0
+_REFRESH = 30 * 60.0
+_LONGEST_NOTE = 1024
+_MOST_KINDS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The object that an event is about."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    api_version: str = "v1"
+
+    def manifest(self) -> dict[str, Any]:
+        known = {"kind": self.kind, "namespace": self.namespace, "name": self.name, "uid": self.uid}
+        return {key: value for key, value in (known | {"apiVersion": self.api_version}).items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class EventKey:
+    """What makes two events alike."""
+
+    type: str
+    reason: str
+    action: str
+    controller: str
+    instance: str
+    regarding: Reference
+    related: Reference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One request: a new event, or a change of one (`is_patch`)."""
+
+    namespace: str
+    name: str
+    manifest: Mapping[str, Any]
+    is_patch: bool = False
+
+
+@dataclass(slots=True)
+class _Series:
+    namespace: str
+    name: str
+    last: float
+    count: int = 1
+    written: int = 1
+    written_at: float = field(default=0.0)
+
+
+class EventSeries:
+    """Times are seconds since 1970. One thread."""
+
+    def __init__(self, wall: Callable[[], float]) -> None:
+        self._wall = wall
+        self._known: dict[EventKey, _Series] = {}
+
+    def record(self, key: EventKey, note: str) -> Write | None:
+        """What is to be written because of an event; nothing if it is only counted."""
+        now = self._wall()
+        series = self._known.get(key)
+        if series is None or now - series.last > _IDLE:
+            return self._create(key, note, now)
+        series.count += 1
+        series.last = now
+        return self._patch(series, now) if series.count == 2 else None
+
+    def due(self) -> Iterator[Write]:
+        """What is to be written because time has passed; to be asked every minute or so."""
+        now = self._wall()
+        for key, series in list(self._known.items()):
+            idle = now - series.last > _IDLE
+            if series.count > series.written and (idle or now - series.written_at >= _REFRESH):
+                yield self._patch(series, now)
+            if idle:
+                del self._known[key]
+
+    def _create(self, key: EventKey, note: str, now: float) -> Write:
+        if len(self._known) >= _MOST_KINDS:
+            del self._known[next(iter(self._known))]
+        namespace = key.regarding.namespace or "default"
+        name = f"{key.regarding.name}.{int(now * 1e9):x}"
+        self._known[key] = _Series(namespace, name, now, written_at=now)
+        manifest = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "eventTime": _time(now),
+            "reportingController": key.controller,
+            "reportingInstance": key.instance,
+            "action": key.action,
+            "reason": key.reason,
+            "regarding": key.regarding.manifest(),
+            "note": shortened(note),
+            "type": key.type,
+        }
+        if key.related is not None:
+            manifest["related"] = key.related.manifest()
+        return Write(namespace, name, manifest)
+
+    def _patch(self, series: _Series, now: float) -> Write:
+        series.written, series.written_at = series.count, now
+        seen = {"count": series.count, "lastObservedTime": _time(series.last)}
+        return Write(series.namespace, series.name, {"series": seen}, is_patch=True)
+
+
+def _time(seconds: float) -> str:
+    return timestamps.in_microseconds(int(seconds * timestamps.MICROSECONDS))
+
+
+def shortened(note: str) -> str:
+    """At most 1,024 bytes; what is longer ends with an ellipsis."""
+    data = note.encode("utf-8", "replace")
+    if len(data) <= _LONGEST_NOTE:
+        return note
+    return data[: _LONGEST_NOTE - 4].decode("utf-8", "ignore") + " ..."

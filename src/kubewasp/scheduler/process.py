@@ -1,0 +1,222 @@
+"""A scheduler that serves a cluster: watches it, is the leader or waits to be, schedules, and ends in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from kubewasp.cluster.api.errors import ApiError
+from kubewasp.cluster.api.lease import LeaderElection
+from kubewasp.cluster.api.reflector import Reflector
+from kubewasp.cluster.api.resources import PODS, RESOURCES
+from kubewasp.cluster.api.writes import ClusterWrites
+from kubewasp.framework.handle import SystemClock
+from kubewasp.scheduler import profiles
+from kubewasp.scheduler.intake import Intake
+from kubewasp.scheduler.live import LiveScheduler
+from kubewasp.scheduler.reporting import ClusterReporter
+from kubewasp.scheduler.scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kubewasp.cluster.api.client import ApiClient
+    from kubewasp.cluster.api.raw_object import RawObject
+    from kubewasp.framework.config import SchedulerConfig
+
+logger = logging.getLogger(__name__)
+
+# In this order they are taken in: pods last, when all that decides about them is there.
+WATCHED: Final = (
+    "namespaces",
+    "priorityclasses",
+    "storageclasses",
+    "csidrivers",
+    "csinodes",
+    "csistoragecapacities",
+    "volumeattachments",
+    "persistentvolumes",
+    "persistentvolumeclaims",
+    "services",
+    "replicationcontrollers",
+    "replicasets",
+    "statefulsets",
+    "poddisruptionbudgets",
+    "nodes",
+    "pods",
+)
+_NOT_FINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+_DRAIN_SECONDS: Final = 20.0
+
+
+class ProcessError(Exception):
+    """The scheduler cannot go on; the text says why and what to do."""
+
+
+@dataclass(slots=True)
+class _Feed:
+    """From a reflector on the event loop to the intake on the scheduler's thread."""
+
+    kind: str
+    intake: Intake
+    live: LiveScheduler
+
+    def replaced(self, items: Sequence[RawObject]) -> None:
+        objects = [item.data for item in items]
+        self.live.post(partial(self.intake.replaced, self.kind, objects))
+
+    def changed(self, what: str, item: RawObject) -> None:
+        self.live.post(partial(self._take, what, item.data))
+
+    def _take(self, what: str, data: bytes) -> None:
+        self.intake.changed(self.kind, what, data)
+
+
+@dataclass(slots=True)
+class ClusterProcess:
+    """One of the schedulers of a cluster, of which one is the leader."""
+
+    config: SchedulerConfig
+    client: ApiClient
+    identity: str
+    is_synced: bool = False
+    election: LeaderElection | None = None
+    scheduler: Scheduler = field(init=False)
+    live: LiveScheduler = field(init=False)
+    reporter: ClusterReporter = field(init=False)
+    reflectors: list[Reflector] = field(default_factory=list)
+    _stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _problem: BaseException | None = None
+
+    def stop(self) -> None:
+        """Ends `run` in order. To be called on the event loop."""
+        self._stop.set()
+
+    @property
+    def is_leader(self) -> bool:
+        return self.election is None or self.election.is_leader
+
+    async def run(self) -> None:
+        """Serves the cluster until it is stopped, or cannot go on."""
+        loop = asyncio.get_running_loop()
+        clock = SystemClock()
+        self.reporter = ClusterReporter(ClusterWrites(self.client), loop, clock, may_write=lambda: self.is_leader)
+        self.scheduler = Scheduler(clock, self.reporter)
+        profiles.start(self.scheduler, self.config)
+        self.live = LiveScheduler(self.scheduler, self.reporter, on_end=partial(self._thread_ended, loop))
+        self.reporter.live = self.live
+        controller = self.config.profiles[0].scheduler_name
+        self.scheduler.on_event = partial(self.reporter.record, controller=controller)
+        if self.config.leader_election.leader_elect:
+            self.election = self._election()
+        self.live.start()
+        tasks = self._watch()
+        try:
+            await self._until_stopped(tasks)
+        finally:
+            await self._end(tasks)
+        if self._problem is not None:
+            raise self._problem
+
+    # ------------------------------------------------------------------ beginning
+
+    def _election(self) -> LeaderElection:
+        settings = self.config.leader_election
+        return LeaderElection(
+            self.client.sibling(),
+            settings.resource_namespace,
+            settings.resource_name,
+            self.identity,
+            lease_duration=settings.lease_duration,
+            renew_deadline=settings.renew_deadline,
+            retry_period=settings.retry_period,
+            on_started=self._lead,
+            on_stopped=self._deposed,
+        )
+
+    def _watch(self) -> list[asyncio.Task[None]]:
+        intake = Intake(self.scheduler)
+        for name in WATCHED:
+            resource = RESOURCES[name]
+            selector = _NOT_FINISHED if resource is PODS else ""
+            feed = _Feed(resource.kind, intake, self.live)
+            self.reflectors.append(Reflector(self.client, resource, feed, field_selector=selector))
+        tasks = [asyncio.create_task(reflector.run()) for reflector in self.reflectors]
+        tasks.append(asyncio.create_task(self.reporter.write_due_events()))
+        tasks.append(asyncio.create_task(self._begin()))
+        return tasks
+
+    async def _begin(self) -> None:
+        """Schedules once everything is known; with an election, once it is won."""
+        for reflector in self.reflectors:
+            await reflector.synced.wait()
+        await self._taken_in()
+        self.is_synced = True
+        nodes = len(self.scheduler.table)
+        logger.info("the cluster is known: %d nodes, %d pods to schedule", nodes, len(self.scheduler.queue))
+        if not nodes:
+            logger.warning("there are no nodes yet: pods wait until there are")
+        if self.election is not None:
+            await self.election.run()
+        else:
+            self._lead()
+            await self._stop.wait()
+
+    async def _taken_in(self) -> None:
+        """Waits until the scheduler has taken in what was posted to it."""
+        done = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(done.set)
+
+        self.live.post(tell)
+        await done.wait()
+
+    # ------------------------------------------------------------------ leading
+
+    def _lead(self) -> None:
+        logger.info("%s schedules", self.identity)
+        self.live.set_active(True)
+
+    def _deposed(self) -> None:
+        """Another one leads: what this process knows of its own pods may be wrong from now on, so it ends."""
+        self.live.set_active(False)
+        if not self._stop.is_set():
+            self._problem = ProcessError("this scheduler is no longer the leader")
+            self._stop.set()
+
+    # ------------------------------------------------------------------ ending
+
+    async def _until_stopped(self, tasks: list[asyncio.Task[None]]) -> None:
+        stopped = asyncio.create_task(self._stop.wait())
+        try:
+            done, _ = await asyncio.wait([stopped, *tasks], return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                if task is not stopped and (error := task.exception()) is not None:
+                    self._problem = ProcessError(str(error)) if isinstance(error, ApiError) else error
+        finally:
+            stopped.cancel()
+
+    async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
+        """No new pod; what is being bound is brought to an end; then the lease is given back (by its own task)."""
+        self._stop.set()
+        self.live.set_active(False)
+        stopped = await asyncio.to_thread(self.live.stop, _DRAIN_SECONDS)
+        drained = await self.reporter.drained(_DRAIN_SECONDS)
+        if not (stopped and drained):
+            logger.warning("%d requests had not ended when the scheduler stopped", self.reporter.under_way)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _thread_ended(self, loop: asyncio.AbstractEventLoop, error: BaseException | None) -> None:
+        def note() -> None:
+            if error is not None:
+                self._problem = error
+            self._stop.set()
+
+        loop.call_soon_threadsafe(note)

@@ -1,0 +1,64 @@
+"""Takes secrets out of texts that people will read: logs, `/configz`, decision traces."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+REDACTED: Final = "REDACTED"
+
+_NAME = (
+    r"(?:[\w.-]*(?:token|passw(?:or)?d|secret|credential|signature|api[_-]?key|access[_-]?key|private[_-]?key|authorization)"
+    r"|sig|auth|keyData|key-data|client-key-data)"
+)
+_SECRET_NAME = re.compile(rf"(?i)^{_NAME}$")
+# Cheap to look for: most texts have none of these and are left alone at once.
+_HINT = re.compile(
+    r"(?i)://[^/\s]*@|token|passw|secret|credential|sig|api.?key|access.?key|private|auth|bearer|eyJ|key.?data"
+)
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+_USER_INFO = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s@\"']+@")
+_SCHEME = re.compile(r"(?i)\b(bearer|basic)(\s+)[A-Za-z0-9+/=._~-]{4,}")
+_JWT = re.compile(r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?")
+_PAIR = re.compile(
+    rf"(?i)(?<![\w.-])(?P<quote>[\"']?)(?P<name>{_NAME})(?P=quote)(?P<sign>\s*[=:]\s*)"
+    r"(?!(?:bearer|basic)\s)(?P<value>\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s\"',;&}\]]+)"
+)
+
+
+def without_secrets(text: str) -> str:
+    """The text, with `REDACTED` for credentials in URLs, tokens, passwords and private keys."""
+    if _HINT.search(text) is None:
+        return text
+    text = _PRIVATE_KEY.sub(REDACTED, text)
+    text = _USER_INFO.sub(rf"\g<1>{REDACTED}@", text)
+    text = _SCHEME.sub(rf"\g<1>\g<2>{REDACTED}", text)
+    text = _PAIR.sub(_hidden, text)
+    return _JWT.sub(REDACTED, text)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether what stands under that name is not to be shown, whatever it looks like."""
+    return _SECRET_NAME.match(name) is not None
+
+
+def document_without_secrets(value: Any) -> Any:
+    """The same for all texts of a JSON document."""
+    if isinstance(value, str):
+        return without_secrets(value)
+    if isinstance(value, dict):
+        return {
+            name: REDACTED
+            if isinstance(item, str) and item and is_secret_name(str(name))
+            else document_without_secrets(item)
+            for name, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [document_without_secrets(item) for item in value]
+    return value
+
+
+def _hidden(found: re.Match[str]) -> str:
+    value = found["value"]
+    quote = value[0] if value[0] in "\"'" else ""
+    return f"{found['quote']}{found['name']}{found['quote']}{found['sign']}{quote}{REDACTED}{quote}"

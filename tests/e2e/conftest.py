@@ -1,0 +1,76 @@
+"""Fixtures of the end-to-end tests: one etcd and one API server for all, a namespace for each test."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e import build
+from tests.e2e.cluster import Cluster
+from tests.e2e.nodes import FakeNodes
+from tests.e2e.servers import ApiServer, Etcd, KubeScheduler
+
+HERE = Path(__file__).parent
+
+StartKubeScheduler = Callable[..., KubeScheduler]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """These tests build servers for minutes: they run only when this folder, or a file in it, is asked for."""
+    asked = (Path(config.invocation_params.dir, arg.partition("::")[0]).resolve() for arg in config.args)
+    return None if any(path.is_relative_to(HERE) for path in asked) else True
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    etcd: Etcd
+    api: ApiServer
+
+    def ensure_running(self) -> None:
+        """A test before may have left one of them dead."""
+        for server in (self.etcd, self.api):
+            if not server.running:
+                server.start()
+
+
+@pytest.fixture(scope="session")
+def servers(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        build.programs()
+    folders = tmp_path_factory
+    with Etcd(folders.mktemp("etcd")) as etcd, ApiServer(folders.mktemp("kube-apiserver"), etcd) as api:
+        yield Servers(etcd, api)
+
+
+@pytest.fixture
+def cluster(servers: Servers) -> Iterator[Cluster]:
+    """A namespace of its own; whatever the test makes in it or through it is removed afterwards."""
+    servers.ensure_running()
+    made = Cluster(servers.api.client())
+    yield made
+    servers.ensure_running()
+    made.remove()
+
+
+@pytest.fixture
+def fake_nodes(cluster: Cluster, servers: Servers) -> Iterator[FakeNodes]:
+    """Nodes for this test; none is left from another."""
+    with FakeNodes(cluster.client, prefix=f"{cluster.namespace}-node") as nodes:
+        yield nodes
+        servers.ensure_running()
+
+
+@pytest.fixture
+def start_kube_scheduler(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartKubeScheduler]:
+    """Starts a kube-scheduler, with KubeScheduler's keyword arguments, that is stopped after the test."""
+    with ExitStack() as stack:
+
+        def start(**options: Any) -> KubeScheduler:
+            folder = tmp_path_factory.mktemp("kube-scheduler")
+            return stack.enter_context(KubeScheduler(folder, servers.api, **options))
+
+        yield start
