@@ -1,0 +1,209 @@
+"""From the scheduler to the API server: which requests are made, and what is done about their ends."""
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from typing import Any
+
+from kubewasp.cluster.api.event_series import Write
+from kubewasp.framework.events import ObjectReference, RecordedEvent
+from kubewasp.k8s.pods import Pod
+from kubewasp.scheduler.reporting import ClusterReporter
+from tests.plugins.building import FakeClock, make_pod
+
+POD = make_pod("web")
+SOON = 5.0
+
+
+def asynchronous(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    @functools.wraps(test)
+    def run() -> None:
+        asyncio.run(test())
+
+    return run
+
+
+class FakeWrites:
+    """Takes note of requests and answers with the errors it was given."""
+
+    def __init__(self, **errors: str) -> None:
+        self.errors = errors
+        self.made: list[tuple[Any, ...]] = []
+
+    async def _note(self, what: str, *details: Any) -> str:
+        self.made.append((what, *details))
+        return self.errors.get(what, "")
+
+    async def bind(self, pod: Pod, node: str) -> str:
+        return await self._note("bind", pod.name, node)
+
+    async def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> str:
+        return await self._note("patch", pod.name, status)
+
+    async def delete(self, pod: Pod) -> str:
+        return await self._note("delete", pod.name)
+
+    async def update(self, manifest: Mapping[str, Any]) -> str:
+        return await self._note("update", manifest)
+
+    async def event(self, write: Write) -> str:
+        return await self._note("event", write.manifest.get("reason", "series"), write.manifest.get("note", ""))
+
+    def of(self, what: str) -> list[tuple[Any, ...]]:
+        return [made[1:] for made in self.made if made[0] == what]
+
+
+class FakeScheduler:
+    """Hears what became of binds, and which pods to try again."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, ...]] = []
+        self.scheduler = self
+
+    def post(self, action: Callable[[], None]) -> None:
+        action()
+
+    def bound(self, uid: str, error: str) -> None:
+        self.heard.append(("bound", uid, error))
+
+    def activate(self, pod: Pod) -> None:
+        self.heard.append(("activate", pod.name))
+
+
+def reporter(writes: FakeWrites, *, leads: bool = True) -> tuple[ClusterReporter, FakeScheduler]:
+    made = ClusterReporter(
+        writes,
+        asyncio.get_running_loop(),
+        FakeClock(),
+        may_write=lambda: leads,
+        hostname="host",  # type: ignore[arg-type]
+    )
+    live = FakeScheduler()
+    made.live = live  # type: ignore[assignment]
+    return made, live
+
+
+@asynchronous
+async def test_what_came_of_a_bind_is_told_to_the_scheduler() -> None:
+    for error in ("", "no such node"):
+        made, live = reporter(writes := FakeWrites(bind=error))
+        assert made.bind(POD, "a") is None
+        assert await made.drained(SOON)
+        assert (writes.of("bind"), live.heard) == ([("web", "a")], [("bound", POD.uid, error)])
+
+
+@asynchronous
+async def test_who_is_not_the_leader_writes_nothing() -> None:
+    made, live = reporter(writes := FakeWrites(), leads=False)
+    made.bind(POD, "a")
+    made.failed(POD, "Unschedulable", "no")
+    made.evict(POD, make_pod("urgent"), "a")
+    assert await made.drained(SOON)
+    assert writes.made == []
+    assert ("bound", POD.uid, "this scheduler is no longer the leader") in live.heard
+    assert await asyncio.to_thread(made.update, {}) == "this scheduler is no longer the leader"
+
+
+@asynchronous
+async def test_a_bound_pod_has_an_event() -> None:
+    made, _ = reporter(writes := FakeWrites())
+    made.scheduled(POD, "a")
+    assert await made.drained(SOON)
+    assert writes.of("event") == [("Scheduled", "Successfully assigned default/web to a")]
+
+
+@asynchronous
+async def test_a_pod_without_a_node_has_an_event_and_a_condition() -> None:
+    made, _ = reporter(writes := FakeWrites())
+    made.failed(POD, "Unschedulable", "0/3 nodes are available.")
+    assert await made.drained(SOON)
+    ((name, status),) = writes.of("patch")
+    (condition,) = status["conditions"]
+    assert (name, set(status)) == ("web", {"conditions"})
+    assert {key: condition[key] for key in ("type", "status", "reason", "message")} == {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/3 nodes are available.",
+    }
+    assert writes.of("event") == [("FailedScheduling", "0/3 nodes are available.")]
+
+
+@asynchronous
+async def test_a_condition_that_says_the_same_is_not_written_again() -> None:
+    made, _ = reporter(writes := FakeWrites())
+    for message in ("one", "one", "two"):
+        made.failed(POD, "Unschedulable", message)
+        assert await made.drained(SOON)
+    first, second = writes.of("patch")
+    assert [status["conditions"][0]["message"] for _, status in (first, second)] == ["one", "two"]
+    assert "lastTransitionTime" in first[1]["conditions"][0]
+    assert "lastTransitionTime" not in second[1]["conditions"][0]
+
+
+@asynchronous
+async def test_a_condition_that_could_not_be_written_is_written_with_the_next_try() -> None:
+    made, _ = reporter(writes := FakeWrites(patch="the server is down"))
+    made.failed(POD, "Unschedulable", "one")
+    assert await made.drained(SOON)
+    made.failed(POD, "Unschedulable", "one")
+    assert await made.drained(SOON)
+    assert len(writes.of("patch")) == 2
+
+
+@asynchronous
+async def test_a_nomination_is_written_and_taken_back() -> None:
+    made, _ = reporter(writes := FakeWrites())
+    for node in ("a", "a", ""):
+        made.failed(replace(POD, nominated_node=node), "Unschedulable", f"message {node}")
+        assert await made.drained(SOON)
+    assert [status.get("nominatedNodeName", "-") for _, status in writes.of("patch")] == ["a", None]
+
+
+@asynchronous
+async def test_a_victim_is_marked_and_deleted() -> None:
+    made, live = reporter(writes := FakeWrites())
+    made.evict(POD, make_pod("urgent"), "a")
+    assert await made.drained(SOON)
+    ((_, status),) = writes.of("patch")
+    assert (status["conditions"][0]["type"], status["conditions"][0]["reason"]) == (
+        "DisruptionTarget",
+        "PreemptionByScheduler",
+    )
+    assert (writes.of("delete"), live.heard) == ([("web",)], [])
+    assert writes.of("event") == [("Preempted", "Preempted by pod default/urgent on node a")]
+
+
+@asynchronous
+async def test_a_victim_that_cannot_be_deleted_makes_the_preemptor_try_again() -> None:
+    made, live = reporter(FakeWrites(delete="forbidden"))
+    made.evict(POD, make_pod("urgent"), "a")
+    assert await made.drained(SOON)
+    assert live.heard == [("activate", "urgent")]
+
+
+@asynchronous
+async def test_events_of_plugins_are_written_too() -> None:
+    made, _ = reporter(writes := FakeWrites())
+    about = ObjectReference(kind="Pod", namespace="default", name="web", uid="u")
+    made.record(
+        RecordedEvent(about, ObjectReference(), "Normal", "Moved", "Moving", "from a to b"), "default-scheduler"
+    )
+    assert await made.drained(SOON)
+    assert writes.of("event") == [("Moved", "from a to b")]
+
+
+@asynchronous
+async def test_an_update_is_answered() -> None:
+    made, _ = reporter(FakeWrites(update="conflict"))
+    assert await asyncio.to_thread(made.update, {"kind": "PersistentVolume"}) == "conflict"
+
+
+@asynchronous
+async def test_more_events_than_can_be_written_are_dropped_and_counted() -> None:
+    made, _ = reporter(writes := FakeWrites())
+    for number in range(5100):
+        made.scheduled(make_pod(f"p{number}"), "a")
+    assert await made.drained(SOON)
+    assert (len(writes.of("event")), made.events_dropped) == (5000, 100)
