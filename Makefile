@@ -17,7 +17,7 @@ test: .venv/.dev ## all tests (builds the Go and C test guests)
 
 e2e: .venv/.dev ## the tests against a real API server (builds it once: about 5 minutes)
 	@$(BIN)/python -m tests.e2e.build
-	@$(BIN)/python -m pytest -n0 $(or $(ARGS),tests/e2e)
+	@$(BIN)/python -m pytest -n0 $(if $(findstring tests/,$(ARGS)),,tests/e2e) $(ARGS)
 
 bench: .venv/.dev ## the speed and memory bars, as ratios measured side by side
 	@$(BIN)/python -m bench $(ARGS)

@@ -160,6 +160,7 @@ class Client:
         """Changes from now on, as (ADDED, MODIFIED or DELETED; the object), on a connection of its own.
 
         `query`: labelSelector, fieldSelector; a resourceVersion to start at an earlier time.
+        It ends early when the API server closes it: it does so to those who read too slowly, on a busy machine soon.
         """
         path = self.path(kind, version, namespace)
         now = self._object("GET", path, query={"limit": 1})["metadata"]["resourceVersion"]

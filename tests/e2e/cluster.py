@@ -48,7 +48,8 @@ class Cluster:
         self.namespace = client.create(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": f"{name}-"}}
         )["metadata"]["name"]
-        self._made_outside: dict[tuple[str, str, str], None] = {}
+        self._kinds_inside = {("v1", "Pod"), ("v1", "Event")}
+        self._made_outside: dict[tuple[str, str, str], None] = {}  # in order
 
     def create(self, manifest: Object) -> Object:
         """Objects that belong to a namespace are made in this one."""
@@ -130,7 +131,7 @@ class Cluster:
 
     def remove(self) -> None:
         """Does what the namespace controller would do, and removes what was made outside of the namespace."""
-        for kind, version in (("Pod", "v1"), ("PersistentVolumeClaim", "v1"), ("Event", "v1")):
+        for version, kind in self._kinds_inside:
             self.client.delete_all(kind, version=version, namespace=self.namespace)
         self.client.each(lambda made: self._gone(made[1], made[2], made[0]), reversed(self._made_outside))
         self._made_outside.clear()
@@ -149,8 +150,11 @@ class Cluster:
         return {**manifest, "metadata": {**manifest["metadata"], "namespace": self.namespace}}
 
     def _note(self, created: Object) -> None:
-        if "namespace" not in created["metadata"]:
-            self._made_outside[created["apiVersion"], created["kind"], created["metadata"]["name"]] = None
+        kind = (created["apiVersion"], created["kind"])
+        if "namespace" in created["metadata"]:
+            self._kinds_inside.add(kind)
+        else:
+            self._made_outside[*kind, created["metadata"]["name"]] = None
 
     def _gone(self, kind: str, name: str, version: str = "v1") -> None:
         try:

@@ -1,8 +1,7 @@
 """Fixtures of the end-to-end tests: one etcd and one API server for all, a namespace for each test."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,30 +9,17 @@ import pytest
 
 from tests.e2e import build
 from tests.e2e.cluster import Cluster
+from tests.e2e.kubewasp import Kubewasp, StartKubewasp
 from tests.e2e.nodes import FakeNodes
-from tests.e2e.servers import ApiServer, Etcd, KubeScheduler
+from tests.e2e.servers import ApiServer, Etcd, KubeScheduler, Servers, StartKubeScheduler
 
 HERE = Path(__file__).parent
-
-StartKubeScheduler = Callable[..., KubeScheduler]
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """These tests build servers for minutes: they run only when this folder, or a file in it, is asked for."""
     asked = (Path(config.invocation_params.dir, arg.partition("::")[0]).resolve() for arg in config.args)
     return None if any(path.is_relative_to(HERE) for path in asked) else True
-
-
-@dataclass(frozen=True, slots=True)
-class Servers:
-    etcd: Etcd
-    api: ApiServer
-
-    def ensure_running(self) -> None:
-        """A test before may have left one of them dead."""
-        for server in (self.etcd, self.api):
-            if not server.running:
-                server.start()
 
 
 @pytest.fixture(scope="session")
@@ -72,5 +58,17 @@ def start_kube_scheduler(servers: Servers, tmp_path_factory: pytest.TempPathFact
         def start(**options: Any) -> KubeScheduler:
             folder = tmp_path_factory.mktemp("kube-scheduler")
             return stack.enter_context(KubeScheduler(folder, servers.api, **options))
+
+        yield start
+
+
+@pytest.fixture
+def start_kubewasp(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartKubewasp]:
+    """Starts a kubewasp, with Kubewasp's keyword arguments, that is stopped after the test."""
+    with ExitStack() as stack:
+
+        def start(**options: Any) -> Kubewasp:
+            folder = tmp_path_factory.mktemp("kubewasp")
+            return stack.enter_context(Kubewasp(folder, servers.api, **options))
 
         yield start

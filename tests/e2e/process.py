@@ -18,7 +18,6 @@ from tests.e2e.waiting import wait_until
 # and even reach itself there.
 _PORTS: Final = range(20_000, 32_000)
 _START_SECONDS: Final = 90.0
-_STOP_SECONDS: Final = 30.0
 _LOG_LINES: Final = 30
 
 
@@ -35,6 +34,7 @@ class Server:
     """A process that is started when its `ready` holds. Use it in a `with` block, or start and stop it."""
 
     name: ClassVar[str]
+    stop_seconds: ClassVar = 30.0  # then it is killed
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ class Server:
             return
         self._process.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_STOP_SECONDS)
+            self._process.wait(self.stop_seconds)
         self.kill()
 
     def kill(self) -> None:

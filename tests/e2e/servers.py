@@ -7,7 +7,7 @@ controller manager.
 import importlib.util
 import json
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -89,6 +89,7 @@ class ApiServer(Server):
     """TLS, RBAC, users with certificates and with tokens. With `audit`, `accesses` tells who asked for what."""
 
     name = "kube-apiserver"
+    stop_seconds = 5.0  # it would wait a minute for its watches to end
 
     def __init__(self, folder: Path, etcd: Etcd, *, audit: bool = False, flags: Sequence[str] = ()) -> None:
         super().__init__(folder)
@@ -238,3 +239,20 @@ class KubeScheduler(Server):
 
     def close(self) -> None:
         self._probe.close()
+
+
+StartKubeScheduler = Callable[..., KubeScheduler]
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What all tests share."""
+
+    etcd: Etcd
+    api: ApiServer
+
+    def ensure_running(self) -> None:
+        """A test before may have left one of them dead."""
+        for server in (self.etcd, self.api):
+            if not server.running:
+                server.start()

@@ -2,16 +2,18 @@
 
 import json
 from collections import Counter
+from typing import Final
 
 import pytest
 
 from tests.e2e import build
-from tests.e2e.client import ApiError, Client, Credentials
+from tests.e2e.client import ApiError, Client, Credentials, Object
 from tests.e2e.cluster import Cluster, pod
-from tests.e2e.conftest import Servers, StartKubeScheduler
 from tests.e2e.nodes import LEASES, FakeNodes
-from tests.e2e.servers import NOBODY, Access, ApiServer
+from tests.e2e.servers import NOBODY, Access, ApiServer, Servers, StartKubeScheduler
 from tests.e2e.waiting import wait_until
+
+PRIORITY_CLASS: Final[Object] = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000}
 
 
 def test_the_api_server_is_the_release_that_go_mod_names(servers: Servers) -> None:
@@ -147,3 +149,23 @@ def test_a_server_that_does_not_come_up_shows_its_log(
     with pytest.raises(RuntimeError, match=r"kube-apiserver ended with code 1(?s:.)*unknown flag: --no-such-flag"):
         broken.start()
     assert not broken.running
+
+
+def test_what_a_test_made_is_gone_after_it(servers: Servers) -> None:
+    client = servers.api.client()
+    cluster = Cluster(client)
+    cluster.create_all(pod(f"pod-{number}", nodeName="nowhere") for number in range(3))
+    cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "inside"}})
+    cluster.create(priority_class := {**PRIORITY_CLASS, "metadata": {"name": f"{cluster.namespace}-high"}})
+    cluster.remove()
+    left = [
+        *client.list_all("Pod", namespace=cluster.namespace),
+        *client.list_all("ConfigMap", namespace=cluster.namespace),
+    ]
+    assert left == []
+    for kind, version, name in (
+        ("Namespace", "v1", cluster.namespace),
+        ("PriorityClass", "scheduling.k8s.io/v1", priority_class["metadata"]["name"]),
+    ):
+        with pytest.raises(ApiError, match="404"):
+            client.get(kind, name, version=version)

@@ -242,3 +242,18 @@ def test_watch_event_carries_the_bytes_of_its_object() -> None:
     event = {"type": "ADDED", "object": codec.wrap_unknown("v1", "Pod", POD)}
     wire = codec.encode_message("apis.meta.v1.WatchEvent", event)
     assert codec.decode_message("apis.meta.v1.WatchEvent", wire) == event
+
+
+def test_delete_options_write_only_what_is_asked_for() -> None:
+    # 1 gracePeriodSeconds, 2 preconditions with 1 uid
+    assert (
+        codec.encode("DeleteOptions", {"gracePeriodSeconds": 0, "preconditions": {"uid": "u"}})
+        == b"\x08\x00\x12\x03\x0a\x01u"
+    )
+    assert codec.encode("DeleteOptions", {}) == b""
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
+def test_the_selector_of_a_workload_survives_the_wire(kind: str) -> None:
+    workload = {"metadata": {"name": "w"}, "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "x"}}}}
+    assert codec.decode(kind, codec.encode(kind, workload)) == workload

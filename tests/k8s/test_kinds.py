@@ -16,6 +16,9 @@ from kubewasp.k8s.kinds import api_versions, message_name, message_of_kind
         ("coordination.k8s.io/v1", "Lease", "coordination.v1.Lease"),
         ("scheduling.k8s.io/v1", "PriorityClass", "scheduling.v1.PriorityClass"),
         ("v1", "Status", "apis.meta.v1.Status"),
+        ("v1", "DeleteOptions", "apis.meta.v1.DeleteOptions"),
+        ("apps/v1", "ReplicaSet", "apps.v1.ReplicaSet"),
+        ("apps/v1", "StatefulSetList", "apps.v1.StatefulSetList"),
     ],
 )
 def test_api_version_and_kind_name_a_message(api_version: str, kind: str, name: str) -> None:

@@ -112,13 +112,19 @@ def test_before_prefilter_a_guest_still_has_the_last_pod_in_mind(nodes: Nodes) -
         assert cycle.reserve("node-1")
 
 
-def test_no_more_than_a_few_instances_wait_for_pods(nodes: Nodes) -> None:
+def test_instances_wait_for_pods_as_far_as_they_are_small(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     guest = load("filter")
     cycles = [guest.cycle(samples.pod(), nodes) for _ in range(10)]
     assert guest.stats.created == 10
+    monkeypatch.setattr("kubewasp.wasm.pool._IDLE_BYTES", 6 * cycles[0].runner.memory_bytes)
     for cycle in cycles:
         cycle.close()
-    assert len(guest.pool._idle) == 4
+    assert len(guest.pool._idle) == 6
+    monkeypatch.setattr("kubewasp.wasm.pool._IDLE_BYTES", 0)
+    few = load("filter")
+    for cycle in [few.cycle(samples.pod(), nodes) for _ in range(10)]:
+        cycle.close()
+    assert len(few.pool._idle) == 4
 
 
 # ---------------------------------------------------------------- leaks

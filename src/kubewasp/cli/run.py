@@ -16,6 +16,7 @@ from kubewasp.cluster.api.client import ApiClient
 from kubewasp.cluster.api.errors import ApiConfigError, ApiError
 from kubewasp.framework.config_reading import default_config, load_config
 from kubewasp.scheduler.process import ClusterProcess, ProcessError
+from kubewasp.serve import logs
 from kubewasp.wasm.errors import KubewaspError
 from kubewasp.wasm.limits import limits_problem
 
@@ -34,6 +35,7 @@ class RunError(KubewaspError):
 
 def run(*, config: Path | None, kubeconfig: Path | None, leader_elect: bool | None) -> None:
     """Serves a cluster until SIGTERM or SIGINT."""
+    logs.configure()
     settings = load_config(config, check_limits=limits_problem) if config is not None else default_config()
     if leader_elect is not None:
         settings = replace(settings, leader_election=replace(settings.leader_election, leader_elect=leader_elect))

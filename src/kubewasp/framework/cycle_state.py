@@ -12,24 +12,18 @@ class Cloneable(Protocol):
     def clone(self) -> Any: ...
 
 
-@runtime_checkable
-class Closeable(Protocol):
-    """A value that holds something which others need."""
-
-    def close(self) -> None: ...
-
-
 class CycleState:
     """A dictionary by plugin. `clone` gives a state for a trial whose changes do not come back.
 
     What a plugin shares is one and the same in all clones, even if it was made in one of them.
     """
 
-    __slots__ = ("_shared", "_values", "is_sampled", "skip_filter", "skip_score")
+    __slots__ = ("_shared", "_until_chosen", "_values", "is_sampled", "skip_filter", "skip_score")
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
         self._shared: dict[str, Any] = {}
+        self._until_chosen: list[str] = []
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
         self.is_sampled = False  # whether metrics are told of each plugin
@@ -46,19 +40,29 @@ class CycleState:
     def __contains__(self, plugin: str) -> bool:
         return plugin in self._values
 
-    def share(self, plugin: str, value: Any) -> None:
+    def share(self, plugin: str, value: Any, *, until_chosen: bool = False) -> None:
+        """A value for all clones; one that is needed only `until_chosen` is closed once the pod has a node, or none."""
         self._shared[plugin] = value
+        if until_chosen:
+            self._until_chosen.append(plugin)
 
     def shared(self, plugin: str) -> Any:
         return self._shared.get(plugin)
+
+    def chosen(self) -> None:
+        """The scheduling cycle is over: what only that needed is given back, however long binding takes."""
+        while self._until_chosen:
+            self._shared.pop(self._until_chosen.pop()).close()
 
     def close(self) -> None:
         """The pod is bound, or has failed: values that hold something give it back."""
         for values in (self._shared, self._values):
             for value in values.values():
-                if isinstance(value, Closeable):
-                    value.close()
+                close = getattr(value, "close", None)  # asking for a protocol takes ten times as long
+                if close is not None:
+                    close()
             values.clear()
+        self._until_chosen.clear()
 
     def clone(self) -> CycleState:
         copy = CycleState()
@@ -66,6 +70,7 @@ class CycleState:
             name: value.clone() if isinstance(value, Cloneable) else value for name, value in self._values.items()
         }
         copy._shared = self._shared
+        copy._until_chosen = self._until_chosen
         copy.skip_filter = set(self.skip_filter)
         copy.skip_score = set(self.skip_score)
         copy.is_sampled = self.is_sampled

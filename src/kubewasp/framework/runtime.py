@@ -10,7 +10,7 @@ import numpy as np
 
 from kubewasp.framework.events import Action
 from kubewasp.framework.messages import invalid_score
-from kubewasp.framework.observer import NOBODY, PluginTimes, SchedulerObserver, always_success, itself, observed
+from kubewasp.framework.observer import NOBODY, PluginUse, SchedulerObserver, always_success, itself, observed
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     MIN_SCORE,
@@ -33,7 +33,7 @@ from kubewasp.framework.plugin import (
     rejection,
 )
 from kubewasp.framework.record import DecisionRecord, FilterRecord, ScoreRecord
-from kubewasp.framework.status import SUCCESS, Code, Status, code_label
+from kubewasp.framework.status import SUCCESS, Code, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -65,12 +65,26 @@ class Framework:
         self.post_bind: list[PostBindPlugin] = _of(points, "postBind")
         self.plugins = {plugin.name: plugin for enabled in points.values() for plugin, _ in enabled}
         self.observer: SchedulerObserver = NOBODY
-        self.times = PluginTimes()
+        # Of the points where plugins judge pods and nodes; a plugin and its use stand together.
+        self._pre_filters = [(plugin, PluginUse("PreFilter", plugin.name)) for plugin in self.pre_filter]
+        self._filters = [(plugin, PluginUse("Filter", plugin.name)) for plugin in self.filter]
+        self._pre_scorers = [(plugin, PluginUse("PreScore", plugin.name)) for plugin in self.pre_score]
+        self._scorers = [(plugin, weight, PluginUse("Score", plugin.name)) for plugin, weight in self.score]
+
+    def uses(self) -> Iterator[PluginUse]:
+        """How the plugins were used so far; may be asked from any thread."""
+        for pairs in (self._pre_filters, self._filters, self._pre_scorers):
+            yield from (use for _, use in pairs)
+        yield from (use for _, _, use in self._scorers)
 
     @property
     def seconds(self) -> dict[str, float]:
-        """How long each plugin has taken so far."""
-        return self.times.by_plugin()
+        """How long each plugin has taken to judge pods and nodes."""
+        found: dict[str, float] = {}
+        for use in self.uses():
+            if use.seconds:
+                found[use.plugin] = found.get(use.plugin, 0.0) + use.seconds
+        return found
 
     def registrations(self) -> Iterator[tuple[str, Registration]]:
         """Which plugin wants to hear of which events; one that does not say wants to hear of all."""
@@ -87,7 +101,8 @@ class Framework:
         for plugin in self.pre_enqueue:
             began = time.perf_counter()
             status = plugin.pre_enqueue(pod)
-            self._spent("PreEnqueue", plugin, began, status.code, is_sampled)
+            if is_sampled:
+                self._sampled("PreEnqueue", plugin, status, began)
             if not status.is_success:
                 return status.of(plugin.name)
         return SUCCESS
@@ -99,17 +114,18 @@ class Framework:
         nodes: frozenset[str] | None = None
         narrowing: list[str] = []
         rejected = SUCCESS
-        for plugin in self.pre_filter:
+        for plugin, use in self._pre_filters:
             began = time.perf_counter()
             result = plugin.pre_filter(state, pod, table)
             status = result.status
-            self._spent("PreFilter", plugin, began, status.code, state.is_sampled)
+            seconds = use.add(began, status.code != Code.SKIP)
+            if state.is_sampled:
+                self.observer.plugin(plugin.name, "PreFilter", status.label, seconds)
             if record is not None:
                 record.pre_filter.append((plugin.name, status))
             if status.code == Code.SKIP:
                 state.skip_filter.add(plugin.name)
                 continue
-            self.times.evaluations["PreFilter", plugin.name] += 1
             if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                 return PreFilterOutcome(status.of(plugin.name))
             if status.code == Code.UNSCHEDULABLE:
@@ -134,14 +150,15 @@ class Framework:
         """The first plugin that objects decides a node; later ones are still asked about the nodes that are left."""
         left = rows
         objections: list[Objection] = []
-        for plugin in self.filter:
+        for plugin, use in self._filters:
             if plugin.name in state.skip_filter:
                 continue
             asked = rows if record is not None else left
             began = time.perf_counter()
             verdicts = plugin.filter(state, pod, table, asked)
-            self._spent("Filter", plugin, began, Code.SUCCESS, state.is_sampled)
-            self.times.evaluations["Filter", plugin.name] += len(asked)
+            seconds = use.add(began, len(asked))
+            if state.is_sampled:
+                self.observer.plugin(plugin.name, "Filter", SUCCESS.label, seconds)
             if record is not None:
                 record.filters.append(FilterRecord(plugin.name, rows, verdicts))
             if verdicts is None:
@@ -167,7 +184,8 @@ class Framework:
             if plugin.name not in state.skip_filter:
                 began = time.perf_counter()
                 status = plugin.add_pod(state, pod, added, row, table)
-                self._spent("PreFilterExtensionAddPod", plugin, began, status.code, state.is_sampled)
+                if state.is_sampled:
+                    self._sampled("PreFilterExtensionAddPod", plugin, status, began)
                 if not status.is_success:
                     return _error(f'running AddPod on PreFilter plugin "{plugin.name}": {status.reason}', plugin)
         return SUCCESS
@@ -178,7 +196,8 @@ class Framework:
             if plugin.name not in state.skip_filter:
                 began = time.perf_counter()
                 status = plugin.remove_pod(state, pod, removed, row, table)
-                self._spent("PreFilterExtensionRemovePod", plugin, began, status.code, state.is_sampled)
+                if state.is_sampled:
+                    self._sampled("PreFilterExtensionRemovePod", plugin, status, began)
                 if not status.is_success:
                     return _error(f'running RemovePod on PreFilter plugin "{plugin.name}": {status.reason}', plugin)
         return SUCCESS
@@ -193,8 +212,10 @@ class Framework:
         for plugin in self.post_filter:
             began = time.perf_counter()
             result = plugin.post_filter(state, pod, table, statuses)
-            self._spent("PostFilter", plugin, began, result.status.code, state.is_sampled)
-            self.observer.preemption(len(result.victims))
+            if state.is_sampled:
+                self._sampled("PostFilter", plugin, result.status, began)
+            if plugin.name == _PREEMPTION or result.victims:
+                self.observer.preemption(len(result.victims))
             if result.status.is_success:
                 return result
             if result.status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -217,15 +238,15 @@ class Framework:
 
     @observed("PreScore", itself)
     def _pre_scored(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status:
-        for plugin in self.pre_score:
+        for plugin, use in self._pre_scorers:
             began = time.perf_counter()
             status = plugin.pre_score(state, pod, table, rows)
-            self._spent("PreScore", plugin, began, status.code, state.is_sampled)
+            seconds = use.add(began, status.code != Code.SKIP)
+            if state.is_sampled:
+                self.observer.plugin(plugin.name, "PreScore", status.label, seconds)
             if status.code == Code.SKIP:
                 state.skip_score.add(plugin.name)
-                continue
-            self.times.evaluations["PreScore", plugin.name] += 1
-            if not status.is_success:
+            elif not status.is_success:
                 return _error(f'running PreScore plugin "{plugin.name}": {status.reason}', plugin)
         return SUCCESS
 
@@ -234,20 +255,21 @@ class Framework:
         self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows, record: DecisionRecord | None
     ) -> Scores | Status:
         totals = np.zeros(len(rows), np.int64)
-        for scorer, weight in self.score:
+        for scorer, weight, use in self._scorers:
             if scorer.name in state.skip_score:
                 continue
             began = time.perf_counter()
             raw = scorer.score(state, pod, table, rows)
-            code = raw.code if isinstance(raw, Status) else Code.SUCCESS
-            self._spent("Score", scorer, began, code, state.is_sampled)
-            self.times.evaluations["Score", scorer.name] += len(rows)
+            seconds = use.add(began, len(rows))
+            if state.is_sampled:
+                self.observer.plugin(scorer.name, "Score", _status(raw).label, seconds)
             if isinstance(raw, Status):
                 return _error(f'running Score plugins: plugin "{scorer.name}" failed with: {raw.reason}', scorer)
             began = time.perf_counter()
             scores = scorer.normalize(state, pod, raw.copy() if record is not None else raw)
-            code = scores.code if isinstance(scores, Status) else Code.SUCCESS
-            self._spent("ScoreExtensionNormalize", scorer, began, code, state.is_sampled)
+            seconds = use.add(began, 0)
+            if state.is_sampled:
+                self.observer.plugin(scorer.name, "ScoreExtensionNormalize", _status(scores).label, seconds)
             if isinstance(scores, Status):
                 text = f'plugin "{scorer.name}" failed with: {scores.reason}'
                 return _error(f"running Normalize on Score plugins: {text}", scorer)
@@ -270,7 +292,8 @@ class Framework:
         for plugin in self.reserve:
             began = time.perf_counter()
             status = plugin.reserve(state, pod, node)
-            self._spent("Reserve", plugin, began, status.code, state.is_sampled)
+            if state.is_sampled:
+                self._sampled("Reserve", plugin, status, began)
             if not status.is_success:
                 self.run_unreserve(state, pod, node)
                 return _told(status, plugin, f'running Reserve plugin "{plugin.name}": {status.reason}')
@@ -281,7 +304,8 @@ class Framework:
         for plugin in reversed(self.reserve):
             began = time.perf_counter()
             plugin.unreserve(state, pod, node)
-            self._spent("Unreserve", plugin, began, Code.SUCCESS, state.is_sampled)
+            if state.is_sampled:
+                self._sampled("Unreserve", plugin, SUCCESS, began)
 
     @observed("Permit", lambda outcome: outcome[0])
     def run_permit(self, state: CycleState, pod: Pod, node: str) -> tuple[Status, dict[str, float]]:
@@ -290,7 +314,8 @@ class Framework:
         for plugin in self.permit:
             began = time.perf_counter()
             status, timeout = plugin.permit(state, pod, node)
-            self._spent("Permit", plugin, began, status.code, state.is_sampled)
+            if state.is_sampled:
+                self._sampled("Permit", plugin, status, began)
             if status.code == Code.WAIT:
                 waits[plugin.name] = min(timeout, MAX_PERMIT_SECONDS)
             elif not status.is_success:
@@ -306,7 +331,8 @@ class Framework:
                 continue
             began = time.perf_counter()
             status = plugin.pre_bind(state, pod, node)
-            self._spent("PreBind", plugin, began, status.code, state.is_sampled)
+            if state.is_sampled:
+                self._sampled("PreBind", plugin, status, began)
             if status.code == Code.WAIT:
                 return status.of(plugin.name)
             if not status.is_success and status.code != Code.SKIP:
@@ -320,7 +346,8 @@ class Framework:
         for plugin in self.bind:
             began = time.perf_counter()
             status = plugin.bind(state, pod, node)
-            self._spent("Bind", plugin, began, status.code, state.is_sampled)
+            if state.is_sampled:
+                self._sampled("Bind", plugin, status, began)
             if status.code == Code.SKIP:
                 continue
             if status.code == Code.WAIT:  # the client will tell
@@ -335,16 +362,16 @@ class Framework:
         for plugin in self.post_bind:
             began = time.perf_counter()
             plugin.post_bind(state, pod, node)
-            self._spent("PostBind", plugin, began, Code.SUCCESS, state.is_sampled)
+            if state.is_sampled:
+                self._sampled("PostBind", plugin, SUCCESS, began)
 
-    def _spent(self, point: str, plugin: Plugin, began: float, code: int, is_sampled: bool) -> None:
-        seconds = time.perf_counter() - began
-        self.times.seconds[point, plugin.name] += seconds
-        if is_sampled:
-            self.observer.plugin(plugin.name, point, code_label(code), seconds)
+    def _sampled(self, point: str, plugin: Plugin, status: Status, began: float) -> None:
+        """Tells of one plugin, in a cycle that is sampled."""
+        self.observer.plugin(plugin.name, point, status.label, time.perf_counter() - began)
 
 
 MAX_PERMIT_SECONDS = 15 * 60.0
+_PREEMPTION = "DefaultPreemption"
 _ANY_EVENT = Registration("*", Action.ALL)
 
 
@@ -410,6 +437,10 @@ def _of(points: Mapping[str, Sequence[tuple[Plugin, int]]], point: str) -> list[
 
 def _error(text: str, plugin: Plugin) -> Status:
     return Status(Code.ERROR, text, plugin.name)
+
+
+def _status(outcome: Scores | Status) -> Status:
+    return outcome if isinstance(outcome, Status) else SUCCESS
 
 
 def _told(status: Status, plugin: Plugin, error: str) -> Status:

@@ -99,9 +99,14 @@ def explain(
     message: str,
     nominated_node: str | None = None,
     victims: Sequence[Pod] = (),
+    rows: Sequence[int] | None = None,
 ) -> Explanation:
-    """The view of a record. It must be made before the table moves on; that victims are gone is accounted for."""
-    found = {row: NodeExplanation(table.node(row).name) for row in table.order().tolist()}
+    """The view of a record. It must be made before the table moves on; that victims are gone is accounted for.
+
+    With `rows`, only those are explained; the record must be about no others.
+    """
+    listed = table.order().tolist() if rows is None else rows
+    found = {row: NodeExplanation(table.node(row).name) for row in listed}
     _rejections(record, found)
     _scores(record, found)
     for row, item in found.items():

@@ -17,7 +17,7 @@ from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.k8s.selectors import SelectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kubewasp.scheduler.scheduler import Scheduler
 
@@ -28,8 +28,9 @@ DELETED = "DELETED"
 class Intake:
     """Keeps a scheduler's picture of the cluster up to date."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, scheduler: Scheduler, *, on_gone: Callable[[Pod], None] = lambda _pod: None) -> None:
         self._scheduler = scheduler
+        self._on_gone = on_gone
         self._parser = PodParser()
         self.pods: dict[str, Pod] = {}
         self._keys: dict[str, dict[tuple[str, str], None]] = {}
@@ -73,21 +74,25 @@ class Intake:
         pod = self._parser.parse(manifest, raw)
         before = self.pods.get(pod.key)
         if before is not None and before.uid != pod.uid:
-            self._scheduler.delete_pod(before)
+            self._delete_pod(before)
             before = None
         if before is not None and before.resource_version == pod.resource_version:
             return
-        if pod.is_finished:
-            self.pods.pop(pod.key, None)
-        else:
-            self.pods[pod.key] = pod
+        self.pods[pod.key] = pod
         self._scheduler.put_pod(pod, before)
+        if pod.is_finished:
+            del self.pods[pod.key]
+            self._on_gone(pod)
+
+    def _delete_pod(self, pod: Pod) -> None:
+        self._scheduler.delete_pod(pod)
+        self._on_gone(pod)
 
     def _gone(self, kind: str, key: tuple[str, str]) -> None:
         if kind == "Pod":
             pod = self.pods.pop(f"{key[0]}/{key[1]}", None)
             if pod is not None:
-                self._scheduler.delete_pod(pod)
+                self._delete_pod(pod)
             return
         self._known(kind).pop(key, None)
         if kind == "Node":

@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 # How many actions are taken at most before the next pod is tried, and how often pods that are stuck are looked at.
 _MOST_ACTIONS = 1000
 _FLUSH_PERIOD = 30.0
+_LOOK_PERIOD = 0.02
 _LONGEST_WAIT = 1.0
 
 
@@ -30,6 +31,9 @@ class Reporter(Protocol):
 
     def scheduled(self, pod: Pod, node: str) -> None:
         """The pod was bound."""
+
+    def expected(self, pod: Pod, node: str) -> None:
+        """The pod is to go to that node, but this may take a while: it waits for permission, or for its volumes."""
 
     def failed(self, pod: Pod, reason: str, message: str) -> None:
         """The pod has no node, and why; it may have been nominated to one."""
@@ -52,6 +56,7 @@ class LiveScheduler:
         self._is_stopping = False
         self._is_active = False
         self._flushed_at = scheduler.clock.now()
+        self._looked_at = 0.0
         self._thread = threading.Thread(target=self._run, name="kubewasp-scheduler", daemon=True)
         scheduler.on_settled = self._tell
 
@@ -105,6 +110,9 @@ class LiveScheduler:
 
     def _look_at_the_clock(self) -> None:
         scheduler, now = self.scheduler, self.scheduler.clock.now()
+        if now - self._looked_at < _LOOK_PERIOD:
+            return
+        self._looked_at = now
         for attempt in scheduler.expire_waiting():
             self._tell(attempt)
         scheduler.retry_bindings()
@@ -126,15 +134,16 @@ class LiveScheduler:
         scheduler, now = self.scheduler, self.scheduler.clock.now()
         times = (scheduler.next_deadline(), scheduler.next_retry(), scheduler.queue.next_backoff())
         soonest = min((when for when in times if when is not None), default=now + _LONGEST_WAIT)
-        return min(max(soonest - now, 0.001), _LONGEST_WAIT)
+        return min(max(soonest - now, _LOOK_PERIOD), _LONGEST_WAIT)
 
     def _tell(self, attempt: Attempt) -> None:
         if attempt.is_waiting or attempt.is_binding:
-            return
-        if attempt.node:
+            if attempt.is_waiting or self.scheduler.is_held_up(attempt.pod.uid):
+                self._reporter.expected(attempt.pod, attempt.node)
+        elif attempt.node:
             self._reporter.scheduled(attempt.pod, attempt.node)
         elif attempt.pod.is_terminating:
             self._reporter.deleting(attempt.pod, attempt.message)
-        else:
+        elif self.scheduler.queue.get(attempt.pod.uid) is not None:  # else it is gone, or somebody else has bound it
             reason = "SchedulerError" if attempt.is_error else "Unschedulable"
             self._reporter.failed(attempt.pod, reason, attempt.message)

@@ -103,7 +103,8 @@ class ClusterProcess:
         """Serves the cluster until it is stopped, or cannot go on."""
         loop = asyncio.get_running_loop()
         clock = SystemClock()
-        self.reporter = ClusterReporter(ClusterWrites(self.client), loop, clock, may_write=lambda: self.is_leader)
+        writes = ClusterWrites(self.client.guarded(lambda: self.is_leader))
+        self.reporter = ClusterReporter(writes, loop, clock, may_write=lambda: self.is_leader)
         self.scheduler = Scheduler(clock, self.reporter)
         profiles.start(self.scheduler, self.config)
         self.live = LiveScheduler(self.scheduler, self.reporter, on_end=partial(self._thread_ended, loop))
@@ -138,7 +139,7 @@ class ClusterProcess:
         )
 
     def _watch(self) -> list[asyncio.Task[None]]:
-        intake = Intake(self.scheduler)
+        intake = Intake(self.scheduler, on_gone=self.reporter.forget)
         for name in WATCHED:
             resource = RESOURCES[name]
             selector = _NOT_FINISHED if resource is PODS else ""
@@ -206,7 +207,8 @@ class ClusterProcess:
         self._stop.set()
         self.live.set_active(False)
         stopped = await asyncio.to_thread(self.live.stop, _DRAIN_SECONDS)
-        drained = await self.reporter.drained(_DRAIN_SECONDS)
+        # Who is deposed has nothing to wait for: what it has not sent by now is not to be sent.
+        drained = await self.reporter.drained(_DRAIN_SECONDS if self.is_leader else 0.0)
         if not (stopped and drained):
             logger.warning("%d requests had not ended when the scheduler stopped", self.reporter.under_way)
         for task in tasks:

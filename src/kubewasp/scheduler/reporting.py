@@ -11,10 +11,12 @@ import logging
 import socket
 import threading
 from collections import deque
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.cluster.api.event_series import EventKey, EventSeries, Reference
 from kubewasp.k8s import timestamps
+from kubewasp.k8s.codec import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -32,6 +34,17 @@ _LONGEST_UPDATE = 30.0
 _EVENTS_DUE_EVERY = 60.0
 # Events that wait to be written; when there are more, the newest are dropped: a pod's condition tells the same.
 _MOST_EVENTS = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What a pod's status says of its scheduling."""
+
+    status: str
+    reason: str
+    message: str
+    generation: int
+    nominated_node: str
 
 
 class ClusterReporter:
@@ -52,7 +65,8 @@ class ClusterReporter:
         self._may_write = may_write
         self._hostname = hostname or socket.gethostname()
         self._series = EventSeries(clock.wall)
-        self._conditions: dict[str, tuple[str, str, str]] = {}
+        self._verdicts: dict[str, _Verdict] = {}  # what was written of pods that may not have come back to us yet
+        self._patches: dict[str, asyncio.Task[Any] | None] = {}  # the last one of each pod; the event loop's
         self._outbox: deque[Coroutine[Any, Any, None]] = deque()
         self._outbox_lock = threading.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -88,6 +102,7 @@ class ClusterReporter:
         self._put(self._bind(pod, node))
 
     async def _bind(self, pod: Pod, node: str) -> None:
+        await self._patched(pod)
         error = await self._writes.bind(pod, node) if self._may_write() else "this scheduler is no longer the leader"
         self.live.post(lambda: self.live.scheduler.bound(pod.uid, error))
 
@@ -126,7 +141,7 @@ class ClusterReporter:
     # ------------------------------------------------------------------ live.Reporter
 
     def scheduled(self, pod: Pod, node: str) -> None:
-        self._conditions.pop(pod.uid, None)
+        self._verdicts.pop(pod.uid, None)
         self._record("Normal", "Scheduled", "Binding", pod, f"Successfully assigned {pod.key} to {node}")
 
     def deleting(self, pod: Pod, message: str) -> None:
@@ -134,28 +149,51 @@ class ClusterReporter:
 
     def failed(self, pod: Pod, reason: str, message: str) -> None:
         self._record("Warning", "FailedScheduling", "Scheduling", pod, message)
-        told = (reason, message, pod.nominated_node)
-        before = self._conditions.get(pod.uid)
+        manifest = decode("Pod", pod.encoded)
+        generation = (manifest.get("metadata") or {}).get("generation") or 0
+        told = _Verdict("False", reason, message, generation, pod.nominated_node)
+        before = self._verdicts.get(pod.uid) or _verdict_in(manifest.get("status") or {})
         if told == before:
             return
-        self._conditions[pod.uid] = told
-        condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
-        if before is None:
+        self._verdicts[pod.uid] = told
+        condition: dict[str, Any] = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+        if generation:
+            condition["observedGeneration"] = generation
+        if before.status != told.status:
             condition["lastTransitionTime"] = self._time()
         status: dict[str, Any] = {"conditions": [condition]}
-        if (before[2] if before else "") != pod.nominated_node:
-            status["nominatedNodeName"] = pod.nominated_node or None
+        if before.nominated_node != told.nominated_node:
+            status["nominatedNodeName"] = told.nominated_node or None
         self._put(self._patch(pod, status))
 
+    def expected(self, pod: Pod, node: str) -> None:
+        """Others that look at the cluster see the room as taken, and whoever takes over goes on with that node."""
+        before = self._verdicts.get(pod.uid) or _verdict_in(decode("Pod", pod.encoded).get("status") or {})
+        if before.nominated_node != node:
+            self._verdicts[pod.uid] = replace(before, nominated_node=node)
+            self._put(self._patch(pod, {"nominatedNodeName": node}))
+
     async def _patch(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        before, this = self._patches.get(pod.uid), asyncio.current_task()
+        self._patches[pod.uid] = this
+        if before is not None:
+            await asyncio.wait([before])
         error = await self._writes.patch_status(pod, status) if self._may_write() else ""
+        if self._patches.get(pod.uid) is this:
+            del self._patches[pod.uid]
         if error:
-            self._conditions.pop(pod.uid, None)  # it is written with the next try
+            self._verdicts.pop(pod.uid, None)  # it is written with the next try
             logger.warning("cannot write the status of pod %s: %s", pod.key, error)
+
+    async def _patched(self, pod: Pod) -> None:
+        """Waits for what is being written of a pod: that it has no node must not be said after its bind."""
+        patch = self._patches.get(pod.uid)
+        if patch is not None:
+            await asyncio.wait([patch])
 
     def forget(self, pod: Pod) -> None:
         """The pod is gone."""
-        self._conditions.pop(pod.uid, None)
+        self._verdicts.pop(pod.uid, None)
 
     # ------------------------------------------------------------------ events
 
@@ -223,3 +261,16 @@ class ClusterReporter:
 
 def _reference(item: ObjectReference) -> Reference:
     return Reference(item.kind, item.namespace, item.name, item.uid, item.api_version or "v1")
+
+
+def _verdict_in(status: Mapping[str, Any]) -> _Verdict:
+    found: Mapping[str, Any] = next(
+        (item for item in status.get("conditions") or () if item.get("type") == "PodScheduled"), {}
+    )
+    return _Verdict(
+        found.get("status") or "",
+        found.get("reason") or "",
+        found.get("message") or "",
+        found.get("observedGeneration") or 0,
+        status.get("nominatedNodeName") or "",
+    )

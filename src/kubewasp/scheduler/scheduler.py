@@ -132,7 +132,9 @@ class Scheduler:
                     self.delete_pod(before)
             elif pod.node:
                 self._put_assigned(pod, before)
-            elif pod.spec.scheduler_name in self.frameworks and pod.uid not in self._assumed:
+            elif pod.uid in self._assumed:
+                self._put_assumed(pod, before)
+            elif pod.spec.scheduler_name in self.frameworks:
                 self._put_pending(pod, before)
 
     def _put_pending(self, pod: Pod, before: Pod | None) -> None:
@@ -152,6 +154,14 @@ class Scheduler:
             self.queue.update(pod, action, before)
         if nominated and nominated != pod.nominated_node:
             self._nomination_ended(replace(before, nominated_node=nominated))
+
+    def _put_assumed(self, pod: Pod, before: Pod | None) -> None:
+        """It has changed on its way to a node: should it not get there, it is tried again as it is now."""
+        known = self.queue.get(pod.uid)
+        if known is not None:
+            before = before or known.pod
+            for action in pod_actions(before, pod):
+                self.queue.update(pod, action, before)
 
     def _put_assigned(self, pod: Pod, before: Pod | None) -> None:
         assumed = self._assumed.pop(pod.uid, None)
@@ -174,6 +184,10 @@ class Scheduler:
         waiting = self._decided[pod.uid][0] if pod.uid in self._decided else self.waiting.get(pod.uid)
         if waiting is not None:
             self._reject(waiting, Status(Code.UNSCHEDULABLE, "removed"))
+        if self.is_held_up(pod.uid):  # a bind that is under way has the last word
+            binding = self.binding.pop(pod.uid)
+            status = Status(Code.UNSCHEDULABLE, "removed")
+            self._undone(binding.queued, binding.framework, binding.assumed, binding.state, status)
         self.queue.delete(pod.uid)
         nominated = self.nominator.node_of(pod.uid)
         self.nominator.withdraw(pod.uid)
@@ -223,6 +237,7 @@ class Scheduler:
         pod = queued.pod
         framework = self.frameworks[pod.spec.scheduler_name]
         choice = self._cycles[framework.name].choose(pod, self.record_for(pod))
+        choice.state.chosen()
         result = self._place(queued, framework, choice) if choice.node else self._failed(queued, choice)
         return replace(result, feasible=choice.feasible, seconds=time.perf_counter() - began)
 
@@ -292,6 +307,11 @@ class Scheduler:
                 attempt = self._go_on(binding)
                 if not attempt.is_binding:
                     self.on_settled(attempt)
+
+    def is_held_up(self, uid: str) -> bool:
+        """Whether a PreBind plugin waits for something in the cluster before that pod can be bound."""
+        binding = self.binding.get(uid)
+        return binding is not None and binding.retry_at is not None
 
     def next_retry(self) -> float | None:
         times = [binding.retry_at for binding in self.binding.values() if binding.retry_at is not None]

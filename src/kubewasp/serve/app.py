@@ -36,7 +36,7 @@ def create_app(
     configuration: Callable[[], Mapping[str, Any]],
     decisions: DecisionStore | None = None,
 ) -> Starlette:
-    """`configuration` gives what `/configz` tells; see `shown_configuration`. Without decisions, there is no such path."""
+    """`configuration` gives what `/configz` tells, see `shown_configuration`; decisions are shown if they are kept."""
     routes = [_health_route(health, endpoint) for endpoint in ENDPOINTS]
     routes += [_check_route(health, endpoint) for endpoint in ENDPOINTS]
     routes += [_metrics_route(metrics), Route("/configz", lambda _: _json(configuration()))]

@@ -50,20 +50,17 @@ class Distribution:
 
 
 class Histogram(Collector):
-    """`histogram[labels].add(value)`; a set of labels comes to be when it is first used."""
+    """`histogram.values[labels].add(value)`; a set of labels comes to be when it is first used."""
 
     def __init__(self, info: MetricInfo) -> None:
         self.info = info
-        self._found: defaultdict[Labels, Distribution] = defaultdict(lambda: Distribution(info.buckets))
+        self.values: defaultdict[Labels, Distribution] = defaultdict(lambda: Distribution(info.buckets))
         if not info.labels:
-            self._found[()] = Distribution(info.buckets)
-
-    def __getitem__(self, labels: Labels) -> Distribution:
-        return self._found[labels]
+            self.values[()] = Distribution(info.buckets)
 
     def collect(self) -> Iterable[Metric]:
         family = HistogramMetricFamily(self.info.name, self.info.help, labels=self.info.labels)
-        for labels, found in list(self._found.items()):
+        for labels, found in list(self.values.items()):
             family.add_metric(labels, found.buckets(), found.sum)
         yield family
 

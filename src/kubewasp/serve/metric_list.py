@@ -221,7 +221,7 @@ METRICS: Final = (
 
 # Metrics of kube-scheduler that are not here, and why.
 NOT_OFFERED: Final = {
-    "scheduler_preemption_goroutines_duration_seconds": "each victim is removed by requests of its own: see rest_client_*",
+    "scheduler_preemption_goroutines_duration_seconds": "each victim has requests of its own: see rest_client_*",
     "scheduler_preemption_goroutines_execution_total": "as above",
     "scheduler_batch_attempts_total": "there is no opportunistic batching: all nodes are judged at once anyway",
     "scheduler_batch_cache_flushed_total": "as above",

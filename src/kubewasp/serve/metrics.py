@@ -1,4 +1,4 @@
-"""The metrics of a scheduler: hears of everything as its observer, and tells Prometheus. HOT PATH: see instruments.py."""
+"""The metrics of a scheduler: hears of everything as its observer, tells Prometheus. HOT PATH, see instruments.py."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from kubewasp.serve.instruments import Counter, Gauge, Histogram, ReadCounter
 from kubewasp.serve.metric_list import METRICS
 
 if TYPE_CHECKING:
+    from collections import defaultdict
     from collections.abc import Callable
+
+    from kubewasp.serve.instruments import Distribution, Labels
 
 # The share of cycles in which plugins are timed one by one: that of kube-scheduler.
 SAMPLED: Final = 0.1
@@ -63,7 +66,7 @@ class Metrics:
         self.guests_broken = self._read_counter("kubewasp_guest_instances_broken_total")
         self.guests_recycled = self._read_counter("kubewasp_guest_instances_recycled_total")
         self.guest_cache_hits = self._read_counter("kubewasp_guest_cache_hits_total")
-        built = {(__version__, platform.python_version(), version("wasmtime")): 1.0}
+        built: dict[Labels, float] = {(__version__, platform.python_version(), version("wasmtime")): 1.0}
         self._gauge("kubewasp_build_info").read = lambda: built
         ProcessCollector(registry=self.registry)
 
@@ -79,7 +82,7 @@ class Metrics:
 
     def attempt(self, result: str, profile: str, seconds: float) -> None:
         labels = (result, profile)
-        self._attempts.values[labels] += 1
+        self._attempts[labels] += 1
         self._attempt_seconds[labels].add(seconds)
 
     def algorithm(self, seconds: float) -> None:
@@ -89,7 +92,7 @@ class Metrics:
         self._pod_attempts.add(attempts)
         self._sli_seconds[(str(attempts) if attempts < _MANY_ATTEMPTS else f"{_MANY_ATTEMPTS}+",)].add(seconds)
         if after_flush:
-            self._after_flush.values[()] += 1
+            self._after_flush[()] += 1
 
     def extension_point(self, point: str, profile: str, status: str, seconds: float) -> None:
         self._point_seconds[point, status, profile].add(seconds)
@@ -98,13 +101,13 @@ class Metrics:
         self._plugin_seconds[plugin, point, status].add(seconds)
 
     def queue_incoming(self, queue: str, event: str) -> None:
-        self._incoming.values[queue, event] += 1
+        self._incoming[queue, event] += 1
 
     def hint(self, plugin: str, event: str, result: str, seconds: float) -> None:
         self._hint_seconds[plugin, event, result].add(seconds)
 
     def preemption(self, victims: int) -> None:
-        self._preemptions.values[()] += 1
+        self._preemptions[()] += 1
         if victims:
             self._victims.add(victims)
 
@@ -115,13 +118,13 @@ class Metrics:
         self._event_seconds[(event,)].add(seconds)
 
     def guest_call(self, plugin: str, hook: str, seconds: float, failure: str) -> None:
-        self._guest_calls.values[plugin, hook, "failure" if failure else "success"] += 1
+        self._guest_calls[plugin, hook, "failure" if failure else "success"] += 1
         self._guest_seconds[plugin, hook].add(seconds)
         if failure:
             self.guest_failed(plugin, hook, failure)
 
     def guest_failed(self, plugin: str, hook: str, kind: str) -> None:
-        self._guest_failures.values[plugin, hook, kind] += 1
+        self._guest_failures[plugin, hook, kind] += 1
 
     # ------------------------------------------------------------------ requests, told by the thread that makes them
 
@@ -129,7 +132,7 @@ class Metrics:
         """Who is to be told of requests to that host: method, path, status (0 if no answer came) and seconds."""
 
         def told(method: str, _path: str, status: int, seconds: float) -> None:
-            self._requests.values[str(status) if status else "<error>", method, host] += 1
+            self._requests[str(status) if status else "<error>", method, host] += 1
             self._request_seconds[method, host].add(seconds)
 
         return told
@@ -140,14 +143,16 @@ class Metrics:
 
     # ------------------------------------------------------------------ inside
 
-    def _counter(self, name: str) -> Counter:
-        return self._registered(Counter(_INFO[name]))
+    # The numbers themselves: what is fed often should not be looked for each time.
+
+    def _counter(self, name: str) -> defaultdict[Labels, float]:
+        return self._registered(Counter(_INFO[name])).values
 
     def _read_counter(self, name: str) -> ReadCounter:
         return self._registered(ReadCounter(_INFO[name]))
 
-    def _histogram(self, name: str) -> Histogram:
-        return self._registered(Histogram(_INFO[name]))
+    def _histogram(self, name: str) -> defaultdict[Labels, Distribution]:
+        return self._registered(Histogram(_INFO[name])).values
 
     def _gauge(self, name: str) -> Gauge:
         return self._registered(Gauge(_INFO[name]))

@@ -17,9 +17,10 @@ _HINT = re.compile(
     r"(?i)://[^/\s]*@|token|passw|secret|credential|sig|api.?key|access.?key|private|auth|bearer|eyJ|key.?data"
 )
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
-_USER_INFO = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s@\"']+@")
-_SCHEME = re.compile(r"(?i)\b(bearer|basic)(\s+)[A-Za-z0-9+/=._~-]{4,}")
-_JWT = re.compile(r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?")
+# Each begins where a word does, not within one: a guest's long line must not take long.
+_USER_INFO = re.compile(r"(?i)(?<![a-z0-9+.-])([a-z][a-z0-9+.-]*://)[^/\s\"']*@")
+_SCHEME = re.compile(r"(?i)\b(bearer|basic)(\s+)(?!token\b|auth)[A-Za-z0-9+/=._~-]{4,}")
+_JWT = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?")
 _PAIR = re.compile(
     rf"(?i)(?<![\w.-])(?P<quote>[\"']?)(?P<name>{_NAME})(?P=quote)(?P<sign>\s*[=:]\s*)"
     r"(?!(?:bearer|basic)\s)(?P<value>\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s\"',;&}\]]+)"

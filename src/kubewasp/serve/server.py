@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 # The port of kube-scheduler.
 DEFAULT_PORT: Final = 10259
 _GRACE_SECONDS = 5
+_LAST_PORT = 65535
 
 
 class ServeError(KubewaspError):
@@ -130,6 +131,8 @@ class _Server(uvicorn.Server):
 
 
 def _listening(address: Address) -> socket.socket:
+    if not 0 <= address.port <= _LAST_PORT:
+        raise ServeError(f"cannot listen on {address}: a port is a number from 0 to {_LAST_PORT}")
     try:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         return socket.create_server((address.host, address.port), family=family, backlog=128)
@@ -141,5 +144,3 @@ def _listening(address: Address) -> socket.socket:
         else:
             text = f"cannot listen on {address}: {error.strerror or error}"
         raise ServeError(text) from None
-    except OverflowError:
-        raise ServeError(f"cannot listen on {address}: a port is a number from 0 to 65535") from None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from kubewasp.wasm.plugin import WasmPlugin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from kubewasp.scheduler.scheduler import Scheduler
     from kubewasp.serve.instruments import Labels
@@ -20,20 +20,24 @@ def connect(scheduler: Scheduler, metrics: Metrics) -> None:
     scheduler.queue.observer = metrics
     for framework in scheduler.frameworks.values():
         framework.observer = metrics
-    plugins = _guests(scheduler)
-    for plugin in plugins:
-        plugin.guest.observer = metrics
+    plugins = _wasm_plugins(scheduler)
+    guests = list({id(plugin.guest): plugin.guest for plugin in plugins}.values())  # profiles may share one
+    for guest in guests:
+        guest.observer = metrics
     metrics.pending_pods.read = lambda: {(queue,): count for queue, count in scheduler.queue.pending().items()}
-    metrics.unschedulable_pods.read = scheduler.queue.blamed
+    metrics.unschedulable_pods.read = lambda: dict(scheduler.queue.blamed().items())
     metrics.inflight_events.read = lambda: {(name,): n for name, n in scheduler.queue.events_in_flight().items()}
     metrics.goroutines.read = lambda: {("binding",): len(scheduler.binding)}
     metrics.cache_size.read = lambda: _cache_size(scheduler)
     metrics.evaluations.read = lambda: _evaluations(scheduler)
-    metrics.guest_memory.read = _summed(plugins, lambda plugin: {(): plugin.guest.pool.memory_bytes})
-    metrics.guests_created.read = _summed(plugins, lambda plugin: {(): plugin.guest.stats.created})
-    metrics.guests_broken.read = _summed(plugins, lambda plugin: {(): plugin.guest.stats.broken})
-    metrics.guests_recycled.read = _summed(plugins, lambda plugin: {(): plugin.guest.stats.recycled})
-    metrics.guest_cache_hits.read = _summed(plugins, _cache_hits)
+    metrics.guest_memory.read = lambda: _sums(((guest.name,), guest.pool.memory_bytes) for guest in guests)
+    metrics.guests_created.read = lambda: _sums(((guest.name,), guest.stats.created) for guest in guests)
+    metrics.guests_broken.read = lambda: _sums(((guest.name,), guest.stats.broken) for guest in guests)
+    metrics.guests_recycled.read = lambda: _sums(((guest.name,), guest.stats.recycled) for guest in guests)
+    metrics.guest_cache_hits.read = lambda: _sums(
+        [((guest.name, "compiled"), guest.program.from_cache) for guest in guests]
+        + [((plugin.name, "answers"), plugin.shared_answers) for plugin in plugins]
+    )
 
 
 def show_leadership(metrics: Metrics, lease: str, is_leader: Callable[[], bool]) -> None:
@@ -41,29 +45,17 @@ def show_leadership(metrics: Metrics, lease: str, is_leader: Callable[[], bool])
     metrics.is_leader.read = lambda: {(lease,): float(is_leader())}
 
 
-def _guests(scheduler: Scheduler) -> list[WasmPlugin]:
-    """The wasm plugins; one whose guest is in several profiles stands for it once, as its answers are its own."""
+def _wasm_plugins(scheduler: Scheduler) -> list[WasmPlugin]:
     found = (plugin for framework in scheduler.frameworks.values() for plugin in framework.plugins.values())
     return [plugin for plugin in found if isinstance(plugin, WasmPlugin)]
 
 
-def _summed(
-    plugins: list[WasmPlugin], read: Callable[[WasmPlugin], Mapping[Labels, float]]
-) -> Callable[[], Mapping[Labels, float]]:
-    """By the plugin's name: several profiles may have a plugin of that name."""
-
-    def total() -> Mapping[Labels, float]:
-        found: Counter[Labels] = Counter()
-        for plugin in plugins:
-            for labels, value in read(plugin).items():
-                found[plugin.name, *labels] += value  # type: ignore[assignment] # counts may be floats
-        return found
-
-    return total
-
-
-def _cache_hits(plugin: WasmPlugin) -> Mapping[Labels, float]:
-    return {("compiled",): float(plugin.guest.program.from_cache), ("answers",): plugin.shared_answers}
+def _sums(pairs: Iterable[tuple[Labels, float]]) -> Mapping[Labels, float]:
+    """Several profiles may have a plugin of one name."""
+    found: defaultdict[Labels, float] = defaultdict(float)
+    for labels, value in pairs:
+        found[labels] += value
+    return found
 
 
 def _cache_size(scheduler: Scheduler) -> Mapping[Labels, float]:
@@ -74,7 +66,8 @@ def _cache_size(scheduler: Scheduler) -> Mapping[Labels, float]:
 
 def _evaluations(scheduler: Scheduler) -> Mapping[Labels, float]:
     return {
-        (plugin, point, profile): count
+        (use.plugin, use.point, profile): use.judged
         for profile, framework in list(scheduler.frameworks.items())
-        for (point, plugin), count in framework.times.evaluated()
+        for use in framework.uses()
+        if use.judged
     }

@@ -69,6 +69,9 @@ _POINTS = {
 }
 
 
+_BINDING_HOOKS = ("reserve", "unreserve", "permit", "prebind", "bind", "postbind")
+
+
 class WasmPlugin(
     PreEnqueuePlugin,
     QueueSortPlugin,
@@ -93,6 +96,8 @@ class WasmPlugin(
         self._shared = SharedAnswers()
         self._scored = f"{name}: scored rows"
         self._has_states = "clonestate" in guest.hooks
+        # Whether the guest has a say after a node was chosen; if not, its instance need not wait for the pod.
+        self._is_bound = any(hook in guest.hooks for hook in _BINDING_HOOKS)
         guest.handle = handle
 
     @property
@@ -127,7 +132,7 @@ class WasmPlugin(
 
     def _begin(self, state: CycleState, pod: Pod) -> Cycle:
         cycle = self.guest.cycle(pod, self._handle.table)
-        state.share(self.name, cycle)
+        state.share(self.name, cycle, until_chosen=not self._is_bound)
         if self._has_states:
             state[self.name] = GuestState(cycle)
         return cycle

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 # Above this share of its memory limit an instance is replaced between cycles: some allocators never give anything back.
 HIGH_WATER = 0.75
-_MAX_IDLE = 4
+# Instances that wait for the next pods: some, and more while they take little memory. Pods being bound need many.
+_FEW_IDLE, _MOST_IDLE, _IDLE_BYTES = 4, 64, 128 * 1024 * 1024
 
 
 class InstancePool:
@@ -69,7 +70,7 @@ class InstancePool:
                 self.stats.broken += 1
             elif self._measure(instance) > self._limits.memory * HIGH_WATER:
                 self.stats.recycled += 1
-            elif len(self._idle) < _MAX_IDLE:
+            elif len(self._idle) < self._room_for(instance.memory_bytes):
                 self._idle.append(instance)
                 return
             self.memory_bytes -= instance.measured
@@ -80,6 +81,10 @@ class InstancePool:
         self.memory_bytes += size - instance.measured
         instance.measured = size
         return size
+
+    def _room_for(self, size: int) -> int:
+        """How many idle instances of that size are kept."""
+        return min(max(_IDLE_BYTES // max(size, 1), _FEW_IDLE), _MOST_IDLE)
 
     def _new_instance(self) -> GuestInstance:
         instance = GuestInstance(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import traceback
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -220,7 +221,11 @@ def _library_errors(choice: kubeconfig.Choice) -> Iterator[None]:
         yield
     except ConfigException as error:
         raise ApiConfigError(_config_problem(choice, str(error))) from None
-    except TimeoutError:
+    except asyncio.CancelledError as error:
+        _end_plugin(error)
+        raise
+    except TimeoutError as error:
+        _end_plugin(error.__cause__)
         raise ApiConfigError(f"{_plugin(choice)} took more than {_LOAD_TIMEOUT:g} s") from None
     except OSError as error:
         if choice.exec_command is None:
@@ -228,6 +233,14 @@ def _library_errors(choice: kubeconfig.Choice) -> Iterator[None]:
         raise ApiConfigError(f"{_plugin(choice)} cannot be run: {error.strerror}; is it installed?") from None
     except Exception as error:  # noqa: BLE001 the library lets through whatever its parsers raise
         raise ApiConfigError(f"{_where(choice)}: its credentials cannot be loaded: {type(error).__name__}") from None
+
+
+def _end_plugin(error: BaseException | None) -> None:
+    """Kills the plugin that was waited for: the library leaves it running, and keeps it to itself."""
+    for frame, _ in traceback.walk_tb(error.__traceback__ if error else None):
+        for value in frame.f_locals.values():
+            if isinstance(value, asyncio.subprocess.Process) and value.returncode is None:
+                value.kill()
 
 
 def _config_problem(choice: kubeconfig.Choice, text: str) -> str:

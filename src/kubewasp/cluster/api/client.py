@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from kubewasp.cluster.api.backoff import Backoff
 from kubewasp.cluster.api.clock import SYSTEM_CLOCK, Clock
-from kubewasp.cluster.api.errors import UNTRUSTED, ApiError
+from kubewasp.cluster.api.errors import NOT_ALLOWED, UNTRUSTED, ApiError
 from kubewasp.cluster.api.rate_limit import DEFAULT_BURST, DEFAULT_QPS, TokenBucket
+from kubewasp.cluster.api.request_info import request_info
 from kubewasp.cluster.api.transport import PROTOBUF, Transport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
     from types import TracebackType
 
     from kubewasp.cluster.api.auth import Credentials
@@ -51,14 +52,26 @@ class ApiClient:
         burst: int = DEFAULT_BURST,
         clock: Clock = SYSTEM_CLOCK,
         transport: Transport | None = None,
+        limit: TokenBucket | None = None,
+        may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self._credentials = credentials
         self._clock = clock
         self._transport = transport or Transport()
-        self._limit = TokenBucket(qps, burst, clock)
+        self._limit = limit or TokenBucket(qps, burst, clock)
+        self._may_write = may_write
 
     def sibling(self, *, qps: float = DEFAULT_QPS, burst: int = DEFAULT_BURST) -> ApiClient:
         return ApiClient(self._credentials, qps=qps, burst=burst, clock=self._clock, transport=self._transport)
+
+    def guarded(self, may_write: Callable[[], bool]) -> ApiClient:
+        """As this one, with its rate limit, but asks before each write, at the last moment, whether it may be sent.
+
+        A request may have waited long for the rate limit, or be a second try.
+        """
+        return ApiClient(
+            self._credentials, clock=self._clock, transport=self._transport, limit=self._limit, may_write=may_write
+        )
 
     async def __aenter__(self) -> ApiClient:
         return self
@@ -107,6 +120,8 @@ class ApiClient:
         while True:
             await self._limit.wait()
             access = await self._credentials.fresh()
+            if method != "GET" and not self._may_write():
+                raise ApiError(request_info(method, path), 0, NOT_ALLOWED, "this scheduler is no longer the leader")
             try:
                 return await self._transport.send(
                     access,

@@ -21,8 +21,9 @@ UNTRUSTED: Final = "Untrusted"
 DISCONNECTED: Final = "Disconnected"
 TIMED_OUT: Final = "TimedOut"
 INVALID_ANSWER: Final = "InvalidAnswer"
+NOT_ALLOWED: Final = "NotAllowed"  # by ourselves
 # The request never left this machine, so that it may be sent again whatever it asks for.
-NEVER_SENT: Final = frozenset((UNREACHABLE, UNTRUSTED))
+NEVER_SENT: Final = frozenset((UNREACHABLE, UNTRUSTED, NOT_ALLOWED))
 
 _SHOWN_CHARACTERS: Final = 200
 

@@ -2,74 +2,69 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
+
+from google.protobuf.message import DecodeError
 
 from kubewasp.cluster.api.spans import spans
 from kubewasp.k8s.codec import decode_message, unwrap_unknown
 from kubewasp.k8s.errors import WireError
+from kubewasp.k8s.schema import message_class
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-# Fields of every object, of ObjectMeta and of every list.
+# Fields of every object and of every list.
 _METADATA: Final = 1
 _ITEMS: Final = 2
-_NAME, _NAMESPACE, _UID, _RESOURCE_VERSION = 1, 3, 5, 6
-_WANTED: Final = frozenset((_NAME, _NAMESPACE, _UID, _RESOURCE_VERSION))
 
 
 class RawObject:
     """The protobuf bytes of an object; its metadata is read when it is first asked for."""
 
-    __slots__ = ("_metadata", "data")
+    __slots__ = ("_known", "data")
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self._metadata: dict[int, str] | None = None
-
-    @property
-    def name(self) -> str:
-        return self._read(_NAME)
+        self._known: tuple[str, str, str, str] | None = None
 
     @property
     def namespace(self) -> str:
-        return self._read(_NAMESPACE)
+        return self._metadata()[0]
+
+    @property
+    def name(self) -> str:
+        return self._metadata()[1]
 
     @property
     def uid(self) -> str:
-        return self._read(_UID)
+        return self._metadata()[2]
 
     @property
     def resource_version(self) -> str:
-        return self._read(_RESOURCE_VERSION)
+        return self._metadata()[3]
 
     @property
     def key(self) -> tuple[str, str]:
         """Namespace and name: what an object of a kind is known by."""
-        return self.namespace, self.name
+        return self._metadata()[:2]
 
     def __repr__(self) -> str:
         return f"RawObject({'/'.join(filter(None, self.key))}, {len(self.data)} bytes)"
 
-    def _read(self, field: int) -> str:
-        if self._metadata is None:
-            self._metadata = dict(_metadata(self.data))
-        return self._metadata.get(field, "")
+    def _metadata(self) -> tuple[str, str, str, str]:
+        if self._known is None:
+            found = _object_meta(self.data)
+            self._known = (found.namespace, found.name, found.uid, found.resourceVersion)
+        return self._known
 
 
-def _metadata(data: bytes) -> Iterator[tuple[int, str]]:
+def _object_meta(data: bytes) -> Any:
+    meta_class: Any = message_class("apis.meta.v1.ObjectMeta")
     for number, start, end in spans(data, 0, len(data)):
-        if number != _METADATA:
-            continue
-        for field, begin, until in spans(data, start, end):
-            if field > _RESOURCE_VERSION:
-                return  # the server writes fields in the order of their numbers; the long ones follow
-            if field in _WANTED:
-                try:
-                    yield field, data[begin:until].decode()
-                except UnicodeDecodeError:
-                    raise WireError("metadata is not UTF-8") from None
-        return
+        if number == _METADATA:
+            try:
+                return meta_class.FromString(data[start:end])
+            except (DecodeError, UnicodeDecodeError):
+                raise WireError("apis.meta.v1.ObjectMeta: not a valid protobuf message") from None
+    return meta_class()
 
 
 class Page:

@@ -1,7 +1,4 @@
-"""Finds the parts of a protobuf message without decoding them (hot path: every object of a list or watch).
-
-Guarded by the benchmark of the watch stream.
-"""
+"""Finds the parts of a protobuf message without decoding them (hot path: every object of a list or watch)."""
 
 from __future__ import annotations
 

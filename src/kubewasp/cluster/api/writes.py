@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from kubewasp.cluster.api.binding import binding_request
-from kubewasp.cluster.api.errors import ApiError
+from kubewasp.cluster.api.errors import NOT_ALLOWED, ApiError
 from kubewasp.cluster.api.resources import EVENTS, PODS, RESOURCES
 from kubewasp.k8s.codec import decode, unwrap_unknown
 
@@ -105,9 +105,13 @@ class ClusterWrites:
             except ApiError as error:
                 if gone_is_fine and error.status == 404:
                     return ""
-                if pause is None or (error.status and error.status not in _WORTH_ANOTHER_TRY):
+                if pause is None or not _worth_another_try(error):
                     return str(error)
                 await asyncio.sleep(pause)
             else:
                 break
         return ""
+
+
+def _worth_another_try(error: ApiError) -> bool:
+    return error.status in _WORTH_ANOTHER_TRY or (not error.status and error.reason != NOT_ALLOWED)
