@@ -180,7 +180,7 @@ def _kubewasp(root: Path, api: ApiServer) -> Iterator[int]:
     }
     path = root / "kubewasp.yaml"
     path.write_text(yaml.safe_dump(config))
-    command = [str(Path(sys.executable).parent / "kubewasp"), "run", "--config", str(path)]
+    command = [str(Path(sys.executable).parent / "kubewasp"), "run", "--port=0", "--config", str(path)]
     with (root / "kubewasp.log").open("ab") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:
             yield process.pid

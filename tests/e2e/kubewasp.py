@@ -54,7 +54,7 @@ class Kubewasp(Server):
         self._log_start = 0
 
     def command(self) -> Sequence[str | Path]:
-        return (Path(sys.executable).with_name("kubewasp"), "run", "--config", self._config)
+        return (Path(sys.executable).with_name("kubewasp"), "run", "--port=0", "--config", self._config)
 
     def start(self) -> Self:
         self._log_start = len(self.log_text)

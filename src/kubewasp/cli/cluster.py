@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +19,15 @@ Paths = Annotated[
     ),
 ]
 ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="A KubeSchedulerConfiguration.")]
+
+
+class LogFormat(StrEnum):
+    """How lines are logged."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 Plugins = Annotated[
     list[str] | None,
     typer.Option("--plugin", metavar="GUEST", help="A wasm plugin with default settings; may be repeated."),
@@ -124,6 +133,12 @@ def run(
     leader_elect: Annotated[
         bool | None, typer.Option("--leader-elect/--no-leader-elect", help="Overrides the configuration.")
     ] = None,
+    bind_address: Annotated[
+        str, typer.Option(metavar="HOST", help="Where health and metrics are served; 0.0.0.0 for everybody.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="On which port; 0 is any free one.")] = 10259,
+    logging_format: Annotated[LogFormat, typer.Option(help="Lines for people, or JSON.")] = LogFormat.TEXT,
+    verbosity: Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="How much is logged.")] = 2,
 ) -> None:
     """Schedule the pods of a real cluster.
 
@@ -133,8 +148,15 @@ def run(
     """
     from kubewasp.cli import run as command
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    command.run(config=config, kubeconfig=kubeconfig, leader_elect=leader_elect)
+    command.run(
+        config=config,
+        kubeconfig=kubeconfig,
+        leader_elect=leader_elect,
+        host=bind_address,
+        port=port,
+        log_format=logging_format.value,
+        verbosity=verbosity,
+    )
 
 
 def _key(pod: str) -> str:

@@ -83,6 +83,10 @@ class LiveScheduler:
         return not self._thread.is_alive()
 
     @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    @property
     def backlog(self) -> int:
         """How many actions wait to be taken."""
         return len(self._actions)

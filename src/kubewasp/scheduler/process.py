@@ -21,7 +21,7 @@ from kubewasp.scheduler.reporting import ClusterReporter
 from kubewasp.scheduler.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kubewasp.cluster.api.client import ApiClient
     from kubewasp.cluster.api.raw_object import RawObject
@@ -82,6 +82,7 @@ class ClusterProcess:
     config: SchedulerConfig
     client: ApiClient
     identity: str
+    on_made: Callable[[Scheduler], None] = lambda _scheduler: None  # told before it begins
     is_synced: bool = False
     election: LeaderElection | None = None
     scheduler: Scheduler = field(init=False)
@@ -90,10 +91,16 @@ class ClusterProcess:
     reflectors: list[Reflector] = field(default_factory=list)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _problem: BaseException | None = None
+    _is_begun: bool = False
 
     def stop(self) -> None:
         """Ends `run` in order. To be called on the event loop."""
         self._stop.set()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the scheduler's thread runs; it does from the beginning of `run`."""
+        return self._is_begun and self.live.is_alive
 
     @property
     def is_leader(self) -> bool:
@@ -107,6 +114,7 @@ class ClusterProcess:
         self.reporter = ClusterReporter(writes, loop, clock, may_write=lambda: self.is_leader)
         self.scheduler = Scheduler(clock, self.reporter)
         profiles.start(self.scheduler, self.config)
+        self.on_made(self.scheduler)
         self.live = LiveScheduler(self.scheduler, self.reporter, on_end=partial(self._thread_ended, loop))
         self.reporter.live = self.live
         controller = self.config.profiles[0].scheduler_name
@@ -114,6 +122,7 @@ class ClusterProcess:
         if self.config.leader_election.leader_elect:
             self.election = self._election()
         self.live.start()
+        self._is_begun = True
         tasks = self._watch()
         try:
             await self._until_stopped(tasks)

@@ -222,7 +222,9 @@ async def test_an_unreachable_server_is_tried_again_even_for_a_bind_then_named()
         clock = FakeClock()
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         async with ApiClient(fixed(Access(url)), clock=clock, qps=-1) as client:
-            with pytest.raises(ApiError, match=rf"{url} cannot be reached: .*is the API server running") as caught:
+            with pytest.raises(
+                ApiError, match=rf"{url} cannot be reached: Connection refused .*is the API server running"
+            ) as caught:
                 await client.request("POST", BINDING, body=b"x")
         assert (caught.value.status, caught.value.reason) == (0, UNREACHABLE)
         assert not caught.value.maybe_done
@@ -313,3 +315,39 @@ async def test_the_observer_hears_of_answers_and_of_none() -> None:
         with pytest.raises(ApiError):
             await client.request("POST", POD)
     assert heard == [("POST", POD, 200), ("POST", POD, 0)]
+
+
+@asynchronous
+async def test_few_requests_are_under_way_at_once_and_siblings_do_not_wait_for_them() -> None:
+    async with FakeServer() as server, client_of(server) as client:
+        server.always("POST", BINDING, Silence())
+        server.on("GET", POD, Answer(b"x"))
+        bindings = [asyncio.create_task(client.request("POST", BINDING, body=b"x")) for _ in range(100)]
+        await server.asked(32)
+        assert await client.sibling(qps=-1).request("GET", POD) == b"x"
+        assert len(server.requests) == 33
+        for binding in bindings:
+            binding.cancel()
+        await asyncio.gather(*bindings, return_exceptions=True)
+
+
+@asynchronous
+async def test_a_write_that_waited_is_not_sent_if_it_may_not_be_any_more() -> None:
+    leads = True
+    async with FakeServer() as server, client_of(server) as client:
+        server.always("POST", BINDING, Silence())
+        server.on("GET", POD, Answer(b"x"))
+        guarded = client.guarded(lambda: leads)
+        first = [asyncio.create_task(client.request("POST", BINDING, body=b"x")) for _ in range(32)]
+        await server.asked(32)
+        waiting = asyncio.create_task(guarded.request("POST", BINDING, body=b"y"))
+        await asyncio.sleep(0)
+        leads = False
+        for task in first:
+            task.cancel()
+        with pytest.raises(ApiError, match="no longer the leader") as caught:
+            await waiting
+        await asyncio.gather(*first, return_exceptions=True)
+        assert not caught.value.maybe_done
+        assert all(request.body != b"y" for request in server.requests)
+        assert await guarded.request("GET", POD) == b"x"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -25,6 +26,8 @@ DEFAULT_TRIES: Final = 5
 _FIRST_DELAY: Final = 0.1
 _MOST_DELAY: Final = 5.0
 _MOST_RETRY_AFTER: Final = 30.0
+# More would open more connections, each with a handshake, and not be answered sooner.
+_MOST_UNDER_WAY: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,8 @@ class PreparedRequest:
 class ApiClient:
     """Sends requests to one API server. Use it as `async with`, or `close` it.
 
-    Clients made with `sibling` share its connections and have a rate limit of their own: leader election must not
-    wait behind binding.
+    Clients made with `sibling` use the same session, but have a rate limit and a number of requests under way of their
+    own: leader election must not wait behind thousands of bindings.
     """
 
     def __init__(
@@ -53,12 +56,14 @@ class ApiClient:
         clock: Clock = SYSTEM_CLOCK,
         transport: Transport | None = None,
         limit: TokenBucket | None = None,
+        slots: asyncio.Semaphore | None = None,
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self._credentials = credentials
         self._clock = clock
         self._transport = transport or Transport()
         self._limit = limit or TokenBucket(qps, burst, clock)
+        self._slots = slots or asyncio.Semaphore(_MOST_UNDER_WAY)
         self._may_write = may_write
 
     def sibling(self, *, qps: float = DEFAULT_QPS, burst: int = DEFAULT_BURST) -> ApiClient:
@@ -67,10 +72,15 @@ class ApiClient:
     def guarded(self, may_write: Callable[[], bool]) -> ApiClient:
         """As this one, with its rate limit, but asks before each write, at the last moment, whether it may be sent.
 
-        A request may have waited long for the rate limit, or be a second try.
+        A request may have waited long for the rate limit and for others, or be a second try.
         """
         return ApiClient(
-            self._credentials, clock=self._clock, transport=self._transport, limit=self._limit, may_write=may_write
+            self._credentials,
+            clock=self._clock,
+            transport=self._transport,
+            limit=self._limit,
+            slots=self._slots,
+            may_write=may_write,
         )
 
     async def __aenter__(self) -> ApiClient:
@@ -120,19 +130,20 @@ class ApiClient:
         while True:
             await self._limit.wait()
             access = await self._credentials.fresh()
-            if method != "GET" and not self._may_write():
-                raise ApiError(request_info(method, path), 0, NOT_ALLOWED, "this scheduler is no longer the leader")
             try:
-                return await self._transport.send(
-                    access,
-                    method,
-                    path,
-                    query=query,
-                    body=body,
-                    content_type=content_type,
-                    accept=accept,
-                    timeout=timeout,
-                )
+                async with self._slots:
+                    if method != "GET" and not self._may_write():
+                        raise _not_allowed(method, path)
+                    return await self._transport.send(
+                        access,
+                        method,
+                        path,
+                        query=query,
+                        body=body,
+                        content_type=content_type,
+                        accept=accept,
+                        timeout=timeout,
+                    )
             except ApiError as error:
                 if error.status == 401 and refused is None:
                     refused = access
@@ -159,9 +170,13 @@ class ApiClient:
             raise
 
 
+def _not_allowed(method: str, path: str) -> ApiError:
+    return ApiError(request_info(method, path), 0, NOT_ALLOWED, "this scheduler is no longer the leader")
+
+
 def _worth_another_try(error: ApiError, *, idempotent: bool) -> bool:
     if error.status == 429:
         return True
-    if 0 < error.status < 500 or error.reason == UNTRUSTED:
+    if 0 < error.status < 500 or error.reason in (UNTRUSTED, NOT_ALLOWED):
         return False
     return idempotent or not error.maybe_done

@@ -9,6 +9,7 @@ repeat, by their resourceVersion or uid.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 from typing import TYPE_CHECKING, Any, Final
@@ -37,7 +38,6 @@ PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 PROTOBUF_STREAM: Final = f"{PROTOBUF};stream=watch"
 
 _CONNECT_TIMEOUT: Final = 10.0
-_MOST_CONNECTIONS: Final = 256
 # Shorter than the 90 s after which the API server closes an idle connection: we do not write to one it just closed.
 _IDLE_SECONDS: Final = 60.0
 # A dead peer is noticed after about a minute, though a watch may be silent for longer than that.
@@ -129,9 +129,8 @@ class Transport:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(
-                limit=_MOST_CONNECTIONS, keepalive_timeout=_IDLE_SECONDS, socket_factory=_socket
-            )
+            # Without a limit here: each watch has a connection, and how many requests are under way the client says.
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS, socket_factory=_socket)
             self._session = aiohttp.ClientSession(
                 connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
             )
@@ -172,7 +171,7 @@ def no_answer(
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
         problem = "no connection in time"
         if isinstance(error, aiohttp.ClientConnectorError):
-            problem = error.os_error.strerror or str(error.os_error)
+            problem = _problem(error.os_error)
         advice = "is the API server running, and is this its address?"
         return ApiError(request, 0, UNREACHABLE, f"{server} cannot be reached: {problem}", advice=advice)
     if isinstance(error, TimeoutError):
@@ -186,6 +185,13 @@ def no_answer(
     if isinstance(error, ssl.SSLError) or isinstance(error.__cause__, ssl.SSLError):
         return ApiError(request, 0, DISCONNECTED, f"{server} ended the TLS connection: {_tls_problem(error)}")
     return ApiError(request, 0, DISCONNECTED, f"{server} closed the connection without an answer")
+
+
+def _problem(error: OSError) -> str:
+    """The system's word for it. asyncio's own repeats the address; that of a name that is not found has no number."""
+    if isinstance(error, socket.gaierror) or not error.errno or error.errno < 0:
+        return error.strerror or "unknown reason"
+    return os.strerror(error.errno)
 
 
 def _tls_problem(error: BaseException) -> str:
