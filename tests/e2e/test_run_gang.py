@@ -53,14 +53,14 @@ def test_a_gang_is_bound_when_it_is_complete(
 def test_a_gang_that_is_not_complete_in_time_makes_room(
     cluster: Cluster, fake_nodes: FakeNodes, start_kubewasp: StartKubewasp, gang: Path
 ) -> None:
-    fake_nodes.create(2, capacity={"cpu": "4"})
+    (node,) = fake_nodes.create(1, capacity={"cpu": "4"})
     start_kubewasp(profiles=[profile(guests={"gang": gang})])
     cluster.create(member("g-0", 2, timeout="1s"))
     message = "0/1 nodes are available: 1 rejected due to timeout after waiting 1s at plugin gang."
     assert wait_unschedulable(cluster, "g-0", "rejected")["message"] == message
     assert "nominatedNodeName" not in cluster.get("Pod", "g-0")["status"]
-    cluster.create(member("g-1", 2, timeout="5m"))
-    cluster.wait_bound(SOON)
+    cluster.create(ours("alone", cpu="3"))
+    assert wait_node(cluster, "alone") == node
 
 
 def test_a_gang_waits_on_when_one_of_it_is_deleted_and_comes_back(

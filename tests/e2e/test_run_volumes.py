@@ -20,18 +20,19 @@ SIZE: Final = {"storage": "1Gi"}
 
 @pytest.fixture
 def storage_class(cluster: Cluster) -> str:
-    """Its volumes are bound when a pod needs them."""
-    name = f"{cluster.namespace}-late"
-    cluster.create(
-        {
-            "apiVersion": STORAGE,
-            "kind": "StorageClass",
-            "metadata": {"name": name},
-            "provisioner": "example.com/provisioner",
-            "volumeBindingMode": "WaitForFirstConsumer",
-        }
-    )
-    return name
+    """Its volumes are made when a pod needs them."""
+    return make_class(cluster, "late", provisioner="example.com/provisioner")
+
+
+def make_class(cluster: Cluster, name: str, *, provisioner: str) -> str:
+    manifest = {
+        "apiVersion": STORAGE,
+        "kind": "StorageClass",
+        "metadata": {"name": f"{cluster.namespace}-{name}"},
+        "provisioner": provisioner,
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    return str(cluster.create(manifest)["metadata"]["name"])
 
 
 def local_volume(name: str, storage_class: str, node: str) -> Object:
@@ -48,6 +49,13 @@ def local_volume(name: str, storage_class: str, node: str) -> Object:
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}},
         },
     }
+
+
+def make_available(cluster: Cluster, volume: Object) -> str:
+    """Creates a volume and does what the controller does for a new one."""
+    name = str(cluster.create(volume)["metadata"]["name"])
+    cluster.client.patch("PersistentVolume", name, {"status": {"phase": "Available"}}, sub="status")
+    return name
 
 
 def claim(name: str, storage_class: str) -> Object:
@@ -91,8 +99,7 @@ def test_a_pod_goes_where_a_volume_is_once_its_claim_is_bound(
     cluster: Cluster, fake_nodes: FakeNodes, start_kubewasp: StartKubewasp, storage_class: str
 ) -> None:
     nodes = fake_nodes.create(5)
-    volume = f"{cluster.namespace}-local"
-    cluster.create(local_volume(volume, storage_class, nodes[3]))
+    volume = make_available(cluster, local_volume(f"{cluster.namespace}-local", storage_class, nodes[3]))
     cluster.create(claim("data", storage_class))
     start_kubewasp()
     cluster.create(using("database", "data"))
@@ -138,7 +145,7 @@ def test_two_claims_do_not_get_the_same_volume(
 ) -> None:
     first, second = fake_nodes.create(2)
     for node in (first, second):
-        cluster.create(local_volume(f"{node}-local", storage_class, node))
+        make_available(cluster, local_volume(f"{node}-local", storage_class, node))
     cluster.create_all(claim(name, storage_class) for name in ("one", "two"))
     start_kubewasp()
     cluster.create_all(using(f"pod-{name}", name) for name in ("one", "two"))
@@ -148,27 +155,16 @@ def test_two_claims_do_not_get_the_same_volume(
 
 
 def test_a_pod_waits_for_its_claim_and_then_for_a_volume(
-    cluster: Cluster, fake_nodes: FakeNodes, start_kubewasp: StartKubewasp, storage_class: str
+    cluster: Cluster, fake_nodes: FakeNodes, start_kubewasp: StartKubewasp
 ) -> None:
     (node,) = fake_nodes.create(1)
-    cluster.client.patch("StorageClass", storage_class, {"metadata": {"labels": {"of": "tests"}}}, version=STORAGE)
     start_kubewasp()
     cluster.create(using("database", "data"))
     wait_unschedulable(cluster, "database", 'persistentvolumeclaim "data" not found')
-    static = f"{cluster.namespace}-static"
-    cluster.create(
-        {
-            "apiVersion": STORAGE,
-            "kind": "StorageClass",
-            "metadata": {"name": static},
-            "provisioner": "kubernetes.io/no-provisioner",
-            "volumeBindingMode": "WaitForFirstConsumer",
-        }
-    )
+    static = make_class(cluster, "static", provisioner="kubernetes.io/no-provisioner")
     cluster.create(claim("data", static))
     wait_unschedulable(cluster, "database", "node(s) didn't find available persistent volumes to bind")
-    volume = f"{cluster.namespace}-local"
-    cluster.create(local_volume(volume, static, node))
+    volume = make_available(cluster, local_volume(f"{cluster.namespace}-local", static, node))
     promised_volume(cluster, "data")
     bind_claim(cluster, "data", volume)
     assert wait_node(cluster, "database") == node
@@ -178,11 +174,10 @@ def test_a_pod_that_is_deleted_while_its_volume_is_bound_is_forgotten(
     cluster: Cluster, fake_nodes: FakeNodes, start_kubewasp: StartKubewasp, storage_class: str
 ) -> None:
     (node,) = fake_nodes.create(1, capacity={"cpu": "1"})
-    volume = f"{cluster.namespace}-local"
-    cluster.create(local_volume(volume, storage_class, node))
+    make_available(cluster, local_volume(f"{cluster.namespace}-local", storage_class, node))
     cluster.create(claim("data", storage_class))
     start_kubewasp()
-    cluster.create(using("leaving", "data") | {})
+    cluster.create(using("leaving", "data"))
     promised_volume(cluster, "data")
     cluster.delete("Pod", "leaving")
     wait_until(lambda: is_gone(cluster, "leaving"), SOON, "the pod to be gone")

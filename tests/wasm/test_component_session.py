@@ -307,10 +307,12 @@ def test_many_nodes_are_sent_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum('"hook":"sync"' in request for request in sent) >= 3
 
 
-def test_nodes_are_asked_about_in_batches_that_fit_the_time_limit() -> None:
-    guest = probe(Limits(call_timeout=0.2))
+def test_nodes_are_asked_about_in_batches_that_fit_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubewasp.wasm.component_session._SHARE", 0.005)
+    monkeypatch.setattr("kubewasp.wasm.component_session._FIRST_BATCH", 4)
+    guest = probe(Limits(call_timeout=4.0))
     nodes = samples.nodes(200)
-    code = "sum(range(30000)); answer = int(node.name[5:])"  # all of them together take longer than the limit
+    code = "sum(range(30000)); answer = int(node.name[5:])"  # all of them together take longer than that share
     with requests() as sent, guest.cycle(pod(score=code), nodes) as cycle:
         assert cycle.score().scores.tolist() == list(range(1, 201))
     assert len(sent) > 3

@@ -18,6 +18,7 @@ from kubewasp.cluster.store import ObjectStore
 from kubewasp.cluster.table import NodeTable
 from kubewasp.framework.events import Action
 from kubewasp.framework.messages import fit_error
+from kubewasp.framework.observer import NOBODY, SchedulerObserver, event_label
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.pods import placed_on
 from kubewasp.scheduler.changes import node_actions, pod_actions
@@ -70,6 +71,7 @@ class Scheduler:
         self.table = NodeTable()
         self.store = ObjectStore()
         self.nominator = Nominator()
+        self.observer: SchedulerObserver = NOBODY
         self.recorded: list[RecordedEvent] = []
         # What happens to an event that a plugin records; it is kept, if nobody wants it.
         self.on_event: Callable[[RecordedEvent], None] = self._keep_event
@@ -109,33 +111,42 @@ class Scheduler:
     # ------------------------------------------------------------------ what happens in the cluster
 
     def put_node(self, node: Node) -> None:
+        began = time.perf_counter()
         row = self.table.row(node.name)
         before = None if row is None else self.table.nodes[row]
         with self._busy():
             self.table.put_node(node)
             for action in node_actions(before, node):
                 self.queue.move(ClusterChange("Node", action, before, node))
+                self._handled("Node", action, began)
 
     def delete_node(self, name: str) -> None:
         row = self.table.row(name)
         if row is not None:
             before = self.table.node(row)
+            began = time.perf_counter()
             with self._busy():
                 self.table.remove_node(name)
                 self.queue.move(ClusterChange("Node", Action.DELETE, before, None))
+                self._handled("Node", Action.DELETE, began)
 
     def put_pod(self, pod: Pod, before: Pod | None = None) -> None:
         """A pod that is new, or has changed."""
+        began = time.perf_counter()
         with self._busy():
             if pod.is_finished:
                 if before is not None:
                     self.delete_pod(before)
             elif pod.node:
                 self._put_assigned(pod, before)
+                is_new = before is None or not before.node
+                self._handled("AssignedPod", Action.ADD if is_new else Action.UPDATE, began)
             elif pod.uid in self._assumed:
                 self._put_assumed(pod, before)
             elif pod.spec.scheduler_name in self.frameworks:
+                is_new = self.queue.get(pod.uid) is None
                 self._put_pending(pod, before)
+                self._handled("UnschedulablePod", Action.ADD if is_new else Action.UPDATE, began)
 
     def _put_pending(self, pod: Pod, before: Pod | None) -> None:
         known = self.queue.get(pod.uid)
@@ -177,8 +188,10 @@ class Scheduler:
                 self.queue.move(ClusterChange("AssignedPod", action, before, pod))
 
     def delete_pod(self, pod: Pod) -> None:
+        began = time.perf_counter()
         with self._busy():
             self._delete_pod(pod)
+            self._handled("AssignedPod" if pod.node else "UnschedulablePod", Action.DELETE, began)
 
     def _delete_pod(self, pod: Pod) -> None:
         waiting = self._decided[pod.uid][0] if pod.uid in self._decided else self.waiting.get(pod.uid)
@@ -206,8 +219,13 @@ class Scheduler:
 
     def _object_changed(self, kind: str, before: Any, after: Any) -> None:
         action = Action.ADD if before is None else Action.DELETE if after is None else Action.UPDATE
+        began = time.perf_counter()
         with self._busy():
             self.queue.move(ClusterChange(kind, action, before, after))
+            self._handled(kind, action, began)
+
+    def _handled(self, resource: str, action: Action, began: float) -> None:
+        self.observer.event_handled(event_label(resource, action), time.perf_counter() - began)
 
     def flush_stuck(self) -> None:
         """Pods that have waited long for an event are tried again without one."""
@@ -283,6 +301,10 @@ class Scheduler:
         queued, framework, assumed, state = binding.queued, binding.framework, binding.assumed, binding.state
         if not status.is_success:
             return self._undone(queued, framework, assumed, state, status)
+        self._tried(queued, "scheduled")
+        ready_since = self.clock.now() if queued.ready_since is None else queued.ready_since
+        waited = self.clock.now() - ready_since
+        self.observer.scheduled(queued.attempts, waited, after_flush=queued.was_flushed)
         framework.run_post_bind(state, assumed, assumed.node)
         self.queue.scheduled(assumed.uid)
         state.close()
@@ -338,6 +360,7 @@ class Scheduler:
 
     def _returned(self, queued: QueuedPod, status: Status) -> Attempt:
         """A pod that had a node goes back to the queue."""
+        self._tried(queued, "unschedulable" if status.is_rejected else "error")
         if status.is_rejected:
             message = fit_error(1, dict.fromkeys(status.reasons, 1))
             rejected_by = frozenset((status.plugin,)) - {""}
@@ -348,6 +371,7 @@ class Scheduler:
         return Attempt(queued.pod, message=message, is_error=not status.is_rejected)
 
     def _failed(self, queued: QueuedPod, choice: Choice) -> Attempt:
+        self._tried(queued, "error" if choice.is_error else "unschedulable")
         queued.message = choice.message
         choice.state.close()
         if choice.is_error:
@@ -361,6 +385,10 @@ class Scheduler:
             nominated_node=choice.nominated_node or "",
             victims=tuple(choice.victims),
         )
+
+    def _tried(self, queued: QueuedPod, result: str) -> None:
+        """By the machine's clock, as all that takes time; how long pods waited is by the scheduler's."""
+        self.observer.attempt(result, queued.pod.spec.scheduler_name, time.perf_counter() - queued.began)
 
     def _give_back(self, queued: QueuedPod, rejected_by: frozenset[str], nominated_node: str | None) -> None:
         before = queued.pod
@@ -383,6 +411,7 @@ class Scheduler:
         """Binds or gives back the pods that plugins have decided about; they may decide about more on the way."""
         while self._decided:
             waiting, status = self._decided.pop(next(iter(self._decided)))
+            self._waited(waiting, status)
             framework = self.frameworks[waiting.assumed.spec.scheduler_name]
             settle = self._bind if status.is_success else partial(self._undone, status=status)
             self.on_settled(settle(waiting.queued, framework, waiting.assumed, waiting.state))
@@ -415,7 +444,11 @@ class Scheduler:
     def next_deadline(self) -> float | None:
         return min((waiting.deadline for waiting in self.waiting.values()), default=None)
 
+    def _waited(self, waiting: WaitingPod, status: Status) -> None:
+        self.observer.permit_wait(status.label, self.clock.now() - waiting.started)
+
     def _reject(self, waiting: WaitingPod, status: Status) -> Attempt:
+        self._waited(waiting, status)
         self.waiting.pop(waiting.assumed.uid, None)
         self._decided.pop(waiting.assumed.uid, None)
         framework = self.frameworks[waiting.assumed.spec.scheduler_name]

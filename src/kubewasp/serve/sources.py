@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def connect(scheduler: Scheduler, metrics: Metrics) -> None:
     """To be called once, when the scheduler has been started with its profiles."""
+    scheduler.observer = metrics
     scheduler.queue.observer = metrics
     for framework in scheduler.frameworks.values():
         framework.observer = metrics

@@ -302,6 +302,31 @@ async def test_a_watch_that_is_silent_for_too_long_is_dropped_and_resumed() -> N
         assert reflector.counters.restarts >= 1
 
 
+@asynchronous
+async def test_a_watch_without_even_a_bookmark_is_followed_by_a_list() -> None:
+    clock = FakeClock()
+
+    def ends_after_minutes(_: Request) -> Stream:
+        clock.time += 400
+        return Stream([], "ends")
+
+    async with following(list_answer([pod("a")]), ends_after_minutes, list_answer([pod("b")]), clock=clock) as found:
+        _, heard, reflector = found
+        await heard.until(["a"], ["b"])
+        assert (reflector.counters.restarts, clock.sleeps) == (0, [])
+
+
+@asynchronous
+async def test_a_watch_that_never_says_anything_is_followed_by_a_list() -> None:
+    options = {"watch_seconds": (0.01, 0.02), "grace": 0.05}
+    async with following(list_answer([pod("a")]), Stream(), list_answer([pod("b")]), **options) as (
+        _,
+        heard,
+        _reflector,
+    ):
+        await heard.until(["a"], ["b"])
+
+
 @pytest.mark.parametrize("body", [b"{}", b"k8s\0", list_answer([], "").body, list_answer([pod("a")]).body[:-9]])
 def test_a_list_that_is_none_is_asked_for_again(body: bytes) -> None:
     @asynchronous

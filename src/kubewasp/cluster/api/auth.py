@@ -11,7 +11,7 @@ import logging
 import re
 import traceback
 import urllib.request
-from contextlib import contextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -25,7 +25,7 @@ from kubewasp.k8s.errors import quoted
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Awaitable, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 SERVICE_ACCOUNT_TOKEN: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 a path
 SERVICE_ACCOUNT_CA: Final = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
@@ -159,7 +159,7 @@ async def in_cluster(
 async def _load_kubeconfig(files: str, context: str | None) -> _Loaded:
     choice = kubeconfig.choose(files, context)
     found = _nothing_found()
-    with _library_errors(choice):
+    async with _library_errors(choice):
         from kubernetes_asyncio.config import load_kube_config
 
         async with asyncio.timeout(_LOAD_TIMEOUT):
@@ -210,8 +210,8 @@ def _nothing_found() -> SimpleNamespace:
     )
 
 
-@contextmanager
-def _library_errors(choice: kubeconfig.Choice) -> Iterator[None]:
+@asynccontextmanager
+async def _library_errors(choice: kubeconfig.Choice) -> AsyncIterator[None]:
     """Turns what the library raises into one clear error each, without its text."""
     from kubernetes_asyncio.config import ConfigException
 
@@ -222,10 +222,10 @@ def _library_errors(choice: kubeconfig.Choice) -> Iterator[None]:
     except ConfigException as error:
         raise ApiConfigError(_config_problem(choice, str(error))) from None
     except asyncio.CancelledError as error:
-        _end_plugin(error)
+        await _end_plugin(error)
         raise
     except TimeoutError as error:
-        _end_plugin(error.__cause__)
+        await _end_plugin(error.__cause__)
         raise ApiConfigError(f"{_plugin(choice)} took more than {_LOAD_TIMEOUT:g} s") from None
     except OSError as error:
         if choice.exec_command is None:
@@ -235,12 +235,13 @@ def _library_errors(choice: kubeconfig.Choice) -> Iterator[None]:
         raise ApiConfigError(f"{_where(choice)}: its credentials cannot be loaded: {type(error).__name__}") from None
 
 
-def _end_plugin(error: BaseException | None) -> None:
+async def _end_plugin(error: BaseException | None) -> None:
     """Kills the plugin that was waited for: the library leaves it running, and keeps it to itself."""
     for frame, _ in traceback.walk_tb(error.__traceback__ if error else None):
         for value in frame.f_locals.values():
             if isinstance(value, asyncio.subprocess.Process) and value.returncode is None:
                 value.kill()
+                await value.wait()  # a killed process is over at once
 
 
 def _config_problem(choice: kubeconfig.Choice, text: str) -> str:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 
 from kubewasp.cluster.api.backoff import Backoff
 from kubewasp.cluster.api.clock import SYSTEM_CLOCK, Clock
-from kubewasp.cluster.api.errors import DISCONNECTED, INVALID_ANSWER, STATUS_MESSAGE, ApiError, error_of_status
+from kubewasp.cluster.api.errors import (
+    DISCONNECTED,
+    INVALID_ANSWER,
+    STATUS_MESSAGE,
+    TIMED_OUT,
+    ApiError,
+    error_of_status,
+)
 from kubewasp.cluster.api.raw_object import Page, RawObject
 from kubewasp.cluster.api.request_info import request_info
 from kubewasp.cluster.api.watch_stream import FrameReader, watch_event
@@ -89,6 +96,7 @@ class Reflector:
         self._grace = grace
         self._backoff = Backoff(_FIRST_DELAY, _MOST_DELAY)
         self._version = ""  # as far as we know the server; empty if a list is needed
+        self._heard = False  # whether this watch has brought anything
 
     async def run(self) -> None:
         while True:
@@ -104,7 +112,7 @@ class Reflector:
         self.last_error = error
         if self._version:
             self.counters.restarts += 1
-        if not _can_resume(error):
+        if not _can_resume(error) or (error.reason == TIMED_OUT and not self._heard):
             self._version = ""
         delay = max(self._backoff.next(), error.retry_after or 0.0)
         level = logging.DEBUG if error.is_expired else logging.WARNING
@@ -167,6 +175,7 @@ class Reflector:
         }
         request = request_info("GET", self._resource.path, query)
         self.counters.watches += 1
+        self._heard = False
         began, events, frames = self._clock.now(), self.counters.events, FrameReader()
         chunks = self._client.watch(self._resource.path, query=query, timeout=seconds + self._grace)
         try:
@@ -181,10 +190,15 @@ class Reflector:
             raise ApiError(request, 0, DISCONNECTED, "the watch ended in the middle of an event")
         if self.counters.events == events and self._clock.now() - began < 1:
             raise ApiError(request, 0, INVALID_ANSWER, "the watch ended as soon as it had begun")
+        if not self._heard:
+            # Not even a bookmark, which comes every minute. A server whose etcd was restored from a backup is silent
+            # for ever if it is asked for changes after a version that it has not reached.
+            self._version = ""
         self._backoff.reset()
 
     def _take(self, frame: bytes, request: RequestInfo) -> None:
         event = watch_event(frame)
+        self._heard = True
         if event.type == "ERROR":
             raise error_of_status(request, decode_message(STATUS_MESSAGE, event.data))
         item = RawObject(event.data)
