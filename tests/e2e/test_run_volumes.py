@@ -20,8 +20,8 @@ SIZE: Final = {"storage": "1Gi"}
 
 @pytest.fixture
 def storage_class(cluster: Cluster) -> str:
-    """Its volumes are made when a pod needs them."""
-    return make_class(cluster, "late", provisioner="example.com/provisioner")
+    """Of volumes that are there, and are bound when a pod needs them."""
+    return make_class(cluster, "static", provisioner="kubernetes.io/no-provisioner")
 
 
 def make_class(cluster: Cluster, name: str, *, provisioner: str) -> str:
@@ -108,15 +108,18 @@ def test_a_pod_goes_where_a_volume_is_once_its_claim_is_bound(
     assert promised["spec"]["claimRef"]["uid"] == cluster.get("PersistentVolumeClaim", "data")["metadata"]["uid"]
     cluster.create(ours("other"))
     wait_node(cluster, "other")
-    assert "nodeName" not in cluster.get("Pod", "database")["spec"]
+    waiting = cluster.get("Pod", "database")
+    assert "nodeName" not in waiting["spec"]
+    assert waiting["status"]["nominatedNodeName"] == nodes[3]
     bind_claim(cluster, "data", volume)
     assert wait_node(cluster, "database") == nodes[3]
 
 
 def test_a_volume_is_made_where_the_scheduler_wants_it(
-    cluster: Cluster, fake_nodes: FakeNodes, start_kubewasp: StartKubewasp, storage_class: str
+    cluster: Cluster, fake_nodes: FakeNodes, start_kubewasp: StartKubewasp
 ) -> None:
     fake_nodes.create(3)
+    storage_class = make_class(cluster, "made", provisioner="example.com/provisioner")
     cluster.create(claim("data", storage_class))
     start_kubewasp()
     cluster.create(using("database", "data"))
@@ -155,16 +158,15 @@ def test_two_claims_do_not_get_the_same_volume(
 
 
 def test_a_pod_waits_for_its_claim_and_then_for_a_volume(
-    cluster: Cluster, fake_nodes: FakeNodes, start_kubewasp: StartKubewasp
+    cluster: Cluster, fake_nodes: FakeNodes, start_kubewasp: StartKubewasp, storage_class: str
 ) -> None:
     (node,) = fake_nodes.create(1)
     start_kubewasp()
     cluster.create(using("database", "data"))
     wait_unschedulable(cluster, "database", 'persistentvolumeclaim "data" not found')
-    static = make_class(cluster, "static", provisioner="kubernetes.io/no-provisioner")
-    cluster.create(claim("data", static))
+    cluster.create(claim("data", storage_class))
     wait_unschedulable(cluster, "database", "node(s) didn't find available persistent volumes to bind")
-    volume = make_available(cluster, local_volume(f"{cluster.namespace}-local", static, node))
+    volume = make_available(cluster, local_volume(f"{cluster.namespace}-local", storage_class, node))
     promised_volume(cluster, "data")
     bind_claim(cluster, "data", volume)
     assert wait_node(cluster, "database") == node
