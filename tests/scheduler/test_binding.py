@@ -96,5 +96,28 @@ def test_a_plugin_that_gives_up_before_binding_sends_the_pod_back() -> None:
     assert cluster.place(pod) == "backoff"
 
 
+def test_a_pod_that_changes_on_its_way_is_tried_again_as_it_is_then() -> None:
+    cluster, _, _ = slow()
+    pod = cluster.pod("p")
+    cluster.one()
+    cluster.pod("p", {"changed": "yes"}, terminating=True)
+    cluster.scheduler.bound(pod.uid, "it is being deleted")
+    found = cluster.queued(pod).pod
+    assert (found.labels, found.is_terminating, found.node) == ({"changed": "yes"}, True, "")
+
+
+def test_a_pod_that_is_deleted_while_a_plugin_waits_before_binding_is_undone_at_once() -> None:
+    cluster, plugin, settled = slow(pre_bind=WAIT)
+    pod = cluster.pod("p")
+    cluster.one()
+    cluster.delete(pod)
+    assert asked(plugin)[-1] == "unreserve"
+    cluster.pass_time(1)
+    cluster.scheduler.retry_bindings()
+    assert asked(plugin).count("pre_bind") == 1
+    assert (cluster.scheduler.binding, len(cluster.scheduler.queue), settled) == ({}, 0, [])
+    assert int(cluster.scheduler.table.pod_count[0]) == 0
+
+
 def asked(plugin: Scripted) -> list[str]:
     return [hook for _, hook in plugin.log]

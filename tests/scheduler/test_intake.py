@@ -131,3 +131,14 @@ def test_namespaced_objects_are_known_by_their_namespace(intake: Intake) -> None
     intake.changed("Service", "DELETED", service("one"))
     assert intake._scheduler.store.get("Service", "web", "one") is None
     assert intake._scheduler.store.get("Service", "web", "two") is not None
+
+
+def test_who_wants_to_know_is_told_of_each_pod_that_is_gone(intake: Intake) -> None:
+    gone: list[str] = []
+    told = Intake(intake._scheduler, on_gone=lambda pod: gone.append(pod.uid))
+    told.replaced("Pod", [pod("deleted"), pod("finished"), pod("again", uid="first"), pod("missing"), pod("kept")])
+    told.changed("Pod", "DELETED", pod("deleted"))
+    told.changed("Pod", "MODIFIED", pod("finished", version="2", phase="Failed"))
+    told.changed("Pod", "MODIFIED", pod("again", uid="second", version="2"))
+    told.replaced("Pod", [pod("again", uid="second", version="2"), pod("kept")])
+    assert gone == ["uid-deleted", "uid-finished", "first", "uid-missing"]

@@ -32,6 +32,9 @@ class Reports:
     def failed(self, pod: Pod, reason: str, message: str) -> None:
         self._note("failed", pod.name, reason, message)
 
+    def expected(self, pod: Pod, node: str) -> None:
+        self._note("expected", pod.name, node)
+
     def deleting(self, pod: Pod, message: str) -> None:
         self._note("deleting", pod.name, message)
 
@@ -139,3 +142,28 @@ def test_it_stops_when_it_is_told_to(running: Any) -> None:
     run = running()
     assert run.live.stop(SOON)
     assert run.ended == [None]
+
+
+@pytest.mark.parametrize("script", [{"permit": Status(Code.WAIT)}, {"pre_bind": Status(Code.WAIT)}], ids=str)
+def test_the_node_of_a_pod_that_has_to_wait_is_told(running: Any, script: dict[str, Any]) -> None:
+    run = running(**script, timeout=60.0) if "permit" in script else running(**script)
+    run.live.set_active(True)
+    run.live.post(lambda: run.cluster.pod("p"))
+    assert run.reports.wait_for(1) == [("expected", "p", "n0")]
+
+
+def test_nothing_is_told_of_a_bind_that_failed_as_the_pod_is_gone_or_was_bound_by_another(running: Any) -> None:
+    run = running(bind=Status(Code.WAIT))
+    run.live.set_active(True)
+    pods: list[Pod] = []
+    run.live.post(lambda: pods.extend(run.cluster.pod(name) for name in ("gone", "taken", "left")))
+    run.live.post(lambda: None)
+    pause = threading.Event()
+    while len(run.cluster.scheduler.binding) < 3:
+        assert not pause.wait(0.001)
+    run.live.post(lambda: run.cluster.delete(pods[0]))
+    run.live.post(lambda: run.cluster.pod("taken", node="elsewhere"))
+    for pod in pods:
+        run.live.post(lambda pod=pod: run.cluster.scheduler.bound(pod.uid, "no"))
+    run.settled()
+    assert [told[:2] for told in run.reports.told] == [("failed", "left")]

@@ -8,6 +8,7 @@ from typing import Any
 
 from kubewasp.cluster.api.event_series import Write
 from kubewasp.framework.events import ObjectReference, RecordedEvent
+from kubewasp.k8s.codec import encode
 from kubewasp.k8s.pods import Pod
 from kubewasp.scheduler.reporting import ClusterReporter
 from tests.plugins.building import FakeClock, make_pod
@@ -207,3 +208,89 @@ async def test_more_events_than_can_be_written_are_dropped_and_counted() -> None
         made.scheduled(make_pod(f"p{number}"), "a")
     assert await made.drained(SOON)
     assert (len(writes.of("event")), made.events_dropped) == (5000, 100)
+
+
+def seen(conditions: list[dict[str, Any]], *, nominated: str = "", generation: int = 0) -> Pod:
+    """A pod whose status is what the API server has of it."""
+    status = {"conditions": conditions, "nominatedNodeName": nominated}
+    encoded = encode("Pod", {"metadata": {"name": "web", "generation": generation}, "status": status})
+    return replace(POD, encoded=encoded, nominated_node=nominated)
+
+
+UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no"}
+
+
+@asynchronous
+async def test_what_a_pod_says_already_is_not_written_by_the_next_scheduler() -> None:
+    made, _ = reporter(writes := FakeWrites())
+    made.failed(seen([UNSCHEDULABLE], nominated="a"), "Unschedulable", "no")
+    assert await made.drained(SOON)
+    assert writes.of("patch") == []
+
+
+@asynchronous
+async def test_a_nomination_of_the_scheduler_before_is_taken_back() -> None:
+    made, _ = reporter(writes := FakeWrites())
+    made.failed(replace(seen([UNSCHEDULABLE], nominated="a"), nominated_node=""), "Unschedulable", "no")
+    assert await made.drained(SOON)
+    ((_, status),) = writes.of("patch")
+    assert status["nominatedNodeName"] is None
+
+
+@asynchronous
+async def test_the_time_of_a_condition_stays_while_its_status_does() -> None:
+    made, _ = reporter(writes := FakeWrites())
+    gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "gated"}
+    made.failed(seen([gated], generation=2), "Unschedulable", "no")
+    assert await made.drained(SOON)
+    ((_, status),) = writes.of("patch")
+    assert status == {"conditions": [{**UNSCHEDULABLE, "observedGeneration": 2}]}
+
+
+@asynchronous
+async def test_the_node_of_a_pod_that_has_to_wait_is_written_once() -> None:
+    made, _ = reporter(writes := FakeWrites())
+    made.expected(POD, "a")
+    made.expected(POD, "a")
+    assert await made.drained(SOON)
+    made.failed(POD, "Unschedulable", "no")
+    assert await made.drained(SOON)
+    first, second = (status for _, status in writes.of("patch"))
+    assert (first, second["nominatedNodeName"]) == ({"nominatedNodeName": "a"}, None)
+
+
+@asynchronous
+async def test_a_bind_waits_for_what_is_being_written_of_the_pod() -> None:
+    class Slow(FakeWrites):
+        def __init__(self) -> None:
+            super().__init__()
+            self.answers = asyncio.Semaphore(0)
+
+        async def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> str:
+            await self.answers.acquire()
+            return await super().patch_status(pod, status)
+
+    made, _ = reporter(writes := Slow())
+    made.failed(POD, "Unschedulable", "one")
+    made.failed(POD, "Unschedulable", "two")
+    made.bind(POD, "a")
+    made.bind(make_pod("other"), "a")
+    assert not await made.drained(0.05)
+    assert writes.of("bind") == [("other", "a")]
+    writes.answers.release()
+    writes.answers.release()
+    assert await made.drained(SOON)
+    order = [details[0]["conditions"][0]["message"] for what, _, *details in writes.made if what == "patch"]
+    assert (order, writes.made[-1][0]) == (["one", "two"], "bind")
+
+
+@asynchronous
+async def test_nothing_is_kept_of_pods_that_are_bound_or_gone() -> None:
+    made, _ = reporter(FakeWrites())
+    for pod in (POD, make_pod("other")):
+        made.failed(pod, "Unschedulable", "no")
+    assert await made.drained(SOON)
+    made.scheduled(POD, "a")
+    made.forget(make_pod("other"))
+    assert await made.drained(SOON)
+    assert (made._verdicts, made._patches) == ({}, {})

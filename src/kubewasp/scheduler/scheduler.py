@@ -194,6 +194,7 @@ class Scheduler:
             self._handled("AssignedPod" if pod.node else "UnschedulablePod", Action.DELETE, began)
 
     def _delete_pod(self, pod: Pod) -> None:
+        self.queue.delete(pod.uid)  # first: what is undone below is not to come back
         waiting = self._decided[pod.uid][0] if pod.uid in self._decided else self.waiting.get(pod.uid)
         if waiting is not None:
             self._reject(waiting, Status(Code.UNSCHEDULABLE, "removed"))
@@ -201,7 +202,6 @@ class Scheduler:
             binding = self.binding.pop(pod.uid)
             status = Status(Code.UNSCHEDULABLE, "removed")
             self._undone(binding.queued, binding.framework, binding.assumed, binding.state, status)
-        self.queue.delete(pod.uid)
         nominated = self.nominator.node_of(pod.uid)
         self.nominator.withdraw(pod.uid)
         assumed = self._assumed.pop(pod.uid, None)

@@ -351,3 +351,20 @@ async def test_a_write_that_waited_is_not_sent_if_it_may_not_be_any_more() -> No
         assert not caught.value.maybe_done
         assert all(request.body != b"y" for request in server.requests)
         assert await guarded.request("GET", POD) == b"x"
+
+
+@asynchronous
+async def test_a_guarded_client_asks_at_the_last_moment_whether_it_may_write() -> None:
+    clock = FakeClock()
+    began = clock.time
+    async with FakeServer() as server, client_of(server, clock, qps=1, burst=1) as client:
+        server.on("POST", BINDING, Answer(b""), Answer(b""))
+        server.on("GET", POD, object_answer("Pod", pod("a", "7")))
+        guarded = client.guarded(lambda: clock.time < began + 1.5)
+        await guarded.request("POST", BINDING)
+        await guarded.request("POST", BINDING)  # a second later, as the limit is shared and used up
+        with pytest.raises(ApiError, match="no longer the leader") as refused:
+            await guarded.request("POST", BINDING)
+        assert not refused.value.maybe_done
+        await guarded.request("GET", POD)
+        assert [request.method for request in server.requests] == ["POST", "POST", "GET"]

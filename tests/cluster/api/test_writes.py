@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from kubewasp.cluster.api.client import PreparedRequest
-from kubewasp.cluster.api.errors import DISCONNECTED, UNREACHABLE, ApiError
+from kubewasp.cluster.api.errors import DISCONNECTED, NOT_ALLOWED, UNREACHABLE, ApiError
 from kubewasp.cluster.api.event_series import Write
 from kubewasp.cluster.api.request_info import request_info
 from kubewasp.cluster.api.writes import ClusterWrites
@@ -99,6 +99,16 @@ def test_a_status_is_patched_for_this_very_pod() -> None:
     ((method, path, body),) = client.requests
     assert (method, path) == ("PATCH", "/api/v1/namespaces/default/pods/web/status")
     assert orjson.loads(body) == {"metadata": {"uid": POD.uid}, "status": {"nominatedNodeName": None}}
+
+
+def test_a_pod_that_is_gone_needs_no_status() -> None:
+    assert run(ClusterWrites(FakeClient((404, "NotFound"))).patch_status(POD, {})) == ""
+
+
+def test_a_write_that_we_may_not_send_is_not_tried_again() -> None:
+    client = FakeClient((0, NOT_ALLOWED))
+    assert run(ClusterWrites(client).patch_status(POD, {}))
+    assert client.methods == ["PATCH"]
 
 
 def test_a_write_that_meets_trouble_is_tried_four_times() -> None:

@@ -70,9 +70,10 @@ class ClusterWrites:
         return decode("Pod", raw)
 
     async def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> str:
-        """Changes parts of a pod's status: conditions are merged by their type."""
+        """Changes parts of a pod's status: conditions are merged by their type. A pod that is gone needs none."""
+        path = PODS.path_of(pod.namespace, pod.name, "status")
         body = orjson.dumps({"metadata": {"uid": pod.uid}, "status": status})
-        return await self._write("PATCH", PODS.path_of(pod.namespace, pod.name, "status"), body, STRATEGIC_PATCH)
+        return await self._write("PATCH", path, body, STRATEGIC_PATCH, gone_is_fine=True)
 
     async def delete(self, pod: Pod) -> str:
         """Deletes just this pod, not another one of its name. One that is gone already is as good."""
