@@ -273,3 +273,15 @@ def test_a_placed_pod_has_its_node_in_its_protobuf_too() -> None:
     placed = placed_on(pod, "node-1")
     assert placed.node == "node-1"
     assert decode("Pod", placed.encoded)["spec"] == decode("Pod", pod.encoded)["spec"] | {"nodeName": "node-1"}
+
+
+def test_what_is_remembered_of_specs_and_labels_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubewasp.k8s.pods._MOST_KEPT", 10)
+    parser = PodParser()
+    pods = [
+        parser.parse({"metadata": {"labels": {"n": str(number)}}, "spec": {"nodeSelector": {"n": str(number)}}})
+        for number in range(95)
+    ]
+    assert (len(parser._specs), len(parser._labels)) == (5, 5)
+    assert len({pod.spec.id for pod in pods}) == 95
+    assert pods[0].labels == {"n": "0"}

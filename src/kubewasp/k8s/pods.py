@@ -190,6 +190,10 @@ def placed_on(pod: Pod, node: str) -> Pod:
     return replace(pod, node=node, encoded=pod.encoded + b"\x12" + leb128(len(field)) + field)
 
 
+# How many different specs, affinities and label sets are remembered. Pods keep theirs in any case.
+_MOST_KEPT = 20_000
+
+
 class PodParser:
     """Makes pods from manifests; equal specs are parsed once. One for a cluster."""
 
@@ -231,6 +235,7 @@ class PodParser:
         key = orjson.dumps([namespace, read], option=orjson.OPT_SORT_KEYS)
         found = self._specs.get(key)
         if found is None:
+            _make_room(self._specs)
             found = self._specs[key] = _spec(next(self._numbers), read, self._pod_affinity(read, namespace))
         return found
 
@@ -247,12 +252,20 @@ class PodParser:
             return None
         found = self._affinities.get(terms)
         if found is None:
+            _make_room(self._affinities)
             found = self._affinities[terms] = PodAffinity(*terms)
         return found
 
     def _shared_labels(self, labels: Mapping[str, str]) -> Mapping[str, str]:
         key = orjson.dumps(labels, option=orjson.OPT_SORT_KEYS)
+        _make_room(self._labels)
         return self._labels.setdefault(key, labels)
+
+
+def _make_room(kept: dict[Any, Any]) -> None:
+    """Forgets all at once when there is too much: it is parsed anew, and shared anew, as it comes."""
+    if len(kept) >= _MOST_KEPT:
+        kept.clear()
 
 
 def _read(spec: Mapping[str, Any]) -> dict[str, Any]:
