@@ -3,6 +3,7 @@ import os
 from pathlib import Path
 
 import pytest
+from wasmtime import Module
 
 from kubewasp.wasm import cache as cache_module
 from kubewasp.wasm import modules
@@ -105,7 +106,8 @@ def test_an_entry_that_the_runtime_refuses_is_made_again(folder: Path) -> None:
     program = load()
     key = entry(folder).stem
     CompilationCache(folder).put(key, b"\x7fELF, but of something else")
-    assert modules.load_compiled(program.engine.engine, program.engine.settings, wat("filter").read_bytes()) is None
+    engine = program.engine
+    assert modules.load_compiled(Module, engine.engine, engine.settings, wat("filter").read_bytes()) is None
     assert not load().from_cache
     assert load().from_cache
 

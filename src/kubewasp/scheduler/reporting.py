@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_DEPOSED = "this scheduler is no longer the leader"
 _LONGEST_UPDATE = 30.0
 _EVENTS_DUE_EVERY = 60.0
 # Events that wait to be written; when there are more, the newest are dropped: a pod's condition tells the same.
@@ -103,13 +104,13 @@ class ClusterReporter:
 
     async def _bind(self, pod: Pod, node: str) -> None:
         await self._patched(pod)
-        error = await self._writes.bind(pod, node) if self._may_write() else "this scheduler is no longer the leader"
+        error = await self._writes.bind(pod, node) if self._may_write() else _DEPOSED
         self.live.post(lambda: self.live.scheduler.bound(pod.uid, error))
 
     def update(self, manifest: Mapping[str, Any]) -> str:
         """Waits for the answer: the pod at hand cannot go on without, and there are few of these."""
         if not self._may_write():
-            return "this scheduler is no longer the leader"
+            return _DEPOSED
         future = asyncio.run_coroutine_threadsafe(self._writes.update(manifest), self._loop)
         try:
             return future.result(_LONGEST_UPDATE)
@@ -131,7 +132,7 @@ class ClusterReporter:
             "message": f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
             "lastTransitionTime": self._time(),
         }
-        error = "" if self._may_write() else "this scheduler is no longer the leader"
+        error = "" if self._may_write() else _DEPOSED
         error = error or await self._writes.patch_status(pod, {"conditions": [condition]})
         error = error or await self._writes.delete(pod)
         if error:

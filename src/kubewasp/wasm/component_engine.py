@@ -11,10 +11,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, NoReturn
 
-from wasmtime import Config, Engine, WasmtimeError
+from wasmtime import Engine, WasmtimeError
 from wasmtime.component import Linker
 
-from kubewasp.wasm.engine import Ticker
+from kubewasp.wasm.engine import Ticker, engine_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,12 +47,8 @@ class ComponentEngine:
     """What all components with the same stack limit share."""
 
     def __init__(self, stack: int) -> None:
-        config = Config()
-        for feature in _OFF:
-            setattr(config, feature, False)
+        config = engine_config(_OFF, stack)
         config.wasm_component_model = True
-        config.epoch_interruption = True
-        config.max_wasm_stack = stack
         self.engine = Engine(config)
         self.settings = f"component stack={stack}"
         self.ticker = Ticker(self.engine)

@@ -11,9 +11,9 @@ from wasmtime import WasmtimeError
 from wasmtime.component import Component, FuncType
 
 from kubewasp.wasm import binary
-from kubewasp.wasm.cache import CompilationCache, directory
 from kubewasp.wasm.component_engine import ComponentEngine, component_engine, is_offered
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.modules import compile_and_keep, load_compiled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ def load_component(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> Co
         raise GuestLoadError(f"wasm: guest has {len(wasm)} bytes, over the limit of {limits.guest_size}")
     began = time.perf_counter()
     engine = component_engine(limits.stack)
-    component = _from_cache(engine, wasm) if use_cache else None
+    component = load_compiled(Component, engine.engine, engine.settings, wasm) if use_cache else None
     from_cache = component is not None
     if component is None:
         component = _compiled(engine, wasm)
@@ -84,27 +84,13 @@ def load_component(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> Co
     )
 
 
-def _from_cache(engine: ComponentEngine, wasm: bytes) -> Component | None:
-    cache = CompilationCache(directory())
-    compiled = cache.get(cache.key(wasm, engine.settings))
-    if compiled is None:
-        return None
-    try:
-        return Component.deserialize(engine.engine, compiled)
-    except WasmtimeError:
-        return None
-
-
 def _compiled(engine: ComponentEngine, wasm: bytes) -> Component:
     try:
-        component = Component(engine.engine, wasm)
+        return compile_and_keep(Component, engine.engine, engine.settings, wasm)
     except WasmtimeError as error:
         lines = [line.strip() for line in str(error).splitlines()]
         cause = "; ".join(line for line in lines if line and not line.endswith(":"))
         raise GuestLoadError(f"wasm: guest is not a valid component: {cause}") from None
-    cache = CompilationCache(directory())
-    cache.put(cache.key(wasm, engine.settings), bytes(component.serialize()))
-    return component
 
 
 def _check_world(imports: tuple[str, ...], exports: Mapping[str, Any]) -> None:

@@ -40,7 +40,7 @@ _OFF = (
 _ADAPTER_ONLY = ("wasm_threads", "wasm_multi_memory")
 
 
-def _config(switched_off: tuple[str, ...], stack: int | None = None) -> Config:
+def engine_config(switched_off: tuple[str, ...], stack: int | None = None) -> Config:
     config = Config()
     for feature in switched_off:
         setattr(config, feature, False)
@@ -53,14 +53,14 @@ def _config(switched_off: tuple[str, ...], stack: int | None = None) -> Config:
 @cache
 def strict_engine() -> Engine:
     """Knows just the features that a guest may use; only validates."""
-    return Engine(_config(_OFF))
+    return Engine(engine_config(_OFF))
 
 
 class ClassicEngine:
     """What all instances with the same stack limit share: engine, adapter, node memory, ticker."""
 
     def __init__(self, stack: int) -> None:
-        config = _config(tuple(feature for feature in _OFF if feature not in _ADAPTER_ONLY), stack)
+        config = engine_config(tuple(feature for feature in _OFF if feature not in _ADAPTER_ONLY), stack)
         config.wasm_threads = True
         config.wasm_multi_memory = True
         config.shared_memory = True

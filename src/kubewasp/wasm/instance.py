@@ -90,8 +90,13 @@ class GuestInstance:
         self._requests: Callable[[], bytes] = bytes
         self._limits = limits
         self._link = link
+        # Asked in every call, and looked up among all imports: found out once.
         self._tells_time = program.uses("now")
         self._waits = program.uses("waiting_pods")
+        self._wants_requests = program.uses("pod_requests")
+        self._finds_by_name = program.uses_names
+        self._wants_images = program.uses_images
+        self._wants_numbers = program.uses_numbers
         self._cycle_number = 0
         self._engine = program.engine
         self._lock = threading.Lock()
@@ -193,17 +198,17 @@ class GuestInstance:
         _INT.pack_into(self._bytes, _CYCLE, self._cycle_number)
         self.set_value(POD, encoded_pod(pod))
         self._requests = lambda: pod_requests(parsed_pod(pod), self._engine.resources)
-        if self.program.uses("pod_requests"):
+        if self._wants_requests:
             self.set_filler(POD_REQUESTS, self._requests)
         self._mirror = self._engine.mirror(nodes)
-        self._table = table if self.program.uses_numbers else None
+        self._table = table if self._wants_numbers else None
         self.sync()
 
     def sync(self) -> None:
         if self._table is not None and self._table.is_behind:
             self._table = NodeTable.of(self._table.objects)
         if self._mirror is not None:
-            self._mirror.sync(by_name=self.program.uses_names, images=self.program.uses_images, table=self._table)
+            self._mirror.sync(by_name=self._finds_by_name, images=self._wants_images, table=self._table)
 
     def set_value(self, slot: int, value: bytes | None) -> None:
         self._forget(slot)
@@ -450,7 +455,7 @@ class GuestInstance:
         if number >= known and self._mirror is not None:  # in a hook: what it reads from here on has the number
             self.sync()
             self._set_directory()
-            if self.program.uses("pod_requests"):
+            if self._wants_requests:
                 self.set_filler(POD_REQUESTS, self._requests)
         return number
 

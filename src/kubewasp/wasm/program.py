@@ -15,7 +15,7 @@ from kubewasp.wasm.component_program import load_component
 from kubewasp.wasm.engine import ClassicEngine, classic_engine, strict_engine
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
-from kubewasp.wasm.modules import compile_module, load_compiled
+from kubewasp.wasm.modules import compile_and_keep, load_compiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ class Program:
 
     @property
     def uses_signatures(self) -> bool:
-        return (EXTENSION, "pod_signature") in self.imports
+        return self.uses("pod_signature")
 
     @property
     def uses_images(self) -> bool:
@@ -122,7 +122,7 @@ def load_module(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> Progr
     except binary.BinaryError as error:
         raise GuestLoadError(f"wasm: {error}") from None
     engine = classic_engine(limits.stack)
-    module = load_compiled(engine.engine, engine.settings, runnable) if use_cache else None
+    module = load_compiled(Module, engine.engine, engine.settings, runnable) if use_cache else None
     from_cache = module is not None
     if module is None:
         module = _compile(engine, runnable)
@@ -148,7 +148,7 @@ def load_module(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> Progr
 def _compile(engine: ClassicEngine, wasm: bytes) -> Module:
     try:
         Module.validate(strict_engine(), wasm)
-        return compile_module(engine.engine, engine.settings, wasm)
+        return compile_and_keep(Module, engine.engine, engine.settings, wasm)
     except WasmtimeError as error:
         raise GuestLoadError(f"wasm: guest is not a valid module: {_one_line(error)}") from None
 
