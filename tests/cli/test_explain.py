@@ -102,16 +102,40 @@ def test_pods_of_workloads_can_be_explained(kubewasp: Kubewasp, manifests: Manif
     assert kubewasp("explain", "default/db-1", path, "-o", "json").json["node"] == "a"
 
 
-def test_what_cannot_be_explained_is_told(kubewasp: Kubewasp, manifests: Manifests) -> None:
+def test_a_bound_pod_is_explained_as_if_it_were_not(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("a"), node("b", cpu="2"), pod("web", on="a", cpu="3"))
+    found = kubewasp("explain", "web", path, "-o", "json").json
+    assert found["node"] == "a"
+    assert found["notes"] == ["it is bound to a; this is as if it were not, and took up no room there"]
+    assert re.search(r"\nnote +it is bound to a;", kubewasp("explain", "web", path).out)
+
+
+def test_a_pod_of_another_scheduler_is_explained_with_a_profile(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("a"), pod("web", schedulerName="mine", namespace="shop"))
+    found = kubewasp("explain", "web", path, "-n", "shop", "--profile", "default-scheduler", "-o", "json").json
+    assert (found["pod"], found["node"]) == ("shop/web", "a")
+    assert found["notes"] == ["its scheduler is mine; this is as if it were default-scheduler"]
+
+
+def test_candidates_of_preemption_are_shown(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    low = [pod(f"low-{name}", on=name, cpu="3") for name in "ab"]
     path = manifests(
-        node("a"),
-        pod("bound", on="a"),
-        pod("gated", schedulingGates=[{"name": "g"}]),
-        pod("other", schedulerName="mine"),
+        node("a"), node("b"), priority_class("high", 9), *low, pod("web", cpu="3", priorityClassName="high")
     )
+    out = kubewasp("explain", "web", path).out
+    assert re.search(r"PREEMPTION ON +EVICTS", out)
+    assert re.search(r"\nb +default/low-b\n", out)
+
+
+def test_what_cannot_be_explained_is_told(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("a"), pod("gated", schedulingGates=[{"name": "g"}]), pod("other", schedulerName="mine"))
     assert refused(kubewasp("explain", "default/none", path)) == f"there is no pod default/none in {path}"
-    assert refused(kubewasp("explain", "bound", path)) == "pod default/bound is bound to a already"
     gated = "pod default/gated is held back by SchedulingGates: waiting for scheduling gates: [g]"
     assert refused(kubewasp("explain", "gated", path)) == gated
-    assert refused(kubewasp("explain", "other", path)) == "no profile has the schedulerName mine"
-    assert "Missing argument" in kubewasp("explain", "web").usage_error
+    other = "no profile has the schedulerName mine of pod default/other; there are: default-scheduler. "
+    assert refused(kubewasp("explain", "other", path)).startswith(other)
+    assert refused(kubewasp("explain", "web", path, "--profile", "x")).startswith("there is no pod default/web")
+    assert refused(kubewasp("explain", "other", path, "--profile", "x")).startswith("there is no profile x;")
+    assert "expected POD or NAMESPACE/POD" in kubewasp("explain", "a/b/c", path).usage_error
+    assert "in another namespace" in kubewasp("explain", "a/b", path, "-n", "c").usage_error
+    assert "not both" in kubewasp("explain", "web", path, "--kubeconfig", path).usage_error

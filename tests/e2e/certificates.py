@@ -1,4 +1,4 @@
-"""A certificate authority of its own for each run, and what it signs: made at start, valid for a day."""
+"""A certificate authority of its own for each run, and what it signs: made at start, valid for two days."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-_LIFE: Final = timedelta(days=1)
-_LEEWAY: Final = timedelta(hours=1)  # for tests that set a clock back
+_LIFE: Final = timedelta(days=2)
+_LEEWAY: Final = timedelta(days=2)  # for tests that set a clock back
 _USAGES: Final = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
 
 

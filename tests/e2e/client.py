@@ -74,12 +74,19 @@ class Client:
         self._kinds: dict[str, dict[str, _Kind]] = {}
 
     def request(
-        self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None, kind: str = JSON
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        kind: str = JSON,
+        accept: str = JSON,
     ) -> bytes:
         """The body of the answer. A connection that the server has closed meanwhile is made anew, once."""
         target = f"{path}?{urlencode(query)}" if query else path
         content = None if body is None else json.dumps(body).encode()
-        headers = {**self._headers, "Accept": f"{JSON}, */*", "Content-Type": kind}
+        headers = {**self._headers, "Accept": f"{accept}, */*", "Content-Type": kind}
         connection: http.client.HTTPSConnection | None = getattr(self._of_thread, "connection", None)
         kept = connection is not None
         connection = connection or self._connected()
@@ -89,7 +96,7 @@ class Client:
         except (ConnectionError, http.client.HTTPException, OSError) as error:
             self._drop(connection)
             if kept and isinstance(error, ConnectionError | ssl.SSLEOFError):
-                return self.request(method, path, body, query=query, kind=kind)
+                return self.request(method, path, body, query=query, kind=kind, accept=accept)
             raise
         try:
             answer = response.read()

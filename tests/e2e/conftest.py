@@ -67,8 +67,8 @@ def start_kubewasp(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -
     """Starts a kubewasp, with Kubewasp's keyword arguments, that is stopped after the test."""
     with ExitStack() as stack:
 
-        def start(**options: Any) -> Kubewasp:
+        def start(make: type[Kubewasp] = Kubewasp, **options: Any) -> Kubewasp:
             folder = tmp_path_factory.mktemp("kubewasp")
-            return stack.enter_context(Kubewasp(folder, servers.api, **options))
+            return stack.enter_context(make(folder, servers.api, **options))
 
         yield start

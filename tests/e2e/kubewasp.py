@@ -1,6 +1,7 @@
 """`kubewasp run` as a process, and what tests ask of it: its configuration, events, conditions."""
 
 import sys
+import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
@@ -36,8 +37,10 @@ class Kubewasp(Server):
         user: str = ADMIN,
         profiles: Sequence[Mapping[str, Any]] = (),
         config: Mapping[str, Any] | None = None,
+        flags: Sequence[str] = (),
     ) -> None:
         super().__init__(folder)
+        self._flags = flags
         connection = {"kubeconfig": str(api.kubeconfig(user)), "qps": _UNLIMITED, "burst": _UNLIMITED}
         content = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -54,7 +57,14 @@ class Kubewasp(Server):
         self._log_start = 0
 
     def command(self) -> Sequence[str | Path]:
-        return (Path(sys.executable).with_name("kubewasp"), "run", "--port=0", "--config", self._config)
+        return (
+            Path(sys.executable).with_name("kubewasp"),
+            "run",
+            f"--port={self.port}",
+            "--config",
+            self._config,
+            *self._flags,
+        )
 
     def start(self) -> Self:
         self._log_start = len(self.log_text)
@@ -66,6 +76,20 @@ class Kubewasp(Server):
     @property
     def log_text(self) -> str:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def get(self, path: str) -> str:
+        """What it answers about itself; an error if the answer is one."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+            return str(answer.read().decode())
+
+    @property
+    def healthy(self) -> bool:
+        return self.get("/healthz") == "ok"
+
+    def metric(self, name: str) -> int:
+        """The sum of a metric's samples."""
+        samples = (line.rpartition(" ") for line in self.get("/metrics").splitlines())
+        return sum(int(float(value)) for key, _, value in samples if key.partition("{")[0] == name)
 
     @property
     def leads(self) -> bool:

@@ -7,6 +7,7 @@ controller manager.
 import importlib.util
 import json
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +87,8 @@ class Access:
 
 
 class ApiServer(Server):
-    """TLS, RBAC, users with certificates and with tokens. With `audit`, `accesses` tells who asked for what."""
+    """TLS, RBAC, users with certificates and with tokens. With `audit`, `accesses` tells who asked for what,
+    and `bindings` which pods were bound."""
 
     name = "kube-apiserver"
     stop_seconds = 5.0  # it would wait a minute for its watches to end
@@ -106,7 +108,7 @@ class ApiServer(Server):
         self.users = {user: Credentials(user, certificate=pair) for user, pair in certificates.items()}
         self.users |= {user: Credentials(user, token=f"token-of-{user}") for user in TOKEN_USERS}
         self._tokens = folder / "tokens.csv"
-        self._tokens.write_text("".join(f"{self.users[user].token},{user},uid-of-{user}\n" for user in TOKEN_USERS))
+        self._write_tokens()
         self._clients: dict[str, Client] = {}
 
     def command(self) -> Sequence[str | Path]:
@@ -166,17 +168,42 @@ class ApiServer(Server):
         path.write_text(yaml.safe_dump(content, sort_keys=False))
         return path
 
+    def change_token(self, user: str, token: str) -> None:
+        """From the next start on, the user has that token and no other."""
+        self.users[user] = Credentials(user, token=token)
+        self._clients.pop(user, None)
+        self._write_tokens()
+
+    def _write_tokens(self) -> None:
+        self._tokens.write_text("".join(f"{self.users[user].token},{user},uid-of-{user}\n" for user in TOKEN_USERS))
+
     def accesses(self, user: str) -> set[Access]:
         """What a user has asked for since the first start, allowed or not."""
-        return set(self._audited(user))
+        return {access for access, _ in self._audited(user)}
 
-    def _audited(self, user: str) -> Iterator[Access]:
+    def refusals(self, user: str) -> set[Access]:
+        """What a user has asked for in vain, for want of rights."""
+        return {access for access, status in self._audited(user) if status == 403}
+
+    def bindings(self, namespace: str) -> Counter[str]:
+        """How often each pod of a namespace was bound, as the API server has it, since the first start."""
+        found: Counter[str] = Counter()
+        with (self.folder / "audit.log").open() as lines:
+            for event in map(json.loads, (line for line in lines if '"binding"' in line)):
+                asked = event["objectRef"]
+                bound = asked.get("subresource") == "binding" and event["responseStatus"]["code"] < 300
+                if bound and asked["namespace"] == namespace:
+                    found[asked["name"]] += 1
+        return found
+
+    def _audited(self, user: str) -> Iterator[tuple[Access, int]]:
         with (self.folder / "audit.log").open() as lines:
             for event in map(json.loads, lines):
                 asked = event.get("objectRef", {})
                 if event["user"]["username"] == user and "resource" in asked:
                     parts = [asked["resource"], asked.get("subresource", "")]
-                    yield Access(event["verb"], asked.get("apiGroup", ""), "/".join(filter(None, parts)))
+                    access = Access(event["verb"], asked.get("apiGroup", ""), "/".join(filter(None, parts)))
+                    yield access, event.get("responseStatus", {}).get("code", 0)
 
     def _audit_flags(self) -> list[str]:
         policy = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}
@@ -205,7 +232,7 @@ class KubeScheduler(Server):
     ) -> None:
         super().__init__(folder)
         self._serving = api.authority.issue(f"{self.name}-server")
-        self._probe = Client(self.port, api.authority.certificate, Credentials("anonymous"))
+        self.probe = Client(self.port, api.authority.certificate, Credentials("anonymous"))
         self._flags = (f"-v={verbosity}", *flags)
         connection = {"kubeconfig": str(api.kubeconfig(SCHEDULER)), "qps": _UNLIMITED, "burst": _UNLIMITED}
         content = {
@@ -232,13 +259,13 @@ class KubeScheduler(Server):
         )
 
     def ready(self) -> bool:
-        return self._probe.request("GET", "/readyz") == b"ok"
+        return self.probe.request("GET", "/readyz") == b"ok"
 
     def metrics(self) -> str:
-        return self._probe.request("GET", "/metrics").decode()
+        return self.probe.request("GET", "/metrics").decode()
 
     def close(self) -> None:
-        self._probe.close()
+        self.probe.close()
 
 
 StartKubeScheduler = Callable[..., KubeScheduler]

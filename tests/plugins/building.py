@@ -164,6 +164,9 @@ class FakeHandle(NoScheduler):
     def record_event(self, event: RecordedEvent) -> None:
         self.events.append(event)
 
+    def is_evicted(self, uid: str) -> bool:
+        return False
+
 
 def filtered(plugin: FilterPlugin, state: Any, pod: Pod, table: NodeTable) -> dict[str, Status]:
     """What Filter says of each node, by name."""

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.events import Action
+from kubewasp.framework.plugin import Candidate
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.objects import DisruptionBudget
 from kubewasp.k8s.pods import Pod
 from kubewasp.k8s.selectors import EVERYTHING, LabelSelector, label_selector, map_selector
 from kubewasp.plugins.default_binder import DefaultBinder
-from kubewasp.plugins.default_preemption import Candidate, DefaultPreemption, pick, split_by_budgets
+from kubewasp.plugins.default_preemption import DefaultPreemption, pick, split_by_budgets
 from kubewasp.plugins.node_resources_fit import NodeResourcesFit
 from tests.framework.fakes import WAIT, Scripted, error, make_framework
 from tests.plugins.building import FakeHandle, make_node, make_pod, wakes
@@ -72,6 +73,45 @@ def test_a_pod_waits_for_its_victims_to_go() -> None:
     assert cluster.scheduler.nominator.node_of(pod.uid) == "n"
     cluster.delete(victim)
     assert cluster.one().node == "n"
+
+
+def slow_evictions(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Victims are still there, unchanged, until the test deletes them: the API server takes its time."""
+
+    def evict(victim: Pod, *_: Any) -> str:
+        cluster.evicted.append(victim.name)
+        cluster.scheduler.evicting(victim)
+        return ""
+
+    monkeypatch.setattr(cluster, "evict", evict)
+
+
+def test_a_pod_takes_no_more_victims_while_the_deletion_of_the_first_is_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster, _ = a_cluster("n", "m")
+    slow_evictions(cluster, monkeypatch)
+    victims = {pod.name: pod for pod in (cluster.put(cpus("one", "n", "2")), cluster.put(cpus("other", "m", "2")))}
+    pod = cluster.pod("p", requests={"cpu": "1"}, priority=5)
+    cluster.one()
+    for _ in range(3):
+        cluster.scheduler.queue.activate(pod.uid)
+        assert "not eligible due to a terminating pod on the nominated node." in cluster.one().message
+    (name,) = cluster.evicted
+    node = cluster.scheduler.nominator.node_of(pod.uid)
+    cluster.delete(victims[name])
+    assert cluster.one().node == node
+
+
+def test_a_pod_whose_victim_cannot_be_deleted_looks_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, _ = a_cluster("n")
+    slow_evictions(cluster, monkeypatch)
+    victim = cluster.put(cpus("low", "n", "2"))
+    pod = cluster.pod("p", requests={"cpu": "1"}, priority=5)
+    cluster.one()
+    cluster.scheduler.not_evicted(victim, pod)
+    cluster.one()
+    assert cluster.evicted == ["low", "low"]
 
 
 def test_less_important_pods_do_not_take_the_room_that_is_made() -> None:

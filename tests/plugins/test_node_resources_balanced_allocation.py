@@ -116,3 +116,20 @@ def test_scores_are_those_of_the_plain_rule(
     together = [a + b for a, b in zip(asked, used, strict=True)]
     change = balance(together, has, asked) - balance(list(used), has, asked)
     assert found == 50 + (50 + change) // 2
+
+
+@given(st.lists(ROW, min_size=1, max_size=6), ROW, ROW)
+def test_a_node_that_changes_scores_as_one_that_is_new(
+    others: list[tuple[int, int, int]], asked: tuple[int, int, int], has: tuple[int, int, int]
+) -> None:
+    """A row that changes is computed by itself, new ones all at once: both ways come to the same."""
+
+    def amounts(row: tuple[int, int, int]) -> dict[str, str]:
+        return {"cpu": f"{row[0]}m", "memory": str(row[1])}
+
+    table = make_table([make_node("n", allocatable=amounts(has))], ())
+    pod, old = make_pod(requests=amounts(asked)), make_plugin("cpu", "memory")
+    for row in others:
+        scored(old, CycleState(), pod, table)
+        table.add_pod(make_pod(node="n", requests=amounts(row)))
+    assert scored(old, CycleState(), pod, table) == scored(make_plugin("cpu", "memory"), CycleState(), pod, table)

@@ -338,3 +338,38 @@ def test_a_node_that_has_more_of_what_is_asked_for_helps(old: Any, new: Any, hel
     nodes = [None if item is None else make_node("n", **item) for item in (old, new)]
     action = Action.ADD if old is None else Action.UPDATE_NODE_ALLOCATABLE
     assert wakes(make_plugin(), "Node", action, asked_for(cpu="2"), *nodes) is helps
+
+
+AMOUNTS = st.tuples(*[st.sampled_from(["0", "1", "3", "4", "7", "100"])] * 3)
+
+
+@pytest.mark.parametrize("kind", ["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"])
+@given(
+    nodes=st.lists(AMOUNTS, min_size=1, max_size=3),
+    pods=st.lists(st.tuples(st.integers(0, 2), AMOUNTS), max_size=6),
+    asked=AMOUNTS,
+)
+def test_a_node_that_changes_is_judged_as_one_that_is_new(
+    kind: str, nodes: list[tuple[str, ...]], pods: list[tuple[int, tuple[str, ...]]], asked: tuple[str, ...]
+) -> None:
+    """Rows that change are computed one by one, new ones all at once: both ways come to the same."""
+    names = ("cpu", "memory", GPU)
+
+    def amounts(of: tuple[str, ...]) -> dict[str, str]:
+        return dict(zip(names, of, strict=True))
+
+    def judged(plugin: NodeResourcesFit) -> Any:
+        verdicts = plugin.filter(CycleState(), pod, table, table.order())
+        scores = plugin.score(CycleState(), pod, table, table.order())
+        assert not isinstance(scores, Status)
+        return None if verdicts is None else verdicts.numbers.tolist(), scores.tolist()
+
+    def plugin() -> NodeResourcesFit:
+        return strategy(kind, *((name, 2) for name in names), shape=[(0, 0), (100, 10)])
+
+    table = make_table([make_node(f"n{place}", allocatable=amounts(sizes)) for place, sizes in enumerate(nodes)], ())
+    pod, old = make_pod(requests=amounts(asked)), plugin()
+    for place, requests in pods:
+        judged(old)
+        table.add_pod(make_pod(node=f"n{place}", requests=amounts(requests)))
+    assert judged(old) == judged(plugin())

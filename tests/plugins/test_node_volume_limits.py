@@ -105,8 +105,16 @@ def test_attachments_count_unless_a_pod_uses_the_volume_anyway() -> None:
     existing = [claiming("a", node="n")]
     assert judged(claiming("c"), [*objects, attachment("x", "n", "pv-a")], existing) == SUCCESS
     assert judged(claiming("c"), [*objects, attachment("x", "n", "pv-b")], existing) == TOO_MANY
-    assert judged(claiming("b"), [*objects, attachment("x", "n", "pv-b")], existing) == SUCCESS
     assert judged(claiming("c"), [*objects, attachment("x", "other", "pv-b")], existing) == SUCCESS
+
+
+def test_a_volume_that_is_attached_already_counts_twice_unless_a_pod_here_uses_it() -> None:
+    """As in kube-scheduler."""
+    objects = [*bound("a", "b"), csi_node("n", {DRIVER: 2}), attachment("x", "n", "pv-b")]
+    user_of_a, user_of_b = claiming("a", node="n"), claiming("b", node="n")
+    assert judged(claiming("b"), objects, [user_of_a]) == TOO_MANY
+    assert judged(claiming("b"), objects, [user_of_a, user_of_b]) == SUCCESS
+    assert judged(claiming("b"), objects, []) == SUCCESS
 
 
 def test_attachments_of_volumes_that_are_unknown_or_not_csi_do_not_count() -> None:

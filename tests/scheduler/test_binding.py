@@ -70,6 +70,15 @@ def test_a_pod_that_is_seen_on_its_node_before_the_bind_is_told_counts_once() ->
     assert (int(cluster.scheduler.table.pod_count[0]), len(cluster.scheduler.queue)) == (1, 0)
 
 
+def test_a_pod_that_is_seen_on_its_node_keeps_its_room_although_its_bind_is_said_to_have_failed() -> None:
+    cluster, _, _ = slow()
+    pod = cluster.pod("p")
+    cluster.one()
+    cluster.put(make_pod("p", node="n0"))
+    cluster.scheduler.bound(pod.uid, "no answer")
+    assert (int(cluster.scheduler.table.pod_count[0]), len(cluster.scheduler.queue)) == (1, 0)
+
+
 def test_a_plugin_that_waits_before_binding_is_asked_every_second_and_others_once() -> None:
     quick = Scripted("B", [], bind=Status(Code.SKIP))
     cluster, plugin, _ = slow(quick, pre_bind=[WAIT, WAIT, Status()])

@@ -142,3 +142,10 @@ def test_who_wants_to_know_is_told_of_each_pod_that_is_gone(intake: Intake) -> N
     told.changed("Pod", "MODIFIED", pod("again", uid="second", version="2"))
     told.replaced("Pod", [pod("again", uid="second", version="2"), pod("kept")])
     assert gone == ["uid-deleted", "uid-finished", "first", "uid-missing"]
+
+
+def test_pods_that_wait_for_other_schedulers_are_counted(intake: Intake) -> None:
+    named = {"a": "theirs", "b": "theirs", "c": "another", "d": "default-scheduler"}
+    intake.replaced("Pod", [pod(name, schedulerName=scheduler) for name, scheduler in named.items()])
+    intake.changed("Pod", "ADDED", pod("bound", schedulerName="theirs", node="n1"))
+    assert intake.foreign_pods() == {"theirs": 2, "another": 1}

@@ -51,7 +51,13 @@ class Running:
         self.cluster: Cluster = cluster_of(Scripted("A", [], **script), nodes=("n0",))
         self.reports = Reports()
         self.ended: list[BaseException | None] = []
-        self.live = LiveScheduler(self.cluster.scheduler, self.reports, on_end=self.ended.append)
+        self.attempts: list[tuple[str, str]] = []
+        self.live = LiveScheduler(
+            self.cluster.scheduler,
+            self.reports,
+            on_end=self.ended.append,
+            on_attempt=lambda attempt: self.attempts.append((attempt.pod.name, attempt.node)),
+        )
 
     def settled(self) -> None:
         """All that was posted has been taken."""
@@ -79,6 +85,14 @@ def test_a_pod_that_is_posted_is_scheduled_and_told(running: Any) -> None:
     run.live.set_active(True)
     run.live.post(lambda: run.cluster.pod("p"))
     assert run.reports.wait_for(1) == [("scheduled", "p", "n0")]
+
+
+def test_every_attempt_is_told_on_the_thread(running: Any) -> None:
+    run = running(filter={"n0": Status(Code.UNSCHEDULABLE, "no room")})
+    run.live.set_active(True)
+    run.live.post(lambda: run.cluster.pod("p"))
+    run.reports.wait_for(1)
+    assert run.attempts == [("p", "")]
 
 
 def test_nothing_is_scheduled_before_it_is_allowed(running: Any) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from kubewasp.cluster.api.event_series import Write
 from kubewasp.framework.events import ObjectReference, RecordedEvent
 from kubewasp.k8s.codec import encode
@@ -61,6 +63,8 @@ class FakeScheduler:
     def __init__(self) -> None:
         self.heard: list[tuple[str, ...]] = []
         self.scheduler = self
+        self.waits = True
+        self.asked = 0
 
     def post(self, action: Callable[[], None]) -> None:
         action()
@@ -68,8 +72,15 @@ class FakeScheduler:
     def bound(self, uid: str, error: str) -> None:
         self.heard.append(("bound", uid, error))
 
-    def activate(self, pod: Pod) -> None:
-        self.heard.append(("activate", pod.name))
+    def is_left_waiting(self, _uid: str) -> bool:
+        self.asked += 1
+        return self.waits
+
+    def evicting(self, victim: Pod) -> None:
+        self.heard.append(("evicting", victim.name))
+
+    def not_evicted(self, victim: Pod, preemptor: Pod) -> None:
+        self.heard.append(("not evicted", victim.name, preemptor.name))
 
 
 def reporter(writes: FakeWrites, *, leads: bool = True) -> tuple[ClusterReporter, FakeScheduler]:
@@ -153,6 +164,33 @@ async def test_a_condition_that_could_not_be_written_is_written_with_the_next_tr
     assert len(writes.of("patch")) == 2
 
 
+class DownOnce(FakeWrites):
+    """The first status that is written is lost."""
+
+    async def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> str:
+        await super().patch_status(pod, status)
+        return "the server is down" if len(self.of("patch")) == 1 else ""
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["waiting", "on its way to a node"])
+def test_a_condition_that_could_not_be_written_is_written_later_if_the_pod_still_waits(
+    waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubewasp.scheduler.reporting._FIRST_PATCH_PAUSE", 0.0)
+
+    async def told() -> list[str]:
+        made, live = reporter(writes := DownOnce())
+        live.waits = waits
+        made.failed(POD, "Unschedulable", "one")
+        async with asyncio.timeout(SOON):
+            while not live.asked:
+                await asyncio.sleep(0)
+        assert await made.drained(SOON)
+        return [status["conditions"][0]["message"] for _, status in writes.of("patch")]
+
+    assert asyncio.run(told()) == (["one", "one"] if waits else ["one"])
+
+
 @asynchronous
 async def test_a_nomination_is_written_and_taken_back() -> None:
     made, _ = reporter(writes := FakeWrites())
@@ -172,7 +210,7 @@ async def test_a_victim_is_marked_and_deleted() -> None:
         "DisruptionTarget",
         "PreemptionByScheduler",
     )
-    assert (writes.of("delete"), live.heard) == ([("web",)], [])
+    assert (writes.of("delete"), live.heard) == ([("web",)], [("evicting", "web")])
     assert writes.of("event") == [("Preempted", "Preempted by pod default/urgent on node a")]
 
 
@@ -181,7 +219,7 @@ async def test_a_victim_that_cannot_be_deleted_makes_the_preemptor_try_again() -
     made, live = reporter(FakeWrites(delete="forbidden"))
     made.evict(POD, make_pod("urgent"), "a")
     assert await made.drained(SOON)
-    assert live.heard == [("activate", "urgent")]
+    assert live.heard == [("evicting", "web"), ("not evicted", "web", "urgent")]
 
 
 @asynchronous

@@ -501,6 +501,17 @@ def test_a_pod_that_is_gated_waits_and_goes_on_when_the_gate_is_gone() -> None:
     assert [attempt.node for attempt in cluster.all()] == ["n0"]
 
 
+def test_no_room_is_kept_for_a_pod_that_comes_gated_until_it_changes() -> None:
+    """As in kube-scheduler, which takes note of a nomination when the pod goes to the queue, or changes."""
+    cluster = Cluster()
+    cluster.scheduler.start([make_framework(SchedulingGates({}, cluster.scheduler), Scripted())])
+    gated: dict[str, Any] = {"schedulingGates": [{"name": "a"}], "status": {"nominatedNodeName": "n0"}}
+    pod = cluster.pod("p", **gated)
+    assert cluster.scheduler.nominator.node_of(pod.uid) == ""
+    cluster.pod("p", {"changed": "yes"}, **gated)
+    assert cluster.scheduler.nominator.node_of(pod.uid) == "n0"
+
+
 # ---------------------------------------------------------------------- the handle
 
 

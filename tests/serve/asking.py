@@ -8,15 +8,18 @@ from starlette.types import ASGIApp
 
 
 class Client:
-    def __init__(self, app: ASGIApp) -> None:
+    """`host` is where the questions come from."""
+
+    def __init__(self, app: ASGIApp, host: str = "127.0.0.1") -> None:
         self._app = app
+        self._host = host
 
     def get(self, path: str, **more: Any) -> httpx.Response:
         return self.ask("GET", path, **more)
 
     def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
         async def asked() -> httpx.Response:
-            transport = httpx.ASGITransport(self._app, raise_app_exceptions=False)
+            transport = httpx.ASGITransport(self._app, raise_app_exceptions=False, client=(self._host, 50_000))
             async with httpx.AsyncClient(transport=transport, base_url="http://kubewasp") as client:
                 return await client.request(method, path, **more)
 

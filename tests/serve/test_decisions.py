@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from kubewasp.scheduler.embedded import EmbeddedCluster
+from kubewasp.scheduler.scheduler import Attempt
 from kubewasp.serve.app import create_app
 from kubewasp.serve.decisions import DecisionSettings, DecisionStore
 from kubewasp.serve.health import Health
@@ -23,7 +24,8 @@ def decided(
 ) -> tuple[EmbeddedCluster, DecisionStore]:
     cluster = filled(*objects)
     luck = chances or repeat(0.0)
-    store = DecisionStore(cluster.scheduler, settings, chance=lambda: next(luck))
+    store = DecisionStore(settings, chance=lambda: next(luck))
+    store.connect(cluster.scheduler)
     cluster.on_attempt = store.take
     cluster.settle()
     return cluster, store
@@ -114,3 +116,81 @@ def test_they_are_served_by_pod() -> None:
     assert client.get("/debug/decisions?pod=default/none").json()["decisions"] == []
     wrong = client.get("/debug/decisions?pod=a")
     assert (wrong.status_code, wrong.text) == (400, 'pod: expected namespace/name, got "a"\n')
+
+
+def failed(store: DecisionStore, pod_key: str = "") -> list[dict[str, Any]]:
+    return list(orjson.loads(store.as_json(pod_key))["failed"])
+
+
+NOTHING_SAMPLED = DecisionSettings(share=0.0)
+
+
+def test_what_failed_is_kept_in_short_though_it_was_not_sampled() -> None:
+    tainted = node("n3", taints=[{"key": "gpu", "effect": "NoSchedule"}])
+    objects = [node("n1"), node("n2"), tainted, pod("huge", cpu="64"), pod("web")]
+    _, store = decided(*objects, settings=NOTHING_SAMPLED)
+    assert traces(store) == []
+    (trace,) = failed(store)
+    assert (trace["pod"], trace["result"], trace["node"], trace["all_nodes"]) == (
+        "default/huge",
+        "unschedulable",
+        None,
+        3,
+    )
+    assert trace["message"].startswith(
+        "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu."
+    )
+    rejected = {item["rejected_by"]: item["reasons"] for item in trace["nodes"]}
+    assert rejected == {
+        "NodeResourcesFit": ["Insufficient cpu"],
+        "TaintToleration": ["node(s) had untolerated taint(s)"],
+    }
+    assert len(trace["nodes"]) == 2
+
+
+def test_of_a_pod_the_last_failure_is_kept() -> None:
+    cluster, store = decided(node("n1"), pod("huge", cpu="64"), settings=NOTHING_SAMPLED)
+    cluster.apply(node("n2", cpu="64", taints=[{"key": "gpu", "effect": "NoSchedule"}]))
+    cluster.settle()
+    (trace,) = failed(store, "default/huge")
+    assert trace["message"].startswith(
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s)."
+    )
+    assert failed(store, "default/other") == []
+
+
+def test_a_failure_that_was_sampled_is_kept_in_full_in_both_places() -> None:
+    _, store = decided(node("n1"), pod("huge", cpu="64"))
+    assert traces(store) == failed(store)
+    assert failed(store)[0]["nodes"][0]["hints"] == ["60 more cpu"]
+
+
+def test_secrets_are_not_shown() -> None:
+    cluster, store = decided(node("n1"), pod("web"))
+    said = 'running PreFilter plugin "quota": https://joe:hunter2@quota.example is down'
+    store.take(Attempt(cluster.pods["default/web"], message=said, is_error=True))
+    (trace,) = failed(store)
+    assert (trace["result"], "hunter2" in trace["message"]) == ("error", False)
+    assert "quota.example is down" in trace["message"]
+
+
+def test_failures_are_bounded() -> None:
+    pods = [pod(f"p{number}", cpu="64") for number in range(9)]
+    _, store = decided(node("n1"), *pods, settings=DecisionSettings(share=0.0, count=3))
+    assert [trace["pod"] for trace in failed(store)] == ["default/p8", "default/p7", "default/p6"]
+    _, store = decided(node("n1"), *pods, settings=DecisionSettings(share=0.0, size=2000))
+    document = orjson.loads(store.as_json())
+    assert 0 < len(document["failed"]) < 9
+    assert document["bytes"] <= 2000
+
+
+def test_they_are_shown_to_this_machine_only() -> None:
+    _, store = decided(node("n1"), pod("a"))
+    app = create_app(Health(), Metrics(), dict, store)
+    for host in ("127.0.0.1", "::1", "::ffff:127.0.0.1"):
+        assert Client(app, host=host).get("/debug/decisions").status_code == 200
+    for host in ("10.1.2.3", "::ffff:10.1.2.3", "fe80::1"):
+        answer = Client(app, host=host).get("/debug/decisions")
+        assert answer.status_code == 403
+        assert answer.text == "decisions are shown to this machine only: use kubectl port-forward\n"
+        assert Client(app, host=host).get("/healthz").status_code == 200

@@ -3,9 +3,13 @@
 import threading
 from typing import Any
 
+from kubewasp.cluster.api.auth import Access, fixed
+from kubewasp.cluster.api.client import ApiClient
+from kubewasp.cluster.api.reflector import Counters, Reflector
+from kubewasp.cluster.api.resources import RESOURCES
 from kubewasp.scheduler.embedded import EmbeddedCluster
 from kubewasp.serve.metrics import Metrics
-from kubewasp.serve.sources import connect, show_leadership
+from kubewasp.serve.sources import connect, show_leadership, show_reflectors
 from tests.guests import MISBEHAVIOURS
 from tests.guests.build import example
 from tests.scheduler.simulating import Object, config, filled, node, pod, priority_class, profile, steered, wasm
@@ -214,3 +218,22 @@ def test_metrics_may_be_read_while_the_scheduler_runs() -> None:
     thread.join()
     assert errors == []
     assert value(metrics, "scheduler_pending_pods", queue="unschedulable") == 200
+
+
+def test_it_is_told_how_each_resource_is_followed() -> None:
+    metrics, reflectors = Metrics(), list[Reflector]()
+    show_reflectors(metrics, reflectors)
+    assert values(metrics, "kubewasp_reflector_lists_total") == {}
+    client = ApiClient(fixed(Access("http://127.0.0.1:1")))
+    reflectors += [Reflector(client, RESOURCES[name], Nobody()) for name in ("pods", "nodes")]
+    reflectors[0].counters = Counters(lists=1, watches=2, restarts=3, events=4)
+    for number, what in enumerate(("lists", "watches", "restarts", "events"), start=1):
+        assert values(metrics, f"kubewasp_reflector_{what}_total") == {("pods",): number, ("nodes",): 0}
+
+
+class Nobody:
+    """Implements `Handler`; is told nothing."""
+
+    def replaced(self, items: object) -> None: ...
+
+    def changed(self, kind: object, item: object) -> None: ...

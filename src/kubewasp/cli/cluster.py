@@ -1,10 +1,10 @@
-"""`kubewasp simulate` and `kubewasp explain`: options and help; the work is done in simulate.py."""
+"""`kubewasp simulate`, `explain` and `run`: options and help; the work is done in modules of these names."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,14 @@ Paths = Annotated[
         metavar="PATH",
         help="Manifests: files or folders of YAML or JSON, also `kubectl get … -o yaml`.",
         show_default=False,
+    ),
+]
+KubeconfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig",
+        metavar="FILE",
+        help="How to reach the cluster; else $KUBECONFIG, the pod's account, ~/.kube/config.",
     ),
 ]
 ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="A KubeSchedulerConfiguration.")]
@@ -90,46 +98,76 @@ def simulate(
 
 
 def explain(
-    pod: Annotated[str, typer.Argument(metavar="NAMESPACE/POD", help="The pod to explain.")],
-    paths: Paths,
+    pod: Annotated[str, typer.Argument(metavar="[NAMESPACE/]POD", help="The pod to explain.")],
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[PATH]...", help="Manifests, as for simulate; if left out, a real cluster is read."),
+    ] = None,
+    namespace: Annotated[
+        str,
+        typer.Option(
+            "-n", "--namespace", metavar="NAME", help="The pod's namespace; else the kubeconfig's, or default."
+        ),
+    ] = "",
     config: ConfigFile = None,
     plugin: Plugins = None,
     plugin_config: PluginConfigs = None,
+    profile: Annotated[
+        str, typer.Option(metavar="NAME", help="Explain it as a pod of this profile, whatever its schedulerName.")
+    ] = "",
+    kubeconfig: KubeconfigFile = None,
+    recorded: Annotated[
+        str, typer.Option(metavar="URL", help="Show what a running kubewasp has recorded, e.g. http://127.0.0.1:10259.")
+    ] = "",
     start_time: StartTime = "",
     output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
 ) -> None:
     """Show one scheduling attempt of a pod: which plugin rejected which node and why, every score, what would help.
 
-    Everything else stays as it stands in the input: bound pods are bound, other pending pods wait.
+    Of a real cluster, or of manifests; nothing is written in either. Everything else stays as it is: bound pods are
+    bound, other pending pods wait. A pod that is bound is explained as if it were not.
 
     Example: kubewasp explain default/web examples/clusters/small.yaml
+
+    Example: kubewasp explain web -n shop --config scheduler.yaml --kubeconfig ~/.kube/config
     """
-    from kubewasp.cli import simulate as command
-    from kubewasp.cli import simulation_output as printing
+    from kubewasp.cli import explain as command
+    from kubewasp.cli import explanation_output as printing
     from kubewasp.cli.output import print_json
 
-    found = command.explain_pod(
-        _key(pod),
-        paths,
-        config=config,
-        plugins=tuple(plugin or ()),
-        plugin_configs=_texts(plugin_config),
-        start_time=_epoch(start_time),
-    )
+    place, name = _place(pod, namespace)
+    if recorded:
+        if paths or config or plugin or kubeconfig or profile or start_time:
+            raise typer.BadParameter("what was recorded is shown as it is; give the pod alone", param_hint="--recorded")
+        decisions = command.recorded(recorded, name, place)
+        if output is Output.JSON:
+            print_json(decisions)
+        else:
+            printing.print_recorded(decisions)
+        return
+    if paths and kubeconfig:
+        raise typer.BadParameter("give manifests or a cluster, not both", param_hint="--kubeconfig")
+    how: dict[str, Any] = {
+        "config": config,
+        "plugins": tuple(plugin or ()),
+        "plugin_configs": _texts(plugin_config),
+        "profile": profile,
+        "start_time": _epoch(start_time),
+    }
+    found = (
+        command.explain_manifests(name, place, paths, **how)
+        if paths
+        else command.explain_live(name, place, kubeconfig=str(kubeconfig or ""), **how)
+    ).as_dict()
     if output is Output.JSON:
-        print_json(found.as_dict())
+        print_json(found)
     else:
         printing.print_explanation(found)
 
 
 def run(
     config: ConfigFile = None,
-    kubeconfig: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="How to reach the cluster; else $KUBECONFIG, the pod's account, ~/.kube/config."
-        ),
-    ] = None,
+    kubeconfig: KubeconfigFile = None,
     leader_elect: Annotated[
         bool | None, typer.Option("--leader-elect/--no-leader-elect", help="Overrides the configuration.")
     ] = None,
@@ -137,8 +175,17 @@ def run(
         str, typer.Option(metavar="HOST", help="Where health and metrics are served; 0.0.0.0 for everybody.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="On which port; 0 is any free one.")] = 10259,
+    decisions: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            min=0.0,
+            max=1.0,
+            help="Which share of the decisions is recorded in full, for `explain --recorded`; 0 records nothing.",
+        ),
+    ] = 0.01,
     logging_format: Annotated[LogFormat, typer.Option(help="Lines for people, or JSON.")] = LogFormat.TEXT,
-    verbosity: Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="How much is logged.")] = 2,
+    verbosity: Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="How much is logged.")] = 0,
 ) -> None:
     """Schedule the pods of a real cluster.
 
@@ -154,6 +201,7 @@ def run(
         leader_elect=leader_elect,
         host=bind_address,
         port=port,
+        decisions=decisions,
         log_format=logging_format.value,
         verbosity=verbosity,
     )
@@ -161,6 +209,16 @@ def run(
 
 def _key(pod: str) -> str:
     return pod if "/" in pod or not pod else f"default/{pod}"
+
+
+def _place(pod: str, namespace: str) -> tuple[str, str]:
+    """The namespace (empty if none was given) and the name of a pod."""
+    before, slash, name = pod.rpartition("/")
+    if not name or "/" in before or (slash and not before):
+        raise typer.BadParameter(f"expected POD or NAMESPACE/POD, got {pod!r}", param_hint="POD")
+    if before and namespace and before != namespace:
+        raise typer.BadParameter(f"{pod} is in another namespace", param_hint="--namespace")
+    return before or namespace, name
 
 
 def _texts(given: list[str] | None) -> dict[str, str]:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
 import socket
 import uuid
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from kubewasp.cluster.api import auth
+from kubewasp.cli import connection
 from kubewasp.cluster.api.client import ApiClient
 from kubewasp.cluster.api.errors import ApiConfigError, ApiError
 from kubewasp.framework.config_reading import default_config, load_config
 from kubewasp.scheduler.process import ClusterProcess, ProcessError
 from kubewasp.serve import logs, sources
 from kubewasp.serve.app import create_app, shown_configuration
+from kubewasp.serve.decisions import DecisionSettings, DecisionStore
 from kubewasp.serve.health import Health
 from kubewasp.serve.metrics import Metrics
+from kubewasp.serve.pod_log import log_attempt
+from kubewasp.serve.request_metrics import RequestMetrics
 from kubewasp.serve.server import Address, AppServer
 from kubewasp.wasm.errors import KubewaspError
 from kubewasp.wasm.limits import limits_problem
@@ -28,8 +31,8 @@ from kubewasp.wasm.limits import limits_problem
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kubewasp.cluster.api.auth import Credentials
     from kubewasp.framework.config import SchedulerConfig
+    from kubewasp.scheduler.scheduler import Attempt, Scheduler
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +48,7 @@ def run(
     leader_elect: bool | None,
     host: str,
     port: int,
+    decisions: float,
     log_format: logs.LogFormat,
     verbosity: int,
 ) -> None:
@@ -57,22 +61,31 @@ def run(
         logger.warning("%s", warning)
     files = str(kubeconfig) if kubeconfig is not None else settings.client_connection.kubeconfig
     try:
-        asyncio.run(_serve(settings, files, Address(host, port)))
+        asyncio.run(_serve(settings, files, Address(host, port), decisions))
     except (ApiConfigError, ApiError, ProcessError) as error:
         raise RunError(str(error)) from None
 
 
-async def _serve(settings: SchedulerConfig, kubeconfig: str, address: Address) -> None:
-    connection = settings.client_connection
-    async with ApiClient(await _credentials(kubeconfig), qps=connection.qps, burst=connection.burst) as client:
+async def _serve(settings: SchedulerConfig, kubeconfig: str, address: Address, decisions: float) -> None:
+    limits = settings.client_connection
+    credentials = await connection.credentials(kubeconfig)
+    metrics = Metrics()
+    observer = RequestMetrics(metrics, urlsplit((await credentials.fresh()).server).netloc)
+    async with ApiClient(credentials, qps=limits.qps, burst=limits.burst, observer=observer) as client:
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-        metrics = Metrics()
-        process = ClusterProcess(settings, client, identity, on_made=partial(sources.connect, metrics=metrics))
+        connect = partial(sources.connect, metrics=metrics)
+        process = ClusterProcess(settings, client, identity, on_made=connect, on_attempt=log_attempt)
+        store = _recording(process, decisions) if decisions else None
         lease = settings.leader_election
-        sources.show_leadership(metrics, lease.resource_name, lambda: process.is_leader)
-        shown = partial(shown_configuration, settings, ())
-        server = AppServer(create_app(_health(process), metrics, shown), address)
+        if lease.leader_elect:
+            sources.show_leadership(metrics, lease.resource_name, lambda: process.leads)
+        sources.show_reflectors(metrics, process.reflectors)
+        health = _health(process, has_lease=lease.leader_elect)
+        server = AppServer(
+            create_app(health, metrics, lambda: shown_configuration(settings, process.profiles), store), address
+        )
         await server.start()
+        logger.info("Serving health and metrics", extra={"url": server.url})
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, process.stop)
@@ -82,19 +95,33 @@ async def _serve(settings: SchedulerConfig, kubeconfig: str, address: Address) -
             await server.stop()
 
 
-def _health(process: ClusterProcess) -> Health:
-    """A standby is ready: it knows the cluster, and takes over when it must."""
+def _recording(process: ClusterProcess, share: float) -> DecisionStore:
+    """Has the process keep a share of its decisions."""
+    store, connected, told = DecisionStore(DecisionSettings(share=share)), process.on_made, process.on_attempt
+
+    def connect(scheduler: Scheduler) -> None:
+        connected(scheduler)
+        store.connect(scheduler)
+
+    def take(attempt: Attempt) -> None:
+        told(attempt)
+        store.take(attempt)
+
+    process.on_made, process.on_attempt = connect, take
+    return store
+
+
+def _health(process: ClusterProcess, *, has_lease: bool) -> Health:
+    """The checks of kube-scheduler, by its names, and one of our own: `scheduler`.
+
+    A standby is ready: it knows the cluster, and takes over when it must.
+    """
     health = Health()
+    if has_lease:
+        lost = "the lease was not renewed in time"
+        health.add("leaderElection", lambda: lost if process.has_lost_lease else "", to=("healthz", "readyz"))
+    health.add("shutdown", lambda: "process is shutting down" if process.is_stopping else "", to=("readyz",))
+    unknown = "handlers are not fully synchronized"
+    health.add("sched-handler-sync", lambda: "" if process.is_synced else unknown, to=("readyz",))
     health.add("scheduler", lambda: "" if process.is_alive else "its thread has ended")
-    health.add("cluster-known", lambda: "" if process.is_synced else "lists are under way", to=("readyz",))
     return health
-
-
-async def _credentials(kubeconfig: str) -> Credentials:
-    """Of the file that was given, else of $KUBECONFIG, else of the pod, else of ~/.kube/config."""
-    files = kubeconfig or os.environ.get("KUBECONFIG", "")
-    if files:
-        return await auth.from_kubeconfig(files)
-    if os.environ.get("KUBERNETES_SERVICE_HOST"):
-        return await auth.in_cluster()
-    return await auth.from_kubeconfig(os.path.expanduser("~/.kube/config"))  # noqa: PTH111 - as the library takes it

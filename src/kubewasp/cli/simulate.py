@@ -1,4 +1,4 @@
-"""`kubewasp simulate` and `kubewasp explain`: a scheduler on a cluster in memory."""
+"""`kubewasp simulate`: a scheduler on a cluster in memory."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kubewasp.cli import output
 from kubewasp.framework.config_reading import default_config, load_config
-from kubewasp.framework.record import DecisionRecord
 from kubewasp.k8s.errors import ManifestError
 from kubewasp.scheduler import input as cluster_input
 from kubewasp.scheduler import profiles, scenario
 from kubewasp.scheduler.embedded import EmbeddedCluster
-from kubewasp.scheduler.explanation import Explainer, Explanation, explain
+from kubewasp.scheduler.explanation import Explainer, Explanation
 from kubewasp.wasm.limits import limits_problem
 from kubewasp.wasm.source import without_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from kubewasp.framework.config import SchedulerConfig
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.scheduler import Attempt
 
@@ -90,7 +90,7 @@ def simulate(
     steps = scenario.load(timeline) if timeline is not None else None
     if start_time is None and steps is not None:
         start_time = steps.start_time
-    cluster, warnings = _cluster(paths, config, plugins, plugin_configs or {}, seed=seed, start_time=start_time)
+    cluster, warnings = filled_cluster(paths, config, plugins, plugin_configs or {}, seed=seed, start_time=start_time)
     if steps is not None:
         warnings += steps.warnings
     result = Result(cluster, _usage(cluster), warnings=warnings)
@@ -115,42 +115,7 @@ def simulate(
     return result
 
 
-def explain_pod(
-    key: str,
-    paths: Sequence[Path],
-    *,
-    config: Path | None,
-    plugins: Sequence[str],
-    plugin_configs: Mapping[str, str] | None = None,
-    start_time: float | None = None,
-) -> Explanation:
-    """One attempt of one pod, everything else as it stands."""
-    cluster, _ = _cluster(paths, config, plugins, plugin_configs or {}, start_time=start_time)
-    pod = cluster.pods.get(key)
-    if pod is None:
-        raise ManifestError("", f"there is no pod {key} in {', '.join(str(path) for path in paths)}")
-    if pod.node:
-        raise ManifestError("", f"pod {key} is bound to {pod.node} already")
-    if pod.spec.scheduler_name not in cluster.scheduler.frameworks:
-        raise ManifestError("", cluster.why_pending(pod))
-    record = DecisionRecord()
-    queued = cluster.scheduler.queue.get(pod.uid)
-    if queued is not None and queued.gated_by:
-        raise ManifestError("", f"pod {key} is held back by {queued.gated_by}: {queued.gate_reason}")
-    choice = cluster.scheduler.look(pod, record)
-    choice.state.close()
-    return explain(
-        pod,
-        record,
-        cluster.scheduler.table,
-        node=choice.node,
-        message=choice.message,
-        nominated_node=choice.nominated_node,
-        victims=choice.victims,
-    )
-
-
-def _cluster(
+def filled_cluster(
     paths: Sequence[Path],
     config: Path | None,
     plugins: Sequence[str],
@@ -160,6 +125,19 @@ def _cluster(
     start_time: float | None = None,
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster filled with the manifests, its scheduler ready to go, and what to warn of."""
+    settings, named = configured(config, plugins, plugin_configs)
+    found = cluster_input.read(paths)
+    cluster = EmbeddedCluster(time.time() if start_time is None else start_time)
+    profiles.start(cluster.scheduler, settings, added=named, seed=seed)
+    cluster_input.fill(cluster, found)
+    unused = ["extenders are configured, but a simulation does not call them"] if settings.extenders else []
+    return cluster, [*settings.warnings, *unused, *found.warnings]
+
+
+def configured(
+    config: Path | None, plugins: Sequence[str], plugin_configs: Mapping[str, str]
+) -> tuple[SchedulerConfig, Collection[str]]:
+    """The configuration with the plugins that were named on the command line, and the names of these."""
     settings = load_config(config, check_limits=limits_problem) if config is not None else default_config()
     named = _named(plugins)
     for name, guest in named.items():
@@ -168,12 +146,7 @@ def _cluster(
     if unknown:
         there = f"there are {', '.join(named)}" if named else "there is none"
         raise ManifestError("", f"--plugin-config {unknown[0]}: there is no --plugin of that name; {there}")
-    found = cluster_input.read(paths)
-    cluster = EmbeddedCluster(time.time() if start_time is None else start_time)
-    profiles.start(cluster.scheduler, settings, added=named, seed=seed)
-    cluster_input.fill(cluster, found)
-    unused = ["extenders are configured, but a simulation does not call them"] if settings.extenders else []
-    return cluster, [*settings.warnings, *unused, *found.warnings]
+    return settings, named
 
 
 def _named(plugins: Sequence[str]) -> dict[str, str]:

@@ -1,10 +1,11 @@
-"""Printing what a simulation came to, and how a decision was made."""
+"""Printing what a simulation came to."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from kubewasp.cli import output
+from kubewasp.cli.explanation_output import print_explanation
 from kubewasp.k8s.resources import CPU, MEMORY
 from kubewasp.scheduler.workloads import is_made_up
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
     from kubewasp.cli.simulate import Result
     from kubewasp.k8s.pods import Pod
-    from kubewasp.scheduler.explanation import Explanation
 
 
 def print_result(result: Result, *, form: str) -> None:
@@ -76,7 +76,7 @@ def _print_tables(result: Result) -> None:
     )
     if result.explanation is not None:
         screen.print()
-        print_explanation(result.explanation)
+        print_explanation(result.explanation.as_dict())
 
 
 def _print_placements(placements: Sequence[Pod], most: int = 40) -> None:
@@ -112,36 +112,3 @@ def _print_nodes(result: Result, most: int = 40) -> None:
 
 def _share(used: dict[str, int], name: str, total: int) -> str:
     return f"{100 * used.get(name, 0) // total}%" if total else "-"
-
-
-def print_explanation(found: Explanation, most: int = 25) -> None:
-    facts = [("pod", found.pod.key), ("node", found.node or "none")]
-    if found.message:
-        facts.append(("message", found.message))
-    if found.nominated_node:
-        evicting = f", evicting {', '.join(victim.key for victim in found.victims)}" if found.victims else ""
-        facts.append(("nominated", found.nominated_node + evicting))
-    output.print_facts(facts)
-    screen = output.console()
-    feasible = [node for node in found.nodes if node.is_feasible]
-    if feasible and found.weights:
-        plugins = [name for name in found.weights if any(node.weighted.get(name) for node in feasible)]
-        screen.print()
-        rows = [
-            (node.name, str(node.total), ", ".join(f"{name} {node.weighted[name]}" for name in plugins))
-            for node in feasible[:most]
-        ]
-        output.print_table(("FEASIBLE", "TOTAL", "SCORE × WEIGHT"), rows, right=("TOTAL",))
-    elif feasible:
-        screen.print()
-        output.print_table(("FEASIBLE",), [(node.name,) for node in feasible[:most]])
-    rejected = [node for node in found.nodes if not node.is_feasible]
-    if rejected:
-        screen.print()
-        rejections = [
-            (node.name, node.rejected_by or "", ", ".join(node.reasons), "; ".join(node.hints))
-            for node in rejected[:most]
-        ]
-        output.print_table(("REJECTED", "BY", "REASON", "WOULD NEED"), rejections)
-        if len(rejected) > most:
-            screen.print(f"… {len(rejected) - most} more nodes")

@@ -33,6 +33,7 @@ Value = TypeVar("Value", bound=np.generic)
 _MINIMUM = 16
 _generations = itertools.count(1)  # of all tables together, as in nodes.py
 ABSENT = 0
+_FEW = 8  # rows for which plain numbers are faster than arrays
 
 
 class LabelColumn:
@@ -345,12 +346,18 @@ class RowCache:
         self._entries: OrderedDict[Hashable, tuple[NDArray[Any], int]] = OrderedDict()
 
     def get(
-        self, key: Hashable, compute: Callable[[NDArray[np.int32]], NDArray[Value]], *, of_nodes: bool = False
+        self,
+        key: Hashable,
+        compute: Callable[[NDArray[np.int32]], NDArray[Value]],
+        *,
+        one: Callable[[int], Any] | None = None,
+        of_nodes: bool = False,
     ) -> NDArray[Value]:
         """`compute(rows)` for every row, remembered under the key; not to be written to.
 
-        It may look at nothing but those rows and what the key stands for. `of_nodes` says that it looks only at nodes,
-        not at pods: then pods that come and go do not matter.
+        It may look at nothing but those rows and what the key stands for. `one(row)` may compute the same for a single
+        row: arrays are slow for the one or two rows that change from pod to pod. `of_nodes` says that only nodes are
+        looked at, not pods: then pods that come and go do not matter.
         """
         source = self._table.objects if of_nodes else self._table
         known = self._entries.get(key)
@@ -359,7 +366,7 @@ class RowCache:
         else:
             values, generation = known
             if generation != source.generation:
-                values = self._refreshed(values, source.changed_since(generation), compute)
+                values = self._refreshed(values, source.changed_since(generation), compute, one)
         self._entries[key] = (values, source.generation)
         self._entries.move_to_end(key)
         if len(self._entries) > self._MOST:
@@ -374,14 +381,22 @@ class RowCache:
         return values
 
     def _refreshed(
-        self, values: NDArray[Value], changed: Iterator[int], compute: Callable[[NDArray[np.int32]], NDArray[Value]]
+        self,
+        values: NDArray[Value],
+        changed: Iterator[int],
+        compute: Callable[[NDArray[np.int32]], NDArray[Value]],
+        one: Callable[[int], Any] | None,
     ) -> NDArray[Value]:
         nodes = self._table.nodes
-        rows = np.array([row for row in changed if nodes[row] is not None], np.int32)
-        if 2 * len(rows) > len(self._table):
+        rows = [row for row in changed if nodes[row] is not None]
+        if one is not None and len(rows) <= _FEW:
+            for row in rows:
+                values[row] = one(row)
+        elif 2 * len(rows) > len(self._table):
             return self._fresh(compute)
-        if len(rows):
-            values[rows] = compute(rows)
+        elif rows:
+            some = np.array(rows, np.int32)
+            values[some] = compute(some)
         return values
 
 

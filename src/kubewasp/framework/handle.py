@@ -93,6 +93,21 @@ class Client(Protocol):
         """Deletes a victim of preemption, with the condition that says so."""
 
 
+class Onlooker:
+    """The client of a scheduler that only looks. Victims of preemption are said to be gone, and are left alone."""
+
+    _REFUSED = "this scheduler only looks"
+
+    def bind(self, pod: Pod, node: str) -> str:
+        return self._REFUSED
+
+    def update(self, manifest: Mapping[str, Any]) -> str:
+        return self._REFUSED
+
+    def evict(self, pod: Pod, preemptor: Pod, node: str) -> str:
+        return ""
+
+
 class SchedulerHandle(Handle, Protocol):
     """What built-in plugins are made with."""
 
@@ -113,6 +128,9 @@ class SchedulerHandle(Handle, Protocol):
 
     def take_off(self, state: CycleState, pod: Pod, other: Pod, row: int) -> Status:
         """Takes another pod off its node, as `put_on` puts one on."""
+
+    def is_evicted(self, uid: str) -> bool:
+        """Whether that pod is being deleted to make room: this was asked for, and the pod is still there."""
 
     def nominated_pods(self, node: str) -> Sequence[Pod]:
         """The pods that wait for room on that node."""

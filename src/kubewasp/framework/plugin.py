@@ -120,12 +120,28 @@ class FilterPlugin(Plugin):
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node on which a pod fits once the victims are gone; the most important victim stands first.
+
+    `violations` counts the victims that a disruption budget protects.
+    """
+
+    node: str
+    victims: tuple[Pod, ...]
+    violations: int
+
+
+@dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """What helps a pod that fits nowhere. `nominated_node` None leaves the nomination, an empty text clears it."""
+    """What helps a pod that fits nowhere. `nominated_node` None leaves the nomination, an empty text clears it.
+
+    `candidates` are the nodes that were thought of, to be shown.
+    """
 
     status: Status
     nominated_node: str | None = None
     victims: Sequence[Pod] = ()
+    candidates: Sequence[Candidate] = ()
 
 
 class PostFilterPlugin(Plugin):

@@ -407,6 +407,12 @@ class Objection:
         for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
             yield self.verdicts.statuses[number], count
 
+    def examples(self) -> Iterator[tuple[int, Status]]:
+        """A row for each status."""
+        numbers, places = np.unique(self.numbers, return_index=True)
+        for number, place in zip(numbers.tolist(), places.tolist(), strict=True):
+            yield int(self.rows[place]), self.verdicts.statuses[number].of(self.plugin)
+
     def without(self, row: int) -> Objection:
         others = self.rows != row
         return replace(self, rows=self.rows[others], numbers=self.numbers[others])
@@ -454,6 +460,7 @@ def _nowhere(plugins: Sequence[str]) -> Status:
 
 
 def _out_of_range(scores: Scores) -> int | None:
-    if not len(scores) or (scores.min() >= MIN_SCORE and scores.max() <= MAX_SCORE):
+    # One pass: seen as unsigned, a number below 0 is a very large one.
+    if not len(scores) or scores.view(np.uint64).max() <= MAX_SCORE:
         return None
     return int(scores[(scores < MIN_SCORE) | (scores > MAX_SCORE)][0])

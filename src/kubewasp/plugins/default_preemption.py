@@ -6,12 +6,12 @@ Candidates are tried on the table itself: pods are taken off a node, the filters
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.framework.events import Action
 from kubewasp.framework.messages import fit_error, histogram
 from kubewasp.framework.plugin import (
+    Candidate,
     EnqueueExtensions,
     PostFilterPlugin,
     PostFilterResult,
@@ -35,15 +35,6 @@ _NO_VICTIMS = rejection("No preemption victims found for incoming pod", resolvab
 _PRIORITY_OFFSET = 2**31
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A node on which the pod fits once the victims are gone; the most important victim stands first."""
-
-    node: str
-    victims: tuple[Pod, ...]
-    violations: int
-
-
 class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
     """Picks the node whose victims matter least, nominates the pod to it, and evicts them."""
 
@@ -56,7 +47,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         self.random = random.Random(0)  # noqa: S311 - where to begin looking; seeded for a simulation
 
     def pre_enqueue(self, pod: Pod) -> Status:
-        """Victims are evicted at once here, so no pod waits for its own preemption."""
+        """A pod whose victims are still there may be tried, as it might fit elsewhere; it takes no more victims."""
         return SUCCESS
 
     def events(self) -> Sequence[Registration]:
@@ -80,7 +71,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
             return PostFilterResult(rejection(f"preemption: {text}", resolvable=True), nominated_node="")
         best = pick(candidates)
         self._evict(pod, best)
-        return PostFilterResult(SUCCESS, nominated_node=best.node, victims=best.victims)
+        return PostFilterResult(SUCCESS, nominated_node=best.node, victims=best.victims, candidates=candidates)
 
     def _ineligible(self, pod: Pod, table: NodeTable, statuses: Mapping[str, Status]) -> str:
         if pod.spec.preemption_policy == "Never":
@@ -92,7 +83,8 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         if status is None or status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return ""
         for other in table.pods_on[row].values():
-            if other.priority < pod.priority and other.is_terminating and other.is_disrupted:
+            is_victim = (other.is_terminating and other.is_disrupted) or self._handle.is_evicted(other.uid)
+            if other.priority < pod.priority and is_victim:
                 return "not eligible due to a terminating pod on the nominated node."
         return ""
 

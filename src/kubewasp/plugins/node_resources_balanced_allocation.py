@@ -11,7 +11,7 @@ from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,17 +37,39 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
         spec = pod.spec
-        return table.cache.get((self, spec), lambda some: self._scores(spec, table, some))[rows]
+        names = [n for n in self._resources if n in (CPU, MEMORY, EPHEMERAL) or spec.resources.requests.get(n)]
+        return table.cache.get(
+            (self, spec),
+            lambda some: _scores(spec, table, names, some),
+            one=(lambda row: _score_on(spec, table, names, row)) if len(names) == 2 else None,
+        )[rows]
 
-    def _scores(self, spec: PodSpec, table: NodeTable, rows: Rows) -> Scores:
-        requests = spec.resources.requests
-        names = [n for n in self._resources if n in (CPU, MEMORY, EPHEMERAL) or requests.get(n)]
-        capacities = [table.allocatable_of(name)[rows] for name in names]
-        used = [table.requested_of(name)[rows] for name in names]
-        before = _balance(used, capacities)
-        asked = zip(used, names, strict=True)
-        after = _balance([amount + requests.get(name) for amount, name in asked], capacities)
-        return 50 + (50 + after - before) // 2
+
+def _scores(spec: PodSpec, table: NodeTable, names: Sequence[str], rows: Rows) -> Scores:
+    requests = spec.resources.requests
+    capacities = [table.allocatable_of(name)[rows] for name in names]
+    used = [table.requested_of(name)[rows] for name in names]
+    before = _balance(used, capacities)
+    asked = zip(used, names, strict=True)
+    after = _balance([amount + requests.get(name) for amount, name in asked], capacities)
+    return 50 + (50 + after - before) // 2
+
+
+def _score_on(spec: PodSpec, table: NodeTable, names: Sequence[str], row: int) -> int:
+    """As `_scores`, of one row and two resources."""
+    first, second = names
+    first_capacity, second_capacity = table.allocatable_of(first).item(row), table.allocatable_of(second).item(row)
+    if not first_capacity or not second_capacity:
+        return 75  # there is nothing to be balanced, before or after
+    used, requests = table.requested_of, spec.resources.requests
+
+    def balance(some: int, other: int) -> int:
+        shares = min(1.0, some / first_capacity), min(1.0, other / second_capacity)
+        return int((1 - abs(shares[0] - shares[1]) / 2) * 100.0)
+
+    some, other = used(first).item(row), used(second).item(row)
+    before, after = balance(some, other), balance(some + requests.get(first), other + requests.get(second))
+    return 50 + (50 + after - before) // 2
 
 
 def _balance(used: list[NDArray[np.int64]], capacities: list[NDArray[np.int64]]) -> NDArray[np.int64]:

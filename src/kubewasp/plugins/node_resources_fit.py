@@ -23,7 +23,7 @@ from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY, is_extended
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -62,6 +62,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             "MostAllocated": _most_allocated,
             "RequestedToCapacityRatio": self._by_shape,
         }[kind]
+        self._strategy_on = {"LeastAllocated": _least_allocated_on, "MostAllocated": _most_allocated_on}.get(kind)
         self._drops_zeros = kind == "RequestedToCapacityRatio"
 
     # ------------------------------------------------------------------ filter
@@ -71,7 +72,11 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
         spec = pod.spec
-        verdicts = table.cache.get((self, "fit", spec), lambda some: self._short(spec, table, some))[rows]
+        verdicts = table.cache.get(
+            (self, "fit", spec),
+            lambda some: self._short(spec, table, some),
+            one=lambda row: self._short_on(spec, table, row),
+        )[rows]
         return Verdicts(verdicts, _Shortages(self._asked(spec.resources.requests))) if verdicts.any() else None
 
     def _short(self, spec: PodSpec, table: NodeTable, rows: Rows) -> NDArray[np.int64]:
@@ -80,6 +85,17 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             allocatable = table.allocatable_of(name)[rows]
             short[amount > allocatable - table.requested_of(name)[rows]] |= 1 << min(place, _LAST_BIT)
             short[amount > allocatable] |= _NEVER
+        return short
+
+    def _short_on(self, spec: PodSpec, table: NodeTable, row: int) -> int:
+        """As `_short`, of one row."""
+        short = int(table.pod_count.item(row) + 1 > table.max_pods.item(row))
+        for place, (name, amount) in enumerate(self._asked(spec.resources.requests), start=1):
+            allocatable = table.allocatable_of(name).item(row)
+            if amount > allocatable - table.requested_of(name).item(row):
+                short |= 1 << min(place, _LAST_BIT)
+            if amount > allocatable:
+                short |= _NEVER
         return short
 
     def _asked(self, requests: Resources) -> list[tuple[str, int]]:
@@ -99,8 +115,12 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
-        spec = pod.spec
-        return table.cache.get((self, "score", spec), lambda some: self._scores(spec, table, some))[rows]
+        spec, strategy = pod.spec, self._strategy_on
+        return table.cache.get(
+            (self, "score", spec),
+            lambda some: self._scores(spec, table, some),
+            one=None if strategy is None else lambda row: self._score_on(spec, table, row, strategy),
+        )[rows]
 
     def _scores(self, spec: PodSpec, table: NodeTable, rows: Rows) -> Scores:
         total = np.zeros(len(rows), np.int64)
@@ -120,6 +140,20 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         if self._drops_zeros:
             return np.floor(total / divisor + 0.5).astype(np.int64)
         return total // divisor
+
+    def _score_on(self, spec: PodSpec, table: NodeTable, row: int, strategy: Callable[[int, int], int]) -> int:
+        """As `_scores`, of one row."""
+        total = weights = 0
+        for name, weight in self._weights:
+            asked = spec.resources.scoring.get(name)
+            if not asked and name not in (CPU, MEMORY, EPHEMERAL):
+                continue
+            capacity = table.allocatable_of(name).item(row)
+            if capacity:
+                column = table.non_zero[name] if name in table.non_zero else table.requested_of(name)
+                total += weight * strategy(column.item(row) + asked, capacity)
+                weights += weight
+        return total // max(weights, 1)
 
     def _by_shape(self, used: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
         """Piecewise linear in the utilization; integer division goes toward zero, also on a falling slope."""
@@ -189,3 +223,11 @@ def _least_allocated(used: NDArray[np.int64], capacity: NDArray[np.int64]) -> ND
 
 def _most_allocated(used: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.minimum(used, capacity) * MAX_SCORE // capacity
+
+
+def _least_allocated_on(used: int, capacity: int) -> int:
+    return 0 if used > capacity else (capacity - used) * MAX_SCORE // capacity
+
+
+def _most_allocated_on(used: int, capacity: int) -> int:
+    return min(used, capacity) * MAX_SCORE // capacity

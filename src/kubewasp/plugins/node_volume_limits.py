@@ -87,13 +87,14 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         for pod in table.pods_on[row].values():
             if pod.spec.volumes:
                 self._collect(pod, attached, is_new=False)
+        # As kube-scheduler has it: a volume that is attached, but that no pod here uses, counts again as a new one.
+        more = Counter(driver for volume, driver in new.items() if volume not in attached)
         for attachment in self._attachments_by_node().get(node, ()):
             volume = self._store.get("PersistentVolume", attachment.volume)
             if volume is not None and volume.source == "csi":
                 attached.update(_persistent(volume))
         limits = self._store.get("CSINode", node).limits
         counts = Counter(attached.values())
-        more = Counter(driver for volume, driver in new.items() if volume not in attached)
         return any(counts[driver] + count > limits[driver] for driver, count in more.items() if driver in limits)
 
     def _attachments_by_node(self) -> dict[str, list[VolumeAttachment]]:

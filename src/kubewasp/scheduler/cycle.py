@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kubewasp.cluster.table import NodeTable
-    from kubewasp.framework.plugin import Rows, Scores
+    from kubewasp.framework.plugin import Candidate, Rows, Scores
     from kubewasp.framework.record import DecisionRecord
     from kubewasp.framework.runtime import Framework, PreFilterOutcome
     from kubewasp.k8s.pods import Pod
@@ -45,8 +45,10 @@ class Choice:
     rejected_by: frozenset[str] = frozenset()
     nominated_node: str | None = None
     victims: Sequence[Pod] = ()
+    candidates: Sequence[Candidate] = ()
     feasible: int = 0
     statuses: Mapping[str, Status] = field(default_factory=dict)
+    objections: Sequence[Objection] = ()
 
 
 @dataclass(slots=True)
@@ -136,7 +138,7 @@ class SchedulingCycle:
             row = self._table.row(node)
             if row is None or row not in rows:
                 continue
-            trial = self._with_nominated(state, pod, row, others)
+            trial = self._with_nominated(state, pod, row, others, record)
             if not trial.error.is_success:
                 return trial
             if not len(trial.rows):
@@ -145,7 +147,9 @@ class SchedulingCycle:
                 outcome = FilterOutcome(outcome.rows[outcome.rows != row], objections)
         return outcome
 
-    def _with_nominated(self, state: CycleState, pod: Pod, row: int, others: Sequence[Pod]) -> FilterOutcome:
+    def _with_nominated(
+        self, state: CycleState, pod: Pod, row: int, others: Sequence[Pod], record: DecisionRecord | None
+    ) -> FilterOutcome:
         table, trial = self._table, state.clone()
         name = table.node(row).name
         added = [placed_on(other, name) for other in others]
@@ -155,7 +159,7 @@ class SchedulingCycle:
                 status = self._framework.run_add_pod(trial, pod, other, row, table)
                 if not status.is_success:
                     return FilterOutcome(np.zeros(0, np.int32), (), status)
-            return self._framework.run_filters(trial, pod, table, np.array([row], np.int32))
+            return self._framework.run_filters(trial, pod, table, np.array([row], np.int32), record)
         finally:
             for other in added:
                 table.remove_pod(other)
@@ -203,6 +207,7 @@ class SchedulingCycle:
             rejected_by=frozenset((status.plugin, *narrowed.narrowed_by)) - {""},
             nominated_node=helped.nominated_node,
             victims=helped.victims,
+            candidates=helped.candidates,
             statuses=statuses,
         )
 
@@ -222,7 +227,9 @@ class SchedulingCycle:
             rejected_by=frozenset(objection.plugin for objection in outcome.objections) | frozenset(narrowed_by),
             nominated_node=helped.nominated_node,
             victims=helped.victims,
+            candidates=helped.candidates,
             statuses=statuses,
+            objections=outcome.objections,
         )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.plugin import Candidate
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.scheduler import Attempt, Scheduler
 
@@ -77,14 +78,25 @@ class Explanation:
     victims: Sequence[Pod]
     nodes: list[NodeExplanation]
     weights: dict[str, int]
+    candidates: Sequence[Candidate] = ()  # where preemption would help
+    notes: Sequence[str] = ()  # what is not as it is in the cluster
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "pod": self.pod.key,
+            "notes": list(self.notes),
             "node": self.node,
             "message": self.message,
             "nominated_node": self.nominated_node,
             "victims": [victim.key for victim in self.victims],
+            "candidates": [
+                {
+                    "node": candidate.node,
+                    "victims": [victim.key for victim in candidate.victims],
+                    "budget_violations": candidate.violations,
+                }
+                for candidate in self.candidates
+            ],
             "weights": self.weights,
             "nodes": [node.as_dict() for node in self.nodes],
         }
@@ -101,7 +113,7 @@ def explain(
     victims: Sequence[Pod] = (),
     rows: Sequence[int] | None = None,
 ) -> Explanation:
-    """The view of a record. It must be made before the table moves on; that victims are gone is accounted for.
+    """The view of a record. It must be made before the table moves on; victims that are gone are accounted for.
 
     With `rows`, only those are explained; the record must be about no others.
     """
@@ -111,7 +123,8 @@ def explain(
     _scores(record, found)
     for row, item in found.items():
         if not item.is_feasible:
-            gone = [victim for victim in victims if victim.node == item.name]
+            left = table.pods_on[row]
+            gone = [victim for victim in victims if victim.node == item.name and victim.uid not in left]
             item.hints = hints(pod, table, row, item.objections, gone)
     nodes = sorted(found.values(), key=_nearest)
     weights = {item.plugin: item.weight for item in record.scores}

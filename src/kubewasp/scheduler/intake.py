@@ -6,6 +6,7 @@ Objects come as lists, after a connection was made or made anew, and one by one.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.cluster.store import PARSERS
@@ -64,6 +65,12 @@ class Intake:
             logger.error("a %s cannot be read and is left out: %s", kind, error)  # noqa: TRY400 - the text says it all
             return None
         return key
+
+    def foreign_pods(self) -> Counter[str]:
+        """How many pods wait for a scheduler that is none of ours, by its name."""
+        ours = self._scheduler.frameworks
+        names = (pod.spec.scheduler_name for pod in self.pods.values() if not pod.node)
+        return Counter(name for name in names if name not in ours)
 
     def _known(self, kind: str) -> dict[tuple[str, str], Any]:
         if kind == "Pod":

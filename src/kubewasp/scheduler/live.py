@@ -46,11 +46,17 @@ class LiveScheduler:
     """Runs a scheduler until it is stopped. It schedules while it is told to: as the leader, with all caches filled."""
 
     def __init__(
-        self, scheduler: Scheduler, reporter: Reporter, *, on_end: Callable[[BaseException | None], None]
+        self,
+        scheduler: Scheduler,
+        reporter: Reporter,
+        *,
+        on_end: Callable[[BaseException | None], None],
+        on_attempt: Callable[[Attempt], None] = lambda _attempt: None,
     ) -> None:
         self.scheduler = scheduler
         self._reporter = reporter
         self._on_end = on_end
+        self._on_attempt = on_attempt
         self._actions: deque[Callable[[], None]] = deque()
         self._wake = threading.Event()
         self._is_stopping = False
@@ -141,6 +147,7 @@ class LiveScheduler:
         return min(max(soonest - now, _LOOK_PERIOD), _LONGEST_WAIT)
 
     def _tell(self, attempt: Attempt) -> None:
+        self._on_attempt(attempt)
         if attempt.is_waiting or attempt.is_binding:
             if attempt.is_waiting or self.scheduler.is_held_up(attempt.pod.uid):
                 self._reporter.expected(attempt.pod, attempt.node)

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from kubewasp.cluster.api.contact import ServerTooOldError, first_contact
 from kubewasp.cluster.api.errors import ApiError
 from kubewasp.cluster.api.lease import LeaderElection
 from kubewasp.cluster.api.reflector import Reflector
 from kubewasp.cluster.api.resources import PODS, RESOURCES
+from kubewasp.cluster.api.troubles import Troubles
 from kubewasp.cluster.api.writes import ClusterWrites
 from kubewasp.framework.handle import SystemClock
 from kubewasp.scheduler import profiles
@@ -21,18 +23,19 @@ from kubewasp.scheduler.reporting import ClusterReporter
 from kubewasp.scheduler.scheduler import Scheduler
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Sequence
 
     from kubewasp.cluster.api.client import ApiClient
     from kubewasp.cluster.api.raw_object import RawObject
-    from kubewasp.framework.config import SchedulerConfig
+    from kubewasp.framework.config import Profile, SchedulerConfig
+    from kubewasp.scheduler.scheduler import Attempt
 
 logger = logging.getLogger(__name__)
 
 # In this order they are taken in: pods last, when all that decides about them is there.
 WATCHED: Final = (
     "namespaces",
-    "priorityclasses",
     "storageclasses",
     "csidrivers",
     "csinodes",
@@ -48,7 +51,7 @@ WATCHED: Final = (
     "nodes",
     "pods",
 )
-_NOT_FINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+NOT_FINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _DRAIN_SECONDS: Final = 20.0
 
 
@@ -83,15 +86,19 @@ class ClusterProcess:
     client: ApiClient
     identity: str
     on_made: Callable[[Scheduler], None] = lambda _scheduler: None  # told before it begins
+    on_attempt: Callable[[Attempt], None] = lambda _attempt: None  # told on the scheduler's thread
     is_synced: bool = False
     election: LeaderElection | None = None
+    profiles: Sequence[Profile] = ()
     scheduler: Scheduler = field(init=False)
+    intake: Intake = field(init=False)
     live: LiveScheduler = field(init=False)
     reporter: ClusterReporter = field(init=False)
     reflectors: list[Reflector] = field(default_factory=list)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _problem: BaseException | None = None
     _is_begun: bool = False
+    _leads: bool = False
 
     def stop(self) -> None:
         """Ends `run` in order. To be called on the event loop."""
@@ -99,12 +106,26 @@ class ClusterProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the scheduler's thread runs; it does from the beginning of `run`."""
-        return self._is_begun and self.live.is_alive
+        """Whether all goes as it should: the scheduler's thread runs, or does not run yet, or was told to end."""
+        return not self._is_begun or self.is_stopping or self.live.is_alive
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stop.is_set()
 
     @property
     def is_leader(self) -> bool:
         return self.election is None or self.election.is_leader
+
+    @property
+    def leads(self) -> bool:
+        """Whether it schedules: it knows the cluster, and is the leader."""
+        return self._leads and self.is_leader
+
+    @property
+    def has_lost_lease(self) -> bool:
+        """Whether it still schedules although its lease was not renewed in time."""
+        return self._leads and not self.is_leader
 
     async def run(self) -> None:
         """Serves the cluster until it is stopped, or cannot go on."""
@@ -113,19 +134,25 @@ class ClusterProcess:
         writes = ClusterWrites(self.client.guarded(lambda: self.is_leader))
         self.reporter = ClusterReporter(writes, loop, clock, may_write=lambda: self.is_leader)
         self.scheduler = Scheduler(clock, self.reporter)
-        profiles.start(self.scheduler, self.config)
+        self.profiles = profiles.start(self.scheduler, self.config)
         self.on_made(self.scheduler)
-        self.live = LiveScheduler(self.scheduler, self.reporter, on_end=partial(self._thread_ended, loop))
+        self.live = LiveScheduler(
+            self.scheduler, self.reporter, on_end=partial(self._thread_ended, loop), on_attempt=self.on_attempt
+        )
         self.reporter.live = self.live
         controller = self.config.profiles[0].scheduler_name
         self.scheduler.on_event = partial(self.reporter.record, controller=controller)
         if self.config.leader_election.leader_elect:
             self.election = self._election()
+        self.intake = Intake(self.scheduler, on_gone=self.reporter.forget)
         self.live.start()
         self._is_begun = True
-        tasks = self._watch()
+        tasks = [asyncio.create_task(first_contact(self.client))]
         try:
             await self._until_stopped(tasks)
+            if self._problem is None and not self._stop.is_set():
+                tasks = self._watch()
+                await self._until_stopped(tasks)
         finally:
             await self._end(tasks)
         if self._problem is not None:
@@ -148,12 +175,12 @@ class ClusterProcess:
         )
 
     def _watch(self) -> list[asyncio.Task[None]]:
-        intake = Intake(self.scheduler, on_gone=self.reporter.forget)
+        troubles = Troubles()
         for name in WATCHED:
             resource = RESOURCES[name]
-            selector = _NOT_FINISHED if resource is PODS else ""
-            feed = _Feed(resource.kind, intake, self.live)
-            self.reflectors.append(Reflector(self.client, resource, feed, field_selector=selector))
+            selector = NOT_FINISHED if resource is PODS else ""
+            feed = _Feed(resource.kind, self.intake, self.live)
+            self.reflectors.append(Reflector(self.client, resource, feed, field_selector=selector, troubles=troubles))
         tasks = [asyncio.create_task(reflector.run()) for reflector in self.reflectors]
         tasks.append(asyncio.create_task(self.reporter.write_due_events()))
         tasks.append(asyncio.create_task(self._begin()))
@@ -163,38 +190,44 @@ class ClusterProcess:
         """Schedules once everything is known; with an election, once it is won."""
         for reflector in self.reflectors:
             await reflector.synced.wait()
-        await self._taken_in()
+        foreign = await self._taken_in()
         self.is_synced = True
-        nodes = len(self.scheduler.table)
-        logger.info("the cluster is known: %d nodes, %d pods to schedule", nodes, len(self.scheduler.queue))
+        nodes, waiting, served = len(self.scheduler.table), len(self.scheduler.queue), list(self.scheduler.frameworks)
+        told = {"profiles": served, "foreign": dict(foreign)}
+        logger.info("the cluster is known: %d nodes, %d pods to schedule", nodes, waiting, extra=told)
         if not nodes:
             logger.warning("there are no nodes yet: pods wait until there are")
+        if foreign and not waiting:
+            logger.warning("no pod names a profile of this scheduler; all that wait are for others", extra=told)
         if self.election is not None:
             await self.election.run()
         else:
             self._lead()
             await self._stop.wait()
 
-    async def _taken_in(self) -> None:
-        """Waits until the scheduler has taken in what was posted to it."""
-        done = asyncio.Event()
+    async def _taken_in(self) -> Counter[str]:
+        """Waits until the scheduler has taken in what was posted to it; then, whose other pods wait."""
         loop = asyncio.get_running_loop()
+        found: asyncio.Future[Counter[str]] = loop.create_future()
 
         def tell() -> None:
-            loop.call_soon_threadsafe(done.set)
+            foreign = self.intake.foreign_pods()
+            loop.call_soon_threadsafe(lambda: None if found.done() else found.set_result(foreign))
 
         self.live.post(tell)
-        await done.wait()
+        return await found
 
     # ------------------------------------------------------------------ leading
 
     def _lead(self) -> None:
         logger.info("%s schedules", self.identity)
+        self._leads = True
         self.live.set_active(True)
 
     def _deposed(self) -> None:
         """Another one leads: what this process knows of its own pods may be wrong from now on, so it ends."""
         self.live.set_active(False)
+        self._leads = False
         if not self._stop.is_set():
             self._problem = ProcessError("this scheduler is no longer the leader")
             self._stop.set()
@@ -207,7 +240,8 @@ class ClusterProcess:
             done, _ = await asyncio.wait([stopped, *tasks], return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 if task is not stopped and (error := task.exception()) is not None:
-                    self._problem = ProcessError(str(error)) if isinstance(error, ApiError) else error
+                    is_told = isinstance(error, ApiError | ServerTooOldError)
+                    self._problem = ProcessError(str(error)) if is_told else error
         finally:
             stopped.cancel()
 

@@ -13,16 +13,16 @@ from kubewasp.plugins.default_preemption import DefaultPreemption
 from kubewasp.wasm.plugin import GuestLoader
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
-    from kubewasp.framework.config import ProfileConfig, SchedulerConfig
+    from kubewasp.framework.config import Profile, ProfileConfig, SchedulerConfig
     from kubewasp.scheduler.scheduler import Scheduler
 
 
 def start(
     scheduler: Scheduler, config: SchedulerConfig, *, added: Collection[str] = (), seed: int | None = None
-) -> None:
-    """Makes all plugins of all profiles and starts the scheduler with them.
+) -> Sequence[Profile]:
+    """Makes all plugins of all profiles and starts the scheduler with them; returns the profiles as they take effect.
 
     `added` are wasm plugins that were put into the configuration by their file alone: one that sorts the queue does so
     instead of the default plugin, as a profile has one such plugin. With a seed, chance decides repeatably.
@@ -44,6 +44,7 @@ def start(
             for plugin in framework.plugins.values():
                 if isinstance(plugin, DefaultPreemption):
                     plugin.random = random.Random(seed)  # noqa: S311 - not a secret
+    return profiles
 
 
 def _sorted_by(added: Collection[str], profile: ProfileConfig, guests: GuestLoader) -> ProfileConfig:

@@ -114,13 +114,14 @@ class SchedulingQueue:
 
     # ------------------------------------------------------------------ in and out
 
-    def add(self, pod: Pod) -> None:
+    def add(self, pod: Pod) -> QueuedPod:
         """A new pod that has no node; one that is here under its uid makes way."""
         self.delete(pod.uid)
         now = self._clock.now()
         queued = QueuedPod(pod, timestamp=now, added_at=now, last_flush=now)
         self._pods[pod.uid] = queued
         self._activate(queued, POD_ADDED)
+        return queued
 
     def update(self, pod: Pod, action: Action, old: Pod) -> None:
         """A pod that waits has changed."""

@@ -12,6 +12,7 @@ import socket
 import threading
 from collections import deque
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.cluster.api.event_series import EventKey, EventSeries, Reference
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 _DEPOSED = "this scheduler is no longer the leader"
 _LONGEST_UPDATE = 30.0
 _EVENTS_DUE_EVERY = 60.0
+# A status that could not be written, after some quick tries, is written again later: 5 s, then longer.
+_FIRST_PATCH_PAUSE, _LONGEST_PATCH_PAUSE = 5.0, 300.0
 # Events that wait to be written; when there are more, the newest are dropped: a pod's condition tells the same.
 _MOST_EVENTS = 5000
 
@@ -119,6 +122,7 @@ class ClusterReporter:
             return f"the API server did not answer within {_LONGEST_UPDATE:g} s"
 
     def evict(self, pod: Pod, preemptor: Pod, node: str) -> str:
+        self.live.scheduler.evicting(pod)
         self._put(self._evict(pod, preemptor))
         note = f"Preempted by pod {preemptor.uid} on node {node}"
         self._record("Normal", "Preempted", "Preempting", pod, note)
@@ -137,7 +141,7 @@ class ClusterReporter:
         error = error or await self._writes.delete(pod)
         if error:
             logger.error("cannot preempt pod %s: %s", pod.key, error)
-            self.live.post(lambda: self.live.scheduler.activate(preemptor))
+            self.live.post(lambda: self.live.scheduler.not_evicted(pod, preemptor))
 
     # ------------------------------------------------------------------ live.Reporter
 
@@ -165,16 +169,16 @@ class ClusterReporter:
         status: dict[str, Any] = {"conditions": [condition]}
         if before.nominated_node != told.nominated_node:
             status["nominatedNodeName"] = told.nominated_node or None
-        self._put(self._patch(pod, status))
+        self._put(self._patch(pod, status, told, _FIRST_PATCH_PAUSE))
 
     def expected(self, pod: Pod, node: str) -> None:
         """Others that look at the cluster see the room as taken, and whoever takes over goes on with that node."""
         before = self._verdicts.get(pod.uid) or _verdict_in(decode("Pod", pod.encoded).get("status") or {})
         if before.nominated_node != node:
-            self._verdicts[pod.uid] = replace(before, nominated_node=node)
-            self._put(self._patch(pod, {"nominatedNodeName": node}))
+            told = self._verdicts[pod.uid] = replace(before, nominated_node=node)
+            self._put(self._patch(pod, {"nominatedNodeName": node}, told, _FIRST_PATCH_PAUSE))
 
-    async def _patch(self, pod: Pod, status: Mapping[str, Any]) -> None:
+    async def _patch(self, pod: Pod, status: Mapping[str, Any], told: _Verdict, pause: float) -> None:
         before, this = self._patches.get(pod.uid), asyncio.current_task()
         self._patches[pod.uid] = this
         if before is not None:
@@ -183,8 +187,17 @@ class ClusterReporter:
         if self._patches.get(pod.uid) is this:
             del self._patches[pod.uid]
         if error:
-            self._verdicts.pop(pod.uid, None)  # it is written with the next try
             logger.warning("cannot write the status of pod %s: %s", pod.key, error)
+            if self._verdicts.get(pod.uid) is told:
+                del self._verdicts[pod.uid]
+            again = partial(self._patch_again, pod, status, told, min(2 * pause, _LONGEST_PATCH_PAUSE))
+            self._loop.call_later(pause, self.live.post, again)
+
+    def _patch_again(self, pod: Pod, status: Mapping[str, Any], told: _Verdict, pause: float) -> None:
+        """The pod may not be tried for a long time. But if it is, or was, what is told then is newer."""
+        if pod.uid not in self._verdicts and self.live.scheduler.is_left_waiting(pod.uid):
+            self._verdicts[pod.uid] = told
+            self._put(self._patch(pod, status, told, pause))
 
     async def _patched(self, pod: Pod) -> None:
         """Waits for what is being written of a pod: that it has no node must not be said after its bind."""

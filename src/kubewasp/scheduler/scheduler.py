@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.events import RecordedEvent
     from kubewasp.framework.handle import Client, Clock
     from kubewasp.framework.record import DecisionRecord
-    from kubewasp.framework.runtime import Framework
+    from kubewasp.framework.runtime import Framework, Objection
     from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.cycle import Choice
@@ -47,7 +47,7 @@ _MAX_EVENTS = 10_000
 class Attempt:
     """One try of one pod. `node` is set when it was bound, is being bound, or waits for permission.
 
-    Else `message` tells why not.
+    Else `message` tells why not, and `objections` what is wrong with the nodes that were looked at.
     """
 
     pod: Pod
@@ -58,6 +58,7 @@ class Attempt:
     is_error: bool = False
     nominated_node: str = ""
     victims: tuple[Pod, ...] = ()
+    objections: Sequence[Objection] = ()
     feasible: int = 0
     seconds: float = 0.0
 
@@ -86,6 +87,7 @@ class Scheduler:
         self._cycles: dict[str, SchedulingCycle] = {}
         self._assumed: dict[str, Pod] = {}
         self._decided: dict[str, tuple[WaitingPod, Status]] = {}
+        self._evicted: set[str] = set()  # uids of victims whose deletion is under way, until they are gone
         self._is_busy = False
         self.store.subscribe(self._object_changed)
 
@@ -151,8 +153,8 @@ class Scheduler:
     def _put_pending(self, pod: Pod, before: Pod | None) -> None:
         known = self.queue.get(pod.uid)
         if known is None:
-            self.queue.add(pod)
-            self.nominator.nominate(pod, pod.nominated_node)
+            if not self.queue.add(pod).gated_by:  # as in kube-scheduler: room is kept for it once it has changed
+                self.nominator.nominate(pod, pod.nominated_node)
             return
         before = before or known.pod
         if before.resource_version and (before.resource_version, before.encoded) == (pod.resource_version, pod.encoded):
@@ -195,6 +197,7 @@ class Scheduler:
 
     def _delete_pod(self, pod: Pod) -> None:
         self.queue.delete(pod.uid)  # first: what is undone below is not to come back
+        self._evicted.discard(pod.uid)
         waiting = self._decided[pod.uid][0] if pod.uid in self._decided else self.waiting.get(pod.uid)
         if waiting is not None:
             self._reject(waiting, Status(Code.UNSCHEDULABLE, "removed"))
@@ -319,6 +322,15 @@ class Scheduler:
         with self._busy():
             self.on_settled(self._ended(binding, status))
 
+    def evicting(self, victim: Pod) -> None:
+        """The deletion of a victim of preemption is under way."""
+        self._evicted.add(victim.uid)
+
+    def not_evicted(self, victim: Pod, preemptor: Pod) -> None:
+        """A victim could not be deleted: the pod that needs its room looks for another."""
+        self._evicted.discard(victim.uid)
+        self.activate(preemptor)
+
     def retry_bindings(self) -> None:
         """Asks again the PreBind plugins that wait for something in the cluster, such as a volume."""
         now = self.clock.now()
@@ -334,6 +346,10 @@ class Scheduler:
         """Whether a PreBind plugin waits for something in the cluster before that pod can be bound."""
         binding = self.binding.get(uid)
         return binding is not None and binding.retry_at is not None
+
+    def is_left_waiting(self, uid: str) -> bool:
+        """Whether that pod is in the queue and not on its way to a node."""
+        return uid not in self._assumed and self.queue.get(uid) is not None
 
     def next_retry(self) -> float | None:
         times = [binding.retry_at for binding in self.binding.values() if binding.retry_at is not None]
@@ -355,8 +371,8 @@ class Scheduler:
 
     def _forget(self, assumed: Pod, state: CycleState) -> None:
         state.close()
-        self._assumed.pop(assumed.uid, None)
-        self.table.remove_pod(assumed)
+        if self._assumed.pop(assumed.uid, None) is not None:  # else the cluster has told meanwhile where it is
+            self.table.remove_pod(assumed)
 
     def _returned(self, queued: QueuedPod, status: Status) -> Attempt:
         """A pod that had a node goes back to the queue."""
@@ -384,6 +400,7 @@ class Scheduler:
             is_error=choice.is_error,
             nominated_node=choice.nominated_node or "",
             victims=tuple(choice.victims),
+            objections=choice.objections,
         )
 
     def _tried(self, queued: QueuedPod, result: str) -> None:
@@ -505,6 +522,9 @@ class Scheduler:
     def take_off(self, state: CycleState, pod: Pod, other: Pod, row: int) -> Status:
         self.table.remove_pod(other)
         return self.frameworks[pod.spec.scheduler_name].run_remove_pod(state, pod, other, row, self.table)
+
+    def is_evicted(self, uid: str) -> bool:
+        return uid in self._evicted
 
     def nominated_pods(self, node: str) -> Sequence[Pod]:
         return self.nominator.on(node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -89,13 +90,25 @@ def _metrics_route(metrics: Metrics) -> Route:
 
 
 def _decisions_route(decisions: DecisionStore) -> Route:
-    async def respond(request: Request) -> Response:
+    def respond(request: Request) -> Response:  # no coroutine, as above
+        # The names of all pods are not for everybody who can reach this port, as probes and Prometheus must.
+        if request.client is None or not _is_loopback(request.client.host):
+            text = "decisions are shown to this machine only: use kubectl port-forward\n"
+            return PlainTextResponse(text, status_code=403, headers=_NO_SNIFFING)
         pod = request.query_params.get("pod", "")
         if pod and "/" not in pod:
             return PlainTextResponse(f'pod: expected namespace/name, got "{pod}"\n', status_code=400)
         return Response(decisions.as_json(pod), media_type="application/json", headers=_NO_SNIFFING)
 
     return Route("/debug/decisions", respond)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def _json(document: Mapping[str, Any]) -> Response:

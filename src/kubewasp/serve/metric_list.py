@@ -35,6 +35,7 @@ _POINT = exponential(0.0001, 2, 12)
 _PLUGIN = exponential(0.00001, 1.5, 20)
 _LONG = exponential(0.01, 2, 20)
 _REQUEST = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+_BYTES = (64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216)
 
 METRICS: Final = (
     # ------------------------------------------------------------------ kube-scheduler's
@@ -177,6 +178,26 @@ METRICS: Final = (
         ("verb", "host"),
         _REQUEST,
     ),
+    MetricInfo(
+        "rest_client_request_size_bytes",
+        "histogram",
+        "How long the body of a request was, of those that succeeded.",
+        ("verb", "host"),
+        _BYTES,
+    ),
+    MetricInfo(
+        "rest_client_response_size_bytes",
+        "histogram",
+        "How long the body of such an answer was. Watches have no size.",
+        ("verb", "host"),
+        _BYTES,
+    ),
+    MetricInfo(
+        "rest_client_request_retries_total",
+        "counter",
+        "Requests that were sent again, by the status that they got before.",
+        ("code", "verb", "host"),
+    ),
     # ------------------------------------------------------------------ ours
     MetricInfo(
         "kubewasp_build_info", "gauge", "Always 1; the versions are its labels.", ("version", "python", "wasmtime")
@@ -217,6 +238,22 @@ METRICS: Final = (
         "Work saved: the guest was compiled before (compiled), or had judged all nodes for a like pod (answers).",
         ("plugin", "cache"),
     ),
+    MetricInfo(
+        "kubewasp_reflector_lists_total",
+        "counter",
+        "Complete lists of a resource: one, and one a relist.",
+        ("resource",),
+    ),
+    MetricInfo(
+        "kubewasp_reflector_watches_total", "counter", "Watches begun; each lasts 5 to 10 minutes.", ("resource",)
+    ),
+    MetricInfo(
+        "kubewasp_reflector_restarts_total",
+        "counter",
+        "Watches that broke off or were too old, and had to begin again.",
+        ("resource",),
+    ),
+    MetricInfo("kubewasp_reflector_events_total", "counter", "Changes of objects that watches brought.", ("resource",)),
 )
 
 # Metrics of kube-scheduler that are not here, and why.
@@ -232,4 +269,19 @@ NOT_OFFERED: Final = {
     "scheduler_resourceclaim_creates_total": "dynamic resource allocation is not offered",
     "scheduler_dra_bindingconditions_allocations_total": "as above",
     "scheduler_dra_bindingconditions_wait_duration_seconds": "as above",
+    "rest_client_dns_resolution_duration_seconds": "part of rest_client_request_duration_seconds",
+    "rest_client_exec_plugin_call_total": "a plugin that fails is told in the log",
+    "rest_client_exec_plugin_certificate_rotation_age": "as above",
+    "rest_client_exec_plugin_ttl_seconds": "as above",
+    "rest_client_transport_cache_entries": "there is one transport, not a cache of them",
+    "rest_client_transport_cert_rotation_gc_calls_total": "as above",
+    "rest_client_transport_create_calls_total": "as above",
+    "leader_election_slowpath_total": "renewing the lease is one request; rest_client_* tells of it",
+    "workqueue_adds_total": "the work queues of Go's client, which is not used here",
+    "workqueue_depth": "as above",
+    "workqueue_longest_running_processor_seconds": "as above",
+    "workqueue_queue_duration_seconds": "as above",
+    "workqueue_retries_total": "as above",
+    "workqueue_unfinished_work_seconds": "as above",
+    "workqueue_work_duration_seconds": "as above",
 }

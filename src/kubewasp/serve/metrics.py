@@ -47,9 +47,13 @@ class Metrics:
         self._victims = self._histogram("scheduler_preemption_victims")[()]
         self._permit_seconds = self._histogram("scheduler_permit_wait_duration_seconds")
         self._event_seconds = self._histogram("scheduler_event_handling_duration_seconds")
-        self._requests = self._counter("rest_client_requests_total")
-        self._request_seconds = self._histogram("rest_client_request_duration_seconds")
-        self._limiter_seconds = self._histogram("rest_client_rate_limiter_duration_seconds")
+        # Told by the thread that makes requests, through RequestMetrics.
+        self.requests = self._counter("rest_client_requests_total")
+        self.request_seconds = self._histogram("rest_client_request_duration_seconds")
+        self.limiter_seconds = self._histogram("rest_client_rate_limiter_duration_seconds")
+        self.request_bytes = self._histogram("rest_client_request_size_bytes")
+        self.response_bytes = self._histogram("rest_client_response_size_bytes")
+        self.request_retries = self._counter("rest_client_request_retries_total")
         self._guest_calls = self._counter("kubewasp_guest_calls_total")
         self._guest_seconds = self._histogram("kubewasp_guest_call_duration_seconds")
         self._guest_failures = self._counter("kubewasp_guest_failures_total")
@@ -66,6 +70,10 @@ class Metrics:
         self.guests_broken = self._read_counter("kubewasp_guest_instances_broken_total")
         self.guests_recycled = self._read_counter("kubewasp_guest_instances_recycled_total")
         self.guest_cache_hits = self._read_counter("kubewasp_guest_cache_hits_total")
+        self.reflector_lists = self._read_counter("kubewasp_reflector_lists_total")
+        self.reflector_watches = self._read_counter("kubewasp_reflector_watches_total")
+        self.reflector_restarts = self._read_counter("kubewasp_reflector_restarts_total")
+        self.reflector_events = self._read_counter("kubewasp_reflector_events_total")
         built: dict[Labels, float] = {(__version__, platform.python_version(), version("wasmtime")): 1.0}
         self._gauge("kubewasp_build_info").read = lambda: built
         ProcessCollector(registry=self.registry)
@@ -125,21 +133,6 @@ class Metrics:
 
     def guest_failed(self, plugin: str, hook: str, kind: str) -> None:
         self._guest_failures[plugin, hook, kind] += 1
-
-    # ------------------------------------------------------------------ requests, told by the thread that makes them
-
-    def api_requests(self, host: str) -> Callable[[str, str, int, float], None]:
-        """Who is to be told of requests to that host: method, path, status (0 if no answer came) and seconds."""
-
-        def told(method: str, _path: str, status: int, seconds: float) -> None:
-            self._requests[str(status) if status else "<error>", method, host] += 1
-            self._request_seconds[method, host].add(seconds)
-
-        return told
-
-    def api_limited(self, method: str, host: str, seconds: float) -> None:
-        """A request waited for the client's own rate limit."""
-        self._limiter_seconds[method, host].add(seconds)
 
     # ------------------------------------------------------------------ inside
 

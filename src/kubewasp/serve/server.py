@@ -38,7 +38,7 @@ class Address:
     kube-scheduler speaks HTTPS on all interfaces, with a certificate it makes and signs itself, and asks the API server
     whether a reader may see its metrics. Here the default is plain HTTP on loopback: nobody but this machine (this pod)
     can connect, and no certificate pretends to more. Listen elsewhere where a kubelet probes or Prometheus scrapes, and
-    then give a certificate or leave access to a network policy: nothing served here is secret or changes anything.
+    then give a certificate or leave access to a network policy: nothing served there is secret or changes anything.
     """
 
     host: str = "127.0.0.1"

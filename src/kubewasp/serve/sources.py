@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from kubewasp.wasm.plugin import WasmPlugin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from kubewasp.cluster.api.reflector import Reflector
     from kubewasp.scheduler.scheduler import Scheduler
     from kubewasp.serve.instruments import Labels
     from kubewasp.serve.metrics import Metrics
@@ -44,6 +45,14 @@ def connect(scheduler: Scheduler, metrics: Metrics) -> None:
 def show_leadership(metrics: Metrics, lease: str, is_leader: Callable[[], bool]) -> None:
     """Tells whether this process has the lease of that name."""
     metrics.is_leader.read = lambda: {(lease,): float(is_leader())}
+
+
+def show_reflectors(metrics: Metrics, reflectors: Sequence[Reflector]) -> None:
+    """Tells how the cluster is followed; the reflectors may come later."""
+    metrics.reflector_lists.read = lambda: {(item.resource.name,): item.counters.lists for item in reflectors}
+    metrics.reflector_watches.read = lambda: {(item.resource.name,): item.counters.watches for item in reflectors}
+    metrics.reflector_restarts.read = lambda: {(item.resource.name,): item.counters.restarts for item in reflectors}
+    metrics.reflector_events.read = lambda: {(item.resource.name,): item.counters.events for item in reflectors}
 
 
 def _wasm_plugins(scheduler: Scheduler) -> list[WasmPlugin]:

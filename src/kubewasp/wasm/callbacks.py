@@ -8,13 +8,12 @@ threads would share): the instance keeps it, and the call traps.
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from wasmtime import FuncType, ValType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from wasmtime import Linker
 
@@ -36,7 +35,7 @@ class Servant(Protocol):
 
 
 class _Current(threading.local):
-    servant: Servant
+    servant: Servant | None = None
 
 
 _current = _Current()
@@ -61,7 +60,7 @@ def define(linker: Linker) -> None:
 
 def _callback(name: str) -> Callable[..., int]:
     def answer(*arguments: int) -> int:
-        servant = _current.servant
+        servant = cast("Servant", _current.servant)  # who called
         try:
             return getattr(servant, name)(*arguments) or 0
         except BaseException as error:  # noqa: BLE001 - kept, and raised again where the guest was called
@@ -71,15 +70,11 @@ def _callback(name: str) -> Callable[..., int]:
     return answer
 
 
-@contextmanager
-def serving(servant: Servant) -> Iterator[None]:
-    """Calls made on this thread are the servant's; a servant may be called from another one's callback."""
-    before = getattr(_current, "servant", None)
+def serve(servant: Servant | None) -> Servant | None:
+    """Calls made on this thread are the servant's from now on; returns whose they were, to be served again after it.
+
+    A servant may be called from another one's callback.
+    """
+    before = _current.servant
     _current.servant = servant
-    try:
-        yield
-    finally:
-        if before is None:
-            del _current.servant
-        else:
-            _current.servant = before
+    return before

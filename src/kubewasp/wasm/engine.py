@@ -119,17 +119,25 @@ class Ticker:
 
     @contextmanager
     def running(self) -> Iterator[None]:
+        self.begin()
+        try:
+            yield
+        finally:
+            self.end()
+
+    def begin(self) -> None:
+        """A call begins; `end` must follow."""
         with self._lock:
             self._calls += 1
             if self._thread is None or not self._thread.is_alive():  # it is not, in a process that was forked
                 self._thread = threading.Thread(target=self._tick, name="kubewasp-epoch", daemon=True)
                 self._thread.start()
-            self._busy.set()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._calls -= 1
+            if not self._busy.is_set():
+                self._busy.set()
+
+    def end(self) -> None:
+        with self._lock:
+            self._calls -= 1
 
     def _tick(self) -> None:
         idle = 0

@@ -119,14 +119,22 @@ class SharedHeap:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """While this is open, no block that was reachable when it began is written again."""
-        with self.lock:
-            ticket = self._now = next(self._clock)
-            self._readers[ticket] = ticket
+        ticket = self.begin_reading()
         try:
             yield
         finally:
-            with self.lock:
-                del self._readers[ticket]
+            self.end_reading(ticket)
+
+    def begin_reading(self) -> int:
+        """A ticket, to be given back with `end_reading`."""
+        with self.lock:
+            ticket = self._now = next(self._clock)
+            self._readers[ticket] = ticket
+        return ticket
+
+    def end_reading(self, ticket: int) -> None:
+        with self.lock:
+            del self._readers[ticket]
 
     def _reclaim(self) -> None:
         oldest = next(iter(self._readers), None)

@@ -6,9 +6,7 @@ instance is broken and must be thrown away: the guest's memory may be in any sta
 
 from __future__ import annotations
 
-import threading
 import time
-from contextlib import contextmanager
 from struct import Struct
 from typing import TYPE_CHECKING, cast
 
@@ -18,7 +16,8 @@ from wasmtime import ExitTrap, Func, Global, Instance, Memory, Store, Table, Tra
 from kubewasp.cluster.table import NodeTable
 from kubewasp.wasm import callbacks, polling
 from kubewasp.wasm.abi import ADAPTER_IMPORTS, Answer, Hook
-from kubewasp.wasm.errors import GuestLoadError, InstanceInUseError
+from kubewasp.wasm.entry import Entry
+from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.failures import HookFailure, Overrun, TimeLimit, describe
 from kubewasp.wasm.ffi import PAGE, AdapterCall
 from kubewasp.wasm.klog import LogLine, structured
@@ -27,7 +26,7 @@ from kubewasp.wasm.pods import encoded_pod, parsed_pod
 from kubewasp.wasm.runner import CONFIG, EVENT, POD, POD_REQUESTS, SLOTS, WAITING_PODS, Calls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -99,14 +98,14 @@ class GuestInstance:
         self._wants_numbers = program.uses_numbers
         self._cycle_number = 0
         self._engine = program.engine
-        self._lock = threading.Lock()
-        self._owner = ""
+        self._entry = Entry(self, self.name, self._engine.ticker, self._engine.heap)
         self._deadline = 0.0
         self._callback_error: BaseException | None = None
         self._mirror: NodeMirror | None = None
         self._table: NodeTable | None = None
         self._listed: NDArray[np.int32] | None = None
         self._directory = 0
+        self._paces: dict[int, int] = {}  # by hook: rows in a tenth of the time limit
         self._blocks: dict[int, tuple[int, int]] = {}
         self._kept = 0
         self._dropped = 0
@@ -182,7 +181,7 @@ class GuestInstance:
         cast("Func", self._adapter["begin"])(self._store, 1)
         self._set_time()
         for name in self.program.start:
-            with self._entered():
+            with self._entry:
                 self._arm(self._limits.start_timeout)
                 error = self._guarded(cast("Func", self._exports[name]), self._store)
             if error is not None and not (isinstance(error, ExitTrap) and error.code == 0):
@@ -263,7 +262,7 @@ class GuestInstance:
     def call(self, hook: Hook, *, row: int = -1) -> Calls:
         if row >= 0 or self._table is not None:
             self.sync()
-        with self._entered():
+        with self._entry:
             self._begin(1)
             _INT.pack_into(self._bytes, _ONE_ROW, row)
             self._run_batch(hook, _ONE_ROW, 0, 1, _ONE_RESULT, first=True)
@@ -272,20 +271,23 @@ class GuestInstance:
     def call_rows(self, hook: Hook, rows: NDArray[np.int32] | int) -> Calls:
         self.sync()
         count = rows if isinstance(rows, int) else len(rows)
-        with self._entered():
+        with self._entry:
             self._make_room(count)
             self._begin(count)
             listed = 0 if isinstance(rows, int) else self._list_rows(rows)
             # As many as should take a tenth of the time limit: one, and then more as the guest turns out to be quick.
-            done, batch = 0, 1
+            # One that was quick with the pod before may go on with many at once, if the first node was quick again.
+            done, batch, known = 0, 1, self._paces.get(hook.index, 0) // 10
             while done < count and self._calls.failure is None:
                 until = min(count, done + batch)
                 began = time.monotonic()
                 at = self._results + _RESULT.itemsize * done
                 self._run_batch(hook, listed, done, until, at, first=done == 0)
                 spent = max(time.monotonic() - began, 1e-6)
-                batch = max(1, int((until - done) * min(self._limits.call_timeout * 0.1 / spent, _GROWTH)))
+                pace = int((until - done) * self._limits.call_timeout * 0.1 / spent)
+                batch = max(1, min(pace, max((until - done) * _GROWTH, known)))
                 done = until
+                self._paces[hook.index] = pace
             return self._finish(self._results)
 
     def _list_rows(self, rows: NDArray[np.int32]) -> int:
@@ -349,20 +351,6 @@ class GuestInstance:
         if isinstance(self._callback_error, KeyboardInterrupt | SystemExit):
             self.broken = True
             raise self._callback_error
-
-    @contextmanager
-    def _entered(self) -> Iterator[None]:
-        if not self._lock.acquire(blocking=False):
-            raise InstanceInUseError(
-                f'plugin "{self.name}": this instance is in use by thread "{self._owner}"; '
-                "one instance runs on one thread at a time, take another one from the guest"
-            )
-        try:
-            self._owner = threading.current_thread().name
-            with self._engine.ticker.running(), self._engine.heap.reading(), callbacks.serving(self):
-                yield
-        finally:
-            self._lock.release()
 
     def _arm(self, seconds: float) -> None:
         self._deadline = time.monotonic() + seconds

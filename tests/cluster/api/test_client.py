@@ -317,6 +317,73 @@ async def test_the_observer_hears_of_answers_and_of_none() -> None:
     assert heard == [("POST", POD, 200), ("POST", POD, 0)]
 
 
+class _Listener:
+    """Implements RequestObserver."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[object, ...]] = []
+
+    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
+        self.heard.append(("answered", method, status))
+
+    def transferred(self, method: str, sent: int, received: int) -> None:
+        self.heard.append(("transferred", method, sent, received))
+
+    def limited(self, method: str, seconds: float) -> None:
+        self.heard.append(("limited", method, seconds))
+
+    def retried(self, method: str, status: int) -> None:
+        self.heard.append(("retried", method, status))
+
+
+@asynchronous
+async def test_metrics_hear_of_limits_retries_and_sizes_of_siblings_too() -> None:
+    listener, clock = _Listener(), FakeClock()
+    async with (
+        FakeServer() as server,
+        ApiClient(fixed(Access(server.url)), clock=clock, qps=2, burst=1, observer=listener) as client,
+    ):
+        server.on("POST", POD, status_answer(429, "TooManyRequests"), Answer(b"four"))
+        await client.request("POST", POD, body=b"two")
+        clock.time += 10
+        server.on("GET", POD, Answer(b""))
+        await client.guarded(lambda: True).request("GET", POD)
+        server.on("GET", POD, Answer(b"x"))
+        await client.sibling(qps=-1).request("GET", POD)
+    waited = listener.heard.pop(3)
+    assert waited[:2] == ("limited", "POST")
+    assert listener.heard == [
+        ("limited", "POST", 0.0),
+        ("answered", "POST", 429),
+        ("retried", "POST", 429),
+        ("answered", "POST", 200),
+        ("transferred", "POST", 3, 4),
+        ("limited", "GET", 0.0),
+        ("answered", "GET", 200),
+        ("transferred", "GET", 0, 0),
+        ("limited", "GET", 0.0),
+        ("answered", "GET", 200),
+        ("transferred", "GET", 0, 1),
+    ]
+
+
+@asynchronous
+async def test_an_answer_without_a_length_ends_with_the_connection() -> None:
+    """As a server with TLS tells who speaks plain HTTP to it."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with ApiClient(fixed(Access(f"http://127.0.0.1:{port}")), qps=-1) as client:
+            with pytest.raises(ApiError, match="HTTP status 400 Bad Request: Client sent an HTTP request") as caught:
+                await client.request("GET", POD)
+    assert caught.value.status == 400
+
+
 @asynchronous
 async def test_few_requests_are_under_way_at_once_and_siblings_do_not_wait_for_them() -> None:
     async with FakeServer() as server, client_of(server) as client:

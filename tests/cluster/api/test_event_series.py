@@ -114,3 +114,15 @@ def test_a_long_note_is_cut_to_what_the_api_takes(text: str) -> None:
     assert cut.endswith(" ...")
     assert len(cut.encode()) in (1023, 1024)
     assert shortened("a" * 1024) == "a" * 1024
+
+
+def test_after_the_time_of_day_was_set_back_an_event_is_written_anew(time: Time) -> None:
+    series = EventSeries(time)
+    for _ in range(3):
+        series.record(KEY, "one")
+    time.now -= 86_400
+    (last,) = series.due()
+    assert last.manifest["series"]["count"] == 3
+    write = series.record(KEY, "one")
+    assert write is not None
+    assert (write.is_patch, write.manifest["eventTime"][:10]) == (False, "2023-11-13")

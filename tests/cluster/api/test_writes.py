@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from kubewasp.cluster.api.client import PreparedRequest
-from kubewasp.cluster.api.errors import DISCONNECTED, NOT_ALLOWED, UNREACHABLE, ApiError
+from kubewasp.cluster.api.errors import DISCONNECTED, NOT_ALLOWED, TIMED_OUT, UNREACHABLE, ApiError
 from kubewasp.cluster.api.event_series import Write
 from kubewasp.cluster.api.request_info import request_info
 from kubewasp.cluster.api.writes import ClusterWrites
@@ -74,12 +74,35 @@ def test_a_bind_that_was_made_although_it_seemed_to_fail_is_found_out(failure: t
     assert client.methods == ["POST", "GET", "GET", "GET"]
 
 
-@pytest.mark.parametrize(
-    "found", [stored(), stored(node="b"), stored(node="a", uid="another")], ids=["unbound", "elsewhere", "another pod"]
-)
-def test_a_bind_that_was_not_made_is_an_error(found: bytes) -> None:
+@pytest.mark.parametrize("found", [stored(node="b"), stored(node="a", uid="another")], ids=["elsewhere", "another pod"])
+def test_a_bind_that_cannot_be_made_any_more_is_an_error(found: bytes) -> None:
     client = FakeClient((0, DISCONNECTED), found)
     assert "status 0" in run(ClusterWrites(client).bind(POD, "a"))
+    assert client.methods == ["POST", "GET"]
+
+
+def test_a_bind_that_may_still_be_on_its_way_is_sent_again_to_the_same_node() -> None:
+    client = FakeClient((0, TIMED_OUT), stored(), (500, "InternalError"), stored(), b"")
+    assert run(ClusterWrites(client).bind(POD, "a")) == ""
+    assert client.methods == ["POST", "GET", "POST", "GET", "POST"]
+    assert len({body for method, _, body in client.requests if method == "POST"}) == 1
+
+
+def test_a_late_bind_that_overtakes_the_second_one_is_found_out() -> None:
+    client = FakeClient((0, TIMED_OUT), stored(), (409, "Conflict"), stored(node="a"))
+    assert run(ClusterWrites(client).bind(POD, "a")) == ""
+
+
+def test_a_bind_that_is_never_answered_is_given_up_after_four_tries() -> None:
+    client = FakeClient(*[(0, TIMED_OUT), stored()] * 4)
+    assert "status 0" in run(ClusterWrites(client).bind(POD, "a"))
+    assert client.methods == ["POST", "GET"] * 4
+
+
+def test_a_bind_that_was_refused_for_a_conflict_is_not_sent_again() -> None:
+    client = FakeClient((409, "Conflict"), stored())
+    assert "status 409" in run(ClusterWrites(client).bind(POD, "a"))
+    assert client.methods == ["POST", "GET"]
 
 
 def test_a_bind_of_a_pod_that_is_gone_is_an_error() -> None:

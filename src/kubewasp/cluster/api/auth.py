@@ -56,10 +56,14 @@ class _Loaded:
 
     found: SimpleNamespace = field(repr=False)
     valid_for: float
+    may_change: bool = True
 
 
 class Credentials:
-    """Access that is loaded again when it is about to expire, or when the server has refused it."""
+    """Access that is loaded again when it is about to expire, or when the server has refused it.
+
+    `may_change` says whether a later load may find something else: credentials in files of their own, or a plugin's.
+    """
 
     def __init__(
         self, load: Callable[[], Awaitable[_Loaded]], clock: Clock = SYSTEM_CLOCK, *, access: Access | None = None
@@ -67,6 +71,7 @@ class Credentials:
         self._load = load
         self._clock = clock
         self._access = access
+        self.may_change = False
         self._material: tuple[bytes, ...] = ()
         self._loaded_at = self._due = -_NEVER if access is None else _NEVER
         self._loading = asyncio.Lock()
@@ -99,6 +104,7 @@ class Credentials:
             self._due = self._loaded_at + _SOONEST
             return self._access
         self._due = self._loaded_at + max(loaded.valid_for, _SOONEST)
+        self.may_change = loaded.may_change
         if access != self._access:
             self._access = access
         assert self._access is not None  # noqa: S101 for the type checker
@@ -171,7 +177,8 @@ async def _load_kubeconfig(files: str, context: str | None) -> _Loaded:
     expiry = getattr(loader, "exec_plugin_expiry", None)
     if expiry is not None:
         return _Loaded(found, (expiry - datetime.now(UTC)).total_seconds() - _EXPIRY_SKEW)
-    return _Loaded(found, _FILE_PERIOD if choice.rotates else _NEVER)
+    valid_for = _FILE_PERIOD if choice.rotates else _NEVER
+    return _Loaded(found, valid_for, may_change=choice.rotates or choice.exec_command is not None)
 
 
 async def _load_in_cluster(token_file: str, ca_file: str, environ: Mapping[str, str] | None) -> _Loaded:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from kubewasp.cluster.api.auth import Credentials
+    from kubewasp.cluster.api.request_observer import RequestObserver
 
 DEFAULT_TIMEOUT: Final = 30.0
 DEFAULT_TRIES: Final = 5
@@ -58,16 +59,25 @@ class ApiClient:
         limit: TokenBucket | None = None,
         slots: asyncio.Semaphore | None = None,
         may_write: Callable[[], bool] = lambda: True,
+        observer: RequestObserver | None = None,
     ) -> None:
-        self._credentials = credentials
+        self.credentials = credentials
         self._clock = clock
-        self._transport = transport or Transport()
+        self._observer = observer
+        self._transport = transport or Transport(observer.answered if observer is not None else None)
         self._limit = limit or TokenBucket(qps, burst, clock)
         self._slots = slots or asyncio.Semaphore(_MOST_UNDER_WAY)
         self._may_write = may_write
 
     def sibling(self, *, qps: float = DEFAULT_QPS, burst: int = DEFAULT_BURST) -> ApiClient:
-        return ApiClient(self._credentials, qps=qps, burst=burst, clock=self._clock, transport=self._transport)
+        return ApiClient(
+            self.credentials,
+            qps=qps,
+            burst=burst,
+            clock=self._clock,
+            transport=self._transport,
+            observer=self._observer,
+        )
 
     def guarded(self, may_write: Callable[[], bool]) -> ApiClient:
         """As this one, with its rate limit, but asks before each write, at the last moment, whether it may be sent.
@@ -75,12 +85,13 @@ class ApiClient:
         A request may have waited long for the rate limit and for others, or be a second try.
         """
         return ApiClient(
-            self._credentials,
+            self.credentials,
             clock=self._clock,
             transport=self._transport,
             limit=self._limit,
             slots=self._slots,
             may_write=may_write,
+            observer=self._observer,
         )
 
     async def __aenter__(self) -> ApiClient:
@@ -128,13 +139,13 @@ class ApiClient:
         backoff: Backoff | None = None
         refused = None
         while True:
-            await self._limit.wait()
-            access = await self._credentials.fresh()
+            await self._turn(method)
+            access = await self.credentials.fresh()
             try:
                 async with self._slots:
                     if method != "GET" and not self._may_write():
                         raise _not_allowed(method, path)
-                    return await self._transport.send(
+                    answer = await self._transport.send(
                         access,
                         method,
                         path,
@@ -144,30 +155,40 @@ class ApiClient:
                         accept=accept,
                         timeout=timeout,
                     )
+                if self._observer is not None:
+                    self._observer.transferred(method, len(body), len(answer))
+                return answer
             except ApiError as error:
                 if error.status == 401 and refused is None:
                     refused = access
-                    if await self._credentials.renewed(access) is not access:
+                    if await self.credentials.renewed(access) is not access:
                         continue
                 tries -= 1
                 if tries <= 0 or not _worth_another_try(error, idempotent=idempotent):
                     raise
                 backoff = backoff or Backoff(_FIRST_DELAY, _MOST_DELAY)
                 delay = max(backoff.next(), min(error.retry_after or 0.0, _MOST_RETRY_AFTER))
+                if self._observer is not None:
+                    self._observer.retried(method, error.status)
             await self._clock.sleep(delay)
 
     async def watch(self, path: str, *, query: Mapping[str, str], timeout: float) -> AsyncGenerator[bytes, None]:
         """The bytes of a watch. Not tried again: only the caller knows where to go on. To be closed by the caller."""
-        await self._limit.wait()
-        access = await self._credentials.fresh()
+        await self._turn("GET")
+        access = await self.credentials.fresh()
         try:
             async with aclosing(self._transport.stream(access, path, query=query, timeout=timeout)) as chunks:
                 async for chunk in chunks:
                     yield chunk
         except ApiError as error:
             if error.status == 401:
-                await self._credentials.renewed(access)  # for the next watch
+                await self.credentials.renewed(access)  # for the next watch
             raise
+
+    async def _turn(self, method: str) -> None:
+        waited = await self._limit.wait()
+        if self._observer is not None:
+            self._observer.limited(method, waited)
 
 
 def _not_allowed(method: str, path: str) -> ApiError:

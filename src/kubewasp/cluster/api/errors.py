@@ -102,6 +102,10 @@ def error_of_status(
     )
 
 
+def invalid_answer(request: RequestInfo, problem: WireError) -> ApiError:
+    return ApiError(request, 0, INVALID_ANSWER, f"not an answer of a Kubernetes API server: {problem}")
+
+
 def _error_without_status(
     request: RequestInfo, code: int, body: bytes, phrase: str, retry_after: float | None
 ) -> ApiError:

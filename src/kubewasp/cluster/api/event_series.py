@@ -79,7 +79,7 @@ class EventSeries:
         """What is to be written because of an event; nothing if it is only counted."""
         now = self._wall()
         series = self._known.get(key)
-        if series is None or now - series.last > _IDLE:
+        if series is None or _far_apart(now, series.last):
             return self._create(key, note, now)
         series.count += 1
         series.last = now
@@ -89,7 +89,7 @@ class EventSeries:
         """What is to be written because time has passed; to be asked every minute or so."""
         now = self._wall()
         for key, series in list(self._known.items()):
-            idle = now - series.last > _IDLE
+            idle = _far_apart(now, series.last)
             if series.count > series.written and (idle or now - series.written_at >= _REFRESH):
                 yield self._patch(series, now)
             if idle:
@@ -122,6 +122,11 @@ class EventSeries:
         series.written, series.written_at = series.count, now
         seen = {"count": series.count, "lastObservedTime": _time(series.last)}
         return Write(series.namespace, series.name, {"series": seen}, is_patch=True)
+
+
+def _far_apart(now: float, last: float) -> bool:
+    """Whether a series is over. If the time of day was set back, one that began in the future is over too."""
+    return abs(now - last) > _IDLE
 
 
 def _time(seconds: float) -> str:

@@ -30,6 +30,7 @@ class Choice:
     files: str
     context: str
     user: Mapping[str, Any] = field(repr=False)
+    namespace: str = ""
 
     @property
     def exec_command(self) -> str | None:
@@ -65,7 +66,7 @@ def choose(files: str, context: str | None = None) -> Choice:
         _readable(where, "tokenFile", user_file.parent / str(user["tokenFile"]))
     if any(user.get(key) for key in _IMPERSONATION):
         raise ApiConfigError(f"{where}: its user impersonates another one (as, as-groups…), which is not supported")
-    return Choice(files, chosen, user)
+    return Choice(files, chosen, user, str(body.get("namespace") or ""))
 
 
 _Entries = dict[str, dict[str, tuple[Path, dict[str, Any]]]]

@@ -201,6 +201,8 @@ class LeaderElection:
     def _see(self, lease: dict[str, Any]) -> None:
         if lease.get("spec") != self._lease.get("spec"):
             self._spec_seen_at = self._clock.now()
-        self._lease = lease
+        holder, self._lease = self.holder, lease
+        if self.holder not in {holder, "", self._identity}:
+            logger.info("New leader elected", extra={"lease": self._described, "identity": self.holder})
         if not self._is_ours:
             self._leads_until = _LONG_AGO

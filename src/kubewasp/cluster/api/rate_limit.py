@@ -25,9 +25,10 @@ class TokenBucket:
         self._tokens = float(self._burst)
         self._filled_at = clock.now()
 
-    async def wait(self) -> None:
+    async def wait(self) -> float:
+        """Waits for a turn; the seconds that it took."""
         if self._qps < 0:
-            return
+            return 0.0
         delay = self._take()
         if delay > 0:
             try:
@@ -35,6 +36,7 @@ class TokenBucket:
             except asyncio.CancelledError:
                 self._tokens += 1
                 raise
+        return delay
 
     def _take(self) -> float:
         """Takes a token, from the future if there is none; the seconds until it is there."""

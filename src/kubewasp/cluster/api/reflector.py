@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -18,9 +17,12 @@ from kubewasp.cluster.api.errors import (
     TIMED_OUT,
     ApiError,
     error_of_status,
+    invalid_answer,
 )
-from kubewasp.cluster.api.raw_object import Page, RawObject
+from kubewasp.cluster.api.listing import list_all
+from kubewasp.cluster.api.raw_object import RawObject
 from kubewasp.cluster.api.request_info import request_info
+from kubewasp.cluster.api.troubles import Troubles
 from kubewasp.cluster.api.watch_stream import FrameReader, watch_event
 from kubewasp.k8s.codec import decode_message
 from kubewasp.k8s.errors import WireError
@@ -34,17 +36,11 @@ if TYPE_CHECKING:
 
 ChangeKind = Literal["ADDED", "MODIFIED", "DELETED"]
 
-PAGE_SIZE: Final = 500
 WATCH_SECONDS: Final = (300.0, 600.0)  # as client-go: at random, so that not all watches end at once
 GRACE: Final = 30.0
-LIST_TIMEOUT: Final = 60.0  # a page; the API server itself gives up after as long
 
 _FIRST_DELAY, _MOST_DELAY = 0.8, 30.0
-# After so many lists that took longer than their continue token lives, all is asked for in one page.
-_MOST_EXPIRED_LISTS: Final = 2
 _CHANGES: Final = frozenset(("ADDED", "MODIFIED", "DELETED"))
-
-logger = logging.getLogger(__name__)
 
 
 class Handler(Protocol):
@@ -83,17 +79,19 @@ class Reflector:
         clock: Clock = SYSTEM_CLOCK,
         watch_seconds: tuple[float, float] = WATCH_SECONDS,
         grace: float = GRACE,
+        troubles: Troubles | None = None,
     ) -> None:
+        self.resource = resource
         self.synced = asyncio.Event()
         self.counters = Counters()
         self.last_error: ApiError | None = None
         self._client = client
-        self._resource = resource
         self._handler = handler
-        self._selection = {"fieldSelector": field_selector} if field_selector else {}
+        self._selector = field_selector
         self._clock = clock
         self._watch_seconds = watch_seconds
         self._grace = grace
+        self._troubles = troubles or Troubles(clock)
         self._backoff = Backoff(_FIRST_DELAY, _MOST_DELAY)
         self._version = ""  # as far as we know the server; empty if a list is needed
         self._heard = False  # whether this watch has brought anything
@@ -115,77 +113,42 @@ class Reflector:
         if not _can_resume(error) or (error.reason == TIMED_OUT and not self._heard):
             self._version = ""
         delay = max(self._backoff.next(), error.retry_after or 0.0)
-        level = logging.DEBUG if error.is_expired else logging.WARNING
-        logger.log(
-            level,
-            "Lost touch with the API server",
-            extra={"resource": self._resource.name, "err": str(error), "retry": round(delay, 1)},
-        )
+        self._troubles.met(self.resource.name, error, delay)
         await self._clock.sleep(delay)
 
     async def _list(self) -> None:
-        """Hands on all objects.
-
-        The first page is asked for without a resourceVersion: the newest state there is. client-go begins with "0",
-        any state that a server has at hand. Then limit is ignored, so that all comes in one answer, and a server that
-        lags behind may take us back in time: we might see pods unbound that we have bound. API servers since 1.31 give
-        the newest state from their cache as well, so that it costs them little.
-        """
-        expired = 0
-        while True:
-            try:
-                items, version = await self._pages(PAGE_SIZE if expired < _MOST_EXPIRED_LISTS else 0)
-            except ApiError as error:
-                if not error.is_expired or expired >= _MOST_EXPIRED_LISTS:
-                    raise
-                expired += 1
-            else:
-                break
+        """Hands on all objects. Each page is tried once: what to do next is decided here."""
+        items, version = await list_all(self._client, self.resource.path, field_selector=self._selector, tries=1)
         self._handler.replaced(items)
         self._version = version
         self.counters.lists += 1
         self.synced.set()
 
-    async def _pages(self, limit: int) -> tuple[list[RawObject], str]:
-        items: list[RawObject] = []
-        query = dict(self._selection)
-        if limit:
-            query["limit"] = str(limit)
-        while True:
-            # One try only: what to do next is decided here.
-            body = await self._client.request("GET", self._resource.path, query=query, timeout=LIST_TIMEOUT, tries=1)
-            try:
-                page = Page(body)
-            except WireError as error:
-                raise _invalid(request_info("GET", self._resource.path), error) from None
-            items += page.items
-            if not page.continue_token:
-                return items, page.resource_version
-            query["continue"] = page.continue_token
-
     async def _watch(self) -> None:
         """Hands on changes until the server ends the watch, which it does after the time it was given."""
         seconds = random.uniform(*self._watch_seconds)  # noqa: S311 no secret
         query = {
-            **self._selection,
+            **({"fieldSelector": self._selector} if self._selector else {}),
             "watch": "1",
             "resourceVersion": self._version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(max(1, int(seconds))),
         }
-        request = request_info("GET", self._resource.path, query)
+        request = request_info("GET", self.resource.path, query)
         self.counters.watches += 1
         self._heard = False
         began, events, frames = self._clock.now(), self.counters.events, FrameReader()
-        chunks = self._client.watch(self._resource.path, query=query, timeout=seconds + self._grace)
+        chunks = self._client.watch(self.resource.path, query=query, timeout=seconds + self._grace)
         try:
             async with aclosing(chunks):
                 async for chunk in chunks:
-                    self.last_error = None
+                    if self.last_error is not None:
+                        self.last_error = None
+                        self._troubles.ended(self.resource.name)
                     for frame in frames.feed(chunk):
                         self._take(frame, request)
         except WireError as error:
-            raise _invalid(request, error) from None
+            raise invalid_answer(request, error) from None
         if frames.is_cut:
             raise ApiError(request, 0, DISCONNECTED, "the watch ended in the middle of an event")
         if self.counters.events == events and self._clock.now() - began < 1:
@@ -220,7 +183,3 @@ def _can_resume(error: ApiError) -> bool:
     if error.status == 0:
         return error.reason != INVALID_ANSWER
     return error.status == 429 or error.status >= 500
-
-
-def _invalid(request: RequestInfo, error: WireError) -> ApiError:
-    return ApiError(request, 0, INVALID_ANSWER, f"not an answer of a Kubernetes API server: {error}")

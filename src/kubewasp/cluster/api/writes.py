@@ -24,6 +24,8 @@ STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 JSON: Final = "application/json"
 # When it is not known whether a pod was bound, the API server is asked until it answers: 0.1 s, then longer.
 _ASK_FIRST, _ASK_LONGEST = 0.1, 5.0
+# A bind that was not answered and not made is sent again after these seconds.
+_BIND_AGAIN_AFTER: Final = (0.1, 0.5, 2.0)
 # A write that met another one, or a server in trouble, is tried so often, after these seconds.
 _RETRY_AFTER: Final = (0.01, 0.05, 0.25)
 _WORTH_ANOTHER_TRY: Final = (409, 500, 503)
@@ -40,17 +42,31 @@ class ClusterWrites:
         self._client = client
 
     async def bind(self, pod: Pod, node: str) -> str:
-        """Binds a pod. Whether a bind that was not answered was made is found out; the uid keeps others from harm."""
-        try:
-            await self._client.send(binding_request(pod.namespace, pod.name, pod.uid, node))
-        except ApiError as error:
-            if error.maybe_done or error.status == 409:
-                return await self._found_out(pod, node, error)
-            return str(error)
+        """Binds a pod. Whether a bind that was not answered was made is found out; the uid keeps others from harm.
+
+        If it was not, it may still be on its way. So it is sent again, to the same node: whichever comes first, the pod
+        is where its room was kept. Were the room given up at once, a late bind would put one pod too many there.
+        """
+        request, is_uncertain = binding_request(pod.namespace, pod.name, pod.uid, node), False
+        for pause in (*_BIND_AGAIN_AFTER, None):
+            try:
+                await self._client.send(request)
+            except ApiError as error:
+                if not error.maybe_done and error.status != 409:
+                    return str(error)
+                is_uncertain |= error.maybe_done
+                outcome = await self._found_out(pod, node, error)
+                if outcome is not None:
+                    return outcome
+                if pause is None or not is_uncertain:
+                    return str(error)
+                await asyncio.sleep(pause)
+            else:
+                break
         return ""
 
-    async def _found_out(self, pod: Pod, node: str, error: ApiError) -> str:
-        """Whether the pod is on that node after all. Until this is known, its room must not be given to another."""
+    async def _found_out(self, pod: Pod, node: str, error: ApiError) -> str | None:
+        """Whether the pod is on that node after all, or cannot be; None if it has no node. Asks until this is known."""
         pause = _ASK_FIRST
         while True:
             try:
@@ -63,6 +79,8 @@ class ClusterWrites:
                 continue
             bound_to = (found.get("spec") or {}).get("nodeName")
             is_same = (found.get("metadata") or {}).get("uid") == pod.uid
+            if is_same and not bound_to:
+                return None
             return "" if is_same and bound_to == node else str(error)
 
     async def _pod(self, pod: Pod) -> dict[str, Any]:
