@@ -10,7 +10,7 @@ from kubewasp.framework.runtime import Framework
 from kubewasp.k8s.nodes import Node
 from kubewasp.k8s.pods import Pod
 from kubewasp.scheduler import profiles
-from kubewasp.scheduler.queue import QueuedPod
+from kubewasp.scheduler.queued import QueuedPod
 from kubewasp.scheduler.scheduler import Attempt, Scheduler
 from tests.framework.fakes import make_framework
 from tests.plugins.building import FakeClock, make_node, make_pod

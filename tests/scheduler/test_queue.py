@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from kubewasp.framework.events import Action
 from kubewasp.framework.plugin import Registration
 from kubewasp.k8s.pods import Pod
-from kubewasp.scheduler.queue import FLUSH_AFTER, ClusterChange, QueuedPod, SchedulingQueue
+from kubewasp.scheduler.queue import FLUSH_AFTER, SchedulingQueue
+from kubewasp.scheduler.queued import ClusterChange, QueuedPod
 from tests.framework.fakes import SUCCESS, Scripted, make_framework, unresolvable
 from tests.plugins.building import FakeClock, make_node, make_pod
 

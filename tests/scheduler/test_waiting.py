@@ -3,7 +3,7 @@
 import pytest
 
 from kubewasp.framework.cycle_state import CycleState
-from kubewasp.scheduler.queue import QueuedPod
+from kubewasp.scheduler.queued import QueuedPod
 from kubewasp.scheduler.waiting import WaitingPod, timeout_text
 from tests.plugins.building import make_pod
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from kubewasp.framework.events import Action
 from kubewasp.framework.messages import invalid_score
 from kubewasp.framework.observer import NOBODY, PluginUse, SchedulerObserver, always_success, itself, observed
+from kubewasp.framework.outcomes import FilterOutcome, Objection, PreFilterOutcome
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     MIN_SCORE,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
-    from kubewasp.framework.plugin import Rows, Scores, Verdicts
+    from kubewasp.framework.plugin import Rows, Scores
     from kubewasp.k8s.pods import Pod
 
 
@@ -373,67 +373,6 @@ class Framework:
 MAX_PERMIT_SECONDS = 15 * 60.0
 _PREEMPTION = "DefaultPreemption"
 _ANY_EVENT = Registration("*", Action.ALL)
-
-
-@dataclass(frozen=True, slots=True)
-class PreFilterOutcome:
-    """`nodes` are those that the plugins named in `narrowed_by` leave; None means all."""
-
-    status: Status
-    nodes: frozenset[str] | None = None
-    narrowed_by: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Objection:
-    """The rows that one plugin turned down first."""
-
-    plugin: str
-    rows: Rows
-    numbers: Any
-    verdicts: Verdicts
-
-    def error(self) -> Status | None:
-        """A verdict that is no rejection, but something that went wrong."""
-        for number in np.unique(self.numbers).tolist():
-            status: Status = self.verdicts.statuses[number]
-            if not status.is_rejected:
-                return status
-        return None
-
-    def groups(self) -> Iterator[tuple[Status, int]]:
-        """Each status and how many rows have it."""
-        numbers, counts = np.unique(self.numbers, return_counts=True)
-        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-            yield self.verdicts.statuses[number], count
-
-    def examples(self) -> Iterator[tuple[int, Status]]:
-        """A row for each status."""
-        numbers, places = np.unique(self.numbers, return_index=True)
-        for number, place in zip(numbers.tolist(), places.tolist(), strict=True):
-            yield int(self.rows[place]), self.verdicts.statuses[number].of(self.plugin)
-
-    def without(self, row: int) -> Objection:
-        others = self.rows != row
-        return replace(self, rows=self.rows[others], numbers=self.numbers[others])
-
-    def statuses(self) -> Iterator[tuple[int, Status]]:
-        known = {number: self.verdicts.statuses[number].of(self.plugin) for number in np.unique(self.numbers).tolist()}
-        for row, number in zip(self.rows.tolist(), self.numbers.tolist(), strict=True):
-            yield row, known[number]
-
-
-@dataclass(frozen=True, slots=True)
-class FilterOutcome:
-    """The rows that passed, and who objected to the others."""
-
-    rows: Rows
-    objections: Sequence[Objection]
-    error: Status = SUCCESS
-
-    def statuses(self, table: NodeTable) -> dict[str, Status]:
-        """The status of every node that was turned down."""
-        return {table.node(row).name: status for objection in self.objections for row, status in objection.statuses()}
 
 
 def _of(points: Mapping[str, Sequence[tuple[Plugin, int]]], point: str) -> list[Any]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.messages import NO_NODES, fit_error, histogram
+from kubewasp.framework.outcomes import FilterOutcome, Objection
 from kubewasp.framework.plugin import rejection
-from kubewasp.framework.runtime import FilterOutcome, Objection
 from kubewasp.framework.status import SUCCESS, Status
 from kubewasp.k8s.pods import placed_on
 
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.outcomes import PreFilterOutcome
     from kubewasp.framework.plugin import Candidate, Rows, Scores
     from kubewasp.framework.record import DecisionRecord
-    from kubewasp.framework.runtime import Framework, PreFilterOutcome
+    from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.nominator import Nominator
 

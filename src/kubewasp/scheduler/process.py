@@ -53,6 +53,9 @@ WATCHED: Final = (
 )
 NOT_FINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _DRAIN_SECONDS: Final = 20.0
+# Changes that wait to be taken in, at most (and what one read from a watch brings on top), and when to look again.
+_MOST_WAITING: Final = 10_000
+_LOOK_AGAIN: Final = 0.02
 
 
 class ProcessError(Exception):
@@ -180,11 +183,25 @@ class ClusterProcess:
             resource = RESOURCES[name]
             selector = NOT_FINISHED if resource is PODS else ""
             feed = _Feed(resource.kind, self.intake, self.live)
-            self.reflectors.append(Reflector(self.client, resource, feed, field_selector=selector, troubles=troubles))
+            self.reflectors.append(
+                Reflector(
+                    self.client,
+                    resource,
+                    feed,
+                    field_selector=selector,
+                    troubles=troubles,
+                    has_room=self._inbox_has_room,
+                )
+            )
         tasks = [asyncio.create_task(reflector.run()) for reflector in self.reflectors]
         tasks.append(asyncio.create_task(self.reporter.write_due_events()))
         tasks.append(asyncio.create_task(self._begin()))
         return tasks
+
+    async def _inbox_has_room(self) -> None:
+        """Watches are read no faster than the scheduler takes in what they say, so that memory stays bounded."""
+        while self.live.backlog > _MOST_WAITING and not self._stop.is_set():
+            await asyncio.sleep(_LOOK_AGAIN)
 
     async def _begin(self) -> None:
         """Schedules once everything is known; with an election, once it is won."""

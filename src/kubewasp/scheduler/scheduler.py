@@ -24,7 +24,8 @@ from kubewasp.k8s.pods import placed_on
 from kubewasp.scheduler.changes import node_actions, pod_actions
 from kubewasp.scheduler.cycle import Rotation, SchedulingCycle, one_objection
 from kubewasp.scheduler.nominator import Nominator
-from kubewasp.scheduler.queue import ClusterChange, QueuedPod, SchedulingQueue
+from kubewasp.scheduler.queue import SchedulingQueue
+from kubewasp.scheduler.queued import ClusterChange, QueuedPod
 from kubewasp.scheduler.waiting import PRE_BIND_RETRY, Binding, WaitingPod, timeout_text
 
 if TYPE_CHECKING:
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.events import RecordedEvent
     from kubewasp.framework.handle import Client, Clock
+    from kubewasp.framework.outcomes import Objection
     from kubewasp.framework.record import DecisionRecord
-    from kubewasp.framework.runtime import Framework, Objection
+    from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.cycle import Choice

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.pods import Pod
-    from kubewasp.scheduler.queue import QueuedPod
+    from kubewasp.scheduler.queued import QueuedPod
 
 
 @dataclass(eq=False, slots=True)

@@ -413,3 +413,25 @@ async def test_a_hundred_random_faults_leave_the_same_state_as_none() -> None:
         assert sorted(store.names) == state(len(history)) == sorted(alive)
         assert reflector.counters.restarts > 10
         assert reflector.counters.lists > 1
+
+
+@asynchronous
+async def test_a_watch_is_read_no_faster_than_there_is_room() -> None:
+    room, asked = asyncio.Event(), asyncio.Event()
+
+    async def has_room() -> None:
+        asked.set()
+        await room.wait()
+
+    # Together more than the connection's buffers hold.
+    names = [f"{number}-" + "x" * 250_000 for number in range(64)]
+    changes = [added(name, str(11 + number)) for number, name in enumerate(names)]
+    async with following(list_answer([]), Stream(changes), has_room=has_room) as (_, heard, reflector):
+        await asked.wait()
+        before = len(heard.log)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert len(heard.log) == before < len(names)
+        room.set()
+        await heard.until([], *(("ADDED", name) for name in names))
+        assert reflector.counters.restarts == 0

@@ -28,7 +28,7 @@ from kubewasp.k8s.codec import decode_message
 from kubewasp.k8s.errors import WireError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from kubewasp.cluster.api.client import ApiClient
     from kubewasp.cluster.api.request_info import RequestInfo
@@ -80,6 +80,7 @@ class Reflector:
         watch_seconds: tuple[float, float] = WATCH_SECONDS,
         grace: float = GRACE,
         troubles: Troubles | None = None,
+        has_room: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.resource = resource
         self.synced = asyncio.Event()
@@ -92,6 +93,7 @@ class Reflector:
         self._watch_seconds = watch_seconds
         self._grace = grace
         self._troubles = troubles or Troubles(clock)
+        self._has_room = has_room  # awaited before more is read: what is not read waits in the API server, not here
         self._backoff = Backoff(_FIRST_DELAY, _MOST_DELAY)
         self._version = ""  # as far as we know the server; empty if a list is needed
         self._heard = False  # whether this watch has brought anything
@@ -147,6 +149,8 @@ class Reflector:
                         self._troubles.ended(self.resource.name)
                     for frame in frames.feed(chunk):
                         self._take(frame, request)
+                    if self._has_room is not None:
+                        await self._has_room()
         except WireError as error:
             raise invalid_answer(request, error) from None
         if frames.is_cut:
