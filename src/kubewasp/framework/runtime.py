@@ -165,7 +165,7 @@ class Framework:
                 continue
             numbers = verdicts.numbers if record is None else verdicts.numbers[np.isin(rows, left)]
             failing = numbers != 0
-            if not failing.any():
+            if not np.count_nonzero(failing):
                 continue
             objection = Objection(plugin.name, left[failing], numbers[failing], verdicts)
             error = objection.error()

@@ -49,7 +49,7 @@ def _scores(spec: PodSpec, table: NodeTable) -> Scores:
         if found is not None:
             size, having = found
             sums[np.fromiter(having, np.int64, len(having))] += int(float(size) * (len(having) / len(table)))
-    if not sums.any():
+    if not np.count_nonzero(sums):
         return sums
     largest = _MAXIMUM * max(spec.container_count, 1)
     return MAX_SCORE * (np.clip(sums, _MINIMUM, largest) - _MINIMUM) // (largest - _MINIMUM)

@@ -77,7 +77,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             lambda some: self._short(spec, table, some),
             one=lambda row: self._short_on(spec, table, row),
         )[rows]
-        return Verdicts(verdicts, _Shortages(self._asked(spec.resources.requests))) if verdicts.any() else None
+        if not np.count_nonzero(verdicts):
+            return None
+        return Verdicts(verdicts, _Shortages(self._asked(spec.resources.requests)))
 
     def _short(self, spec: PodSpec, table: NodeTable, rows: Rows) -> NDArray[np.int64]:
         short = (table.pod_count[rows] + 1 > table.max_pods[rows]).astype(np.int64)

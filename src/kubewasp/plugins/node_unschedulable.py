@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kubewasp.framework.events import Action
 from kubewasp.framework.plugin import EnqueueExtensions, FilterPlugin, Registration, Verdicts, rejection
 from kubewasp.framework.status import SUCCESS
@@ -31,7 +33,7 @@ class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
         cordoned = table.is_unschedulable[rows]
-        if not cordoned.any() or is_tolerated(UNSCHEDULABLE, pod.spec.tolerations):
+        if not np.count_nonzero(cordoned) or is_tolerated(UNSCHEDULABLE, pod.spec.tolerations):
             return None
         return Verdicts(cordoned, _STATUSES)
 

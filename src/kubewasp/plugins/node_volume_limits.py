@@ -68,7 +68,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
             numbers |= (limits != _NO_LIMIT) & (at_most[rows] + count > limits)
         for index in np.flatnonzero(numbers).tolist():
             numbers[index] = self._exceeds(new, int(rows[index]), table)
-        return Verdicts(numbers, (SUCCESS, _TOO_MANY)) if numbers.any() else None
+        return Verdicts(numbers, (SUCCESS, _TOO_MANY)) if np.count_nonzero(numbers) else None
 
     # ------------------------------------------------------------------ what is on a node
 

@@ -98,7 +98,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         numbers = np.full(len(rows), _CLAIM if conflicts.count > 0 else 0, np.int8)
         if _disks(pod.spec):
             numbers[_rows_with_conflict(pod.spec, table)[rows]] = _DISK
-        return Verdicts(numbers, _STATUSES) if numbers.any() else None
+        return Verdicts(numbers, _STATUSES) if np.count_nonzero(numbers) else None
 
     def events(self) -> Sequence[Registration]:
         return [

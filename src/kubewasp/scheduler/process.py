@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from dataclasses import dataclass, field
 from functools import partial
@@ -209,6 +210,7 @@ class ClusterProcess:
             await reflector.synced.wait()
         foreign = await self._taken_in()
         self.is_synced = True
+        gc.freeze()  # most of what is known now stays: the collector need not look at it over and over
         nodes, waiting, served = len(self.scheduler.table), len(self.scheduler.queue), list(self.scheduler.frameworks)
         told = {"profiles": served, "foreign": dict(foreign)}
         logger.info("the cluster is known: %d nodes, %d pods to schedule", nodes, waiting, extra=told)

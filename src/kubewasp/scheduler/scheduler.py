@@ -80,6 +80,7 @@ class Scheduler:
         self.on_event: Callable[[RecordedEvent], None] = self._keep_event
         self.waiting: dict[str, WaitingPod] = {}
         self.binding: dict[str, Binding] = {}
+        self._held_up: dict[str, Binding] = {}  # those of them that wait before they can be bound
         self.frameworks: Mapping[str, Framework] = {}
         self.queue = SchedulingQueue({}, clock)
         # Asked before each attempt; a record that it returns is filled.
@@ -205,6 +206,7 @@ class Scheduler:
             self._reject(waiting, Status(Code.UNSCHEDULABLE, "removed"))
         if self.is_held_up(pod.uid):  # a bind that is under way has the last word
             binding = self.binding.pop(pod.uid)
+            del self._held_up[pod.uid]
             status = Status(Code.UNSCHEDULABLE, "removed")
             self._undone(binding.queued, binding.framework, binding.assumed, binding.state, status)
         nominated = self.nominator.node_of(pod.uid)
@@ -294,7 +296,10 @@ class Scheduler:
         status = framework.run_pre_bind(state, assumed, assumed.node, binding.prepared)
         if status.code == Code.WAIT:
             binding.retry_at = self.clock.now() + PRE_BIND_RETRY
-        elif status.is_success:
+            self._held_up[assumed.uid] = binding
+        else:
+            self._held_up.pop(assumed.uid, None)
+        if status.is_success:
             binding.retry_at = None
             status = framework.run_bind(state, assumed, assumed.node)
         if status.code == Code.WAIT:
@@ -336,7 +341,7 @@ class Scheduler:
     def retry_bindings(self) -> None:
         """Asks again the PreBind plugins that wait for something in the cluster, such as a volume."""
         now = self.clock.now()
-        due = [item for item in self.binding.values() if item.retry_at is not None and item.retry_at <= now]
+        due = [item for item in self._held_up.values() if item.retry_at is not None and item.retry_at <= now]
         for binding in due:
             del self.binding[binding.assumed.uid]
             with self._busy():
@@ -346,16 +351,14 @@ class Scheduler:
 
     def is_held_up(self, uid: str) -> bool:
         """Whether a PreBind plugin waits for something in the cluster before that pod can be bound."""
-        binding = self.binding.get(uid)
-        return binding is not None and binding.retry_at is not None
+        return uid in self._held_up
 
     def is_left_waiting(self, uid: str) -> bool:
         """Whether that pod is in the queue and not on its way to a node."""
         return uid not in self._assumed and self.queue.get(uid) is not None
 
     def next_retry(self) -> float | None:
-        times = [binding.retry_at for binding in self.binding.values() if binding.retry_at is not None]
-        return min(times, default=None)
+        return min((item.retry_at for item in self._held_up.values() if item.retry_at is not None), default=None)
 
     def _undone(
         self, queued: QueuedPod, framework: Framework, assumed: Pod, state: CycleState, status: Status

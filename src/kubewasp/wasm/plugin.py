@@ -164,7 +164,7 @@ class WasmPlugin(
             with suppress(Unshared):
                 return self._shared.filter(signature, lambda: self._cycle(state, pod), table, rows)
         calls = self._cycle(state, pod).call_rows("filter", rows)
-        if not calls.values.any():
+        if not np.count_nonzero(calls.values):
             return None
         # A verdict is a pair of code and reason; each pair that occurs gets a number.
         failing = calls.values != 0
@@ -193,7 +193,7 @@ class WasmPlugin(
                 return self._shared.score(signature, lambda: self._cycle(state, pod), table, rows)
         calls = self._cycle(state, pod).call_rows("score", rows)
         codes = calls.values.astype(np.int32)
-        if codes.any():
+        if np.count_nonzero(codes):
             first = int(np.flatnonzero(codes)[0])
             number = int(calls.reason_numbers[first])
             return Status(Code.ERROR, calls.reasons[number - 1] if number else code_label(int(codes[first])))

@@ -49,7 +49,7 @@ class SharedAnswers:
             self._statuses, self._numbers, self._edition = [SUCCESS], {}, self._edition + 1
         key = (self, "filter", self._edition, signature)
         numbers = self._of(key, lambda some: self._judge(cycle(), some), table, rows)
-        return Verdicts(numbers, self._statuses) if numbers.any() else None
+        return Verdicts(numbers, self._statuses) if np.count_nonzero(numbers) else None
 
     def score(self, signature: int, cycle: Callable[[], Cycle], table: NodeTable, rows: Rows) -> Scores:
         """The scores, or Unshared."""
@@ -85,7 +85,7 @@ class SharedAnswers:
     def _scores(self, cycle: Cycle, rows: Rows) -> Scores:
         self._is_asked = True
         calls = cycle.call_rows("score", rows)
-        if cycle.failed or calls.values.astype(np.int32).any():
+        if cycle.failed or np.count_nonzero(calls.values.astype(np.int32)):
             raise Unshared
         scores: Scores = calls.values >> 32
         return scores

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kubewasp.cluster.api.client import PreparedRequest
 from kubewasp.cluster.api.resources import PODS
-from kubewasp.k8s.codec import encode, wrap_unknown
+from kubewasp.k8s.codec import wrap_unknown
+from kubewasp.k8s.schema import message_class
 
 
 def binding_request(namespace: str, name: str, uid: str, node: str) -> PreparedRequest:
     """Binds the pod to the node; with a uid, only the pod that has it, not another one of the same name."""
+    message: Any = message_class("core.v1.Binding")
     metadata = {"namespace": namespace, "name": name, "uid": uid}
-    binding = encode("Binding", {"metadata": metadata, "target": {"kind": "Node", "name": node}})
+    # Not through the codec, which checks what users write: this is made once for each pod.
+    binding = message(metadata=metadata, target={"kind": "Node", "name": node}).SerializeToString()
     return PreparedRequest("POST", PODS.path_of(namespace, name, "binding"), wrap_unknown("v1", "Binding", binding))
