@@ -68,7 +68,7 @@ def _compare_nodes(theirs: Scored, ours: Decision, tally: Tally) -> Iterator[str
     is_tie = list(theirs.totals.values()).count(best) > 1
     if theirs.chosen == ours.chosen:
         tally["nodes chosen: the same of several that are as good" if is_tie else "nodes chosen: the best"] += 1
-    elif theirs.totals.get(theirs.chosen) == theirs.totals.get(ours.chosen) == best:
+    elif ours.is_narrowed and theirs.totals.get(theirs.chosen) == theirs.totals.get(ours.chosen) == best:
         tally["nodes chosen: another that is as good (explained)"] += 1
     else:
         yield f"the node is {theirs.chosen}, ours {ours.chosen}"

@@ -30,6 +30,7 @@ class Decision(Scored):
     is_error: bool = False
     nominated: str = ""
     candidates: Sequence[Candidate] = ()
+    is_narrowed: bool = False  # to nodes that the pod names
 
     @property
     def victims(self) -> set[Key]:
@@ -62,6 +63,7 @@ class LookingScheduler:
             is_error=choice.is_error,
             nominated=choice.nominated_node or "",
             candidates=choice.candidates,
+            is_narrowed=bool(record.narrowed),
         )
         if choice.feasible > 1 and record.scored_rows is not None and record.totals is not None:
             table = self.scheduler.table
