@@ -179,13 +179,22 @@ class ConnectionPool:
         waiting = self._idle.get((access.server, access.ssl, access.server_name))
         while waiting:
             connection = waiting.pop()
-            if connection.is_reusable and time.monotonic() - connection.idle_since < IDLE_SECONDS:
+            if _is_fresh(connection):
                 return connection
             self.drop(connection)
         return None
 
+    def _forget_old(self) -> None:
+        """Of all servers and all ways to trust them: certificates are replaced while the process runs."""
+        for key, waiting in list(self._idle.items()):
+            while waiting and not _is_fresh(waiting[0]):
+                self.drop(waiting.popleft())
+            if not waiting:
+                del self._idle[key]
+
     async def opened(self, access: Access) -> Connection:
         """A new connection; ConnectError if it cannot be made."""
+        self._forget_old()
         loop = asyncio.get_running_loop()
         parts = urlsplit(access.server)
         is_tls = parts.scheme == "https"
@@ -218,3 +227,7 @@ class ConnectionPool:
         for connection in list(self._all):
             self.drop(connection)
         self._idle.clear()
+
+
+def _is_fresh(connection: Connection) -> bool:
+    return connection.is_reusable and time.monotonic() - connection.idle_since < IDLE_SECONDS
