@@ -8,6 +8,7 @@ import platform
 import sys
 import time
 from dataclasses import asdict
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,13 +16,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from bench import codec, cycle, host, sdk
+from bench import codec, cycle, host, sdk, web
 
 if TYPE_CHECKING:
     from bench.bars import Bar
 
-PARTS = {"codec": codec, "host": host, "cycle": cycle, "sdk": sdk}
-ON_REQUEST = ("live",)  # needs servers that take minutes to build
+PARTS = {"codec": codec, "host": host, "cycle": cycle, "sdk": sdk, "web": web}
+ON_REQUEST = ("live", "extender")  # need servers that take minutes to build
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -39,10 +40,7 @@ def main() -> int:
         progress.print(f"[dim]{time.monotonic() - began:5.1f} s  {what}[/dim]")
 
     wanted = [part for name, part in PARTS.items() if not arguments.only or name in arguments.only]
-    if "live" in (arguments.only or ()):
-        from bench import live
-
-        wanted.append(live)
+    wanted += [import_module(f"bench.{name}") for name in ON_REQUEST if name in (arguments.only or ())]
     found = [bar for part in wanted for bar in part.bars(step)]
     step("done")
     _print(found)

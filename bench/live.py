@@ -72,11 +72,11 @@ def bars(step: Callable[[str], None]) -> Iterator[Bar]:
             ):
                 fakes.create(nodes)
                 step(f"{nodes:,} nodes, {pods:,} pods: kube-scheduler")
-                alone = _measured(api, pods, partial(_kube_scheduler, root, api))
+                alone = measured(api, pods, partial(kube_scheduler, root, api))
                 step(f"{nodes:,} nodes, {pods:,} pods: kube-scheduler with a Python extender")
-                extended = _measured(api, min(pods, 500), partial(_with_extender, root, api))
+                extended = measured(api, min(pods, 500), partial(with_extender, root, api))
                 step(f"{nodes:,} nodes, {pods:,} pods: kubewasp with a wasm Score plugin")
-                ours = _measured(api, pods, partial(_kubewasp, root, api))
+                ours = measured(api, pods, partial(_kubewasp, root, api))
             note = f"kubewasp {ours}; kube-scheduler {alone}; with an extender {extended}"
             yield Bar(f"{nodes:,} nodes, {pods:,} pods: kubewasp with a plugin against kube-scheduler without",
                       ours.rate / alone.rate, "x", at_least=1.0, note=note)  # fmt: skip
@@ -88,7 +88,7 @@ def cases() -> list[tuple[int, int]]:
     return [tuple(map(int, item.split("x"))) for item in wanted] or list(CASES)  # type: ignore[misc]
 
 
-def _measured(api: ApiServer, pods: int, scheduler: Callable[[], Any]) -> Run:
+def measured(api: ApiServer, pods: int, scheduler: Callable[[], Any]) -> Run:
     """The pods are there before the scheduler is."""
     client = api.client()
     cluster = Cluster(client, "bench")
@@ -131,13 +131,13 @@ def _cpu_seconds(pid: int) -> float:
 
 
 @contextmanager
-def _kube_scheduler(root: Path, api: ApiServer, **config: Any) -> Iterator[int]:
+def kube_scheduler(root: Path, api: ApiServer, **config: Any) -> Iterator[int]:
     with KubeScheduler(root / f"kube-scheduler-{time.monotonic_ns()}", api, config=config) as scheduler:
         yield scheduler.pid
 
 
 @contextmanager
-def _with_extender(root: Path, api: ApiServer) -> Iterator[int]:
+def with_extender(root: Path, api: ApiServer) -> Iterator[int]:
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Extender) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         extender = {
@@ -147,7 +147,7 @@ def _with_extender(root: Path, api: ApiServer) -> Iterator[int]:
             "nodeCacheCapable": False,
             "httpTimeout": "30s",
         }
-        with _kube_scheduler(root, api, extenders=[extender]) as pid:
+        with kube_scheduler(root, api, extenders=[extender]) as pid:
             yield pid
         server.shutdown()
 

@@ -53,11 +53,34 @@ def wat_text(text: str, name: str = "inline") -> Path:
 
 def go_guest(name: str) -> Path:
     """The guest tests/guests/go/NAME, a WASI reactor built by standard Go."""
-    folder = SOURCES / "go" / name
+    return _go(SOURCES / "go" / name, f"go-{name}", ["-buildmode=c-shared"])
+
+
+def go_command(name: str) -> Path:
+    """The WASI command tests/guests/wasi/NAME, built by standard Go."""
+    return _go(SOURCES / "wasi" / name, f"go-command-{name}", [])
+
+
+def go_example(folder: Path) -> Path:
+    """The WASI command in a folder of the examples, built by standard Go."""
+    return _go(folder, f"go-example-{folder.name}", [])
+
+
+def python_example(folder: Path) -> Path:
+    """The component in a folder of the examples: app.py, for the world `handler` of its wit."""
+
+    def build(target: Path) -> None:
+        command = [Path(sys.executable).parent / "componentize-py", "-d", "wit", "-w", "handler", "componentize", "app"]
+        _run([*command, "-o", target], cwd=folder)
+
+    return _built(f"python-example-{folder.name}", [version("componentize-py").encode(), *_contents(folder)], build)
+
+
+def _go(folder: Path, name: str, options: list[str]) -> Path:
     go = go_projects.find()
 
     def build(target: Path) -> None:
-        command = [go.command, "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"]
+        command = [go.command, "build", *options, "-trimpath", "-buildvcs=false", "-ldflags=-s -w"]
         settings = {
             "GOOS": "wasip1",
             "GOARCH": "wasm",
@@ -68,7 +91,7 @@ def go_guest(name: str) -> Path:
         }
         _run([*command, "-o", target, "."], cwd=folder, env=os.environ | settings)
 
-    return _built(f"go-{name}", [go.text.encode(), *_contents(folder)], build)
+    return _built(name, [go.text.encode(), *_contents(folder)], build)
 
 
 def project_guest(folder: Path) -> Path:
@@ -83,15 +106,24 @@ def project_guest(folder: Path) -> Path:
 
 def c_guest(name: str) -> Path:
     """The guest tests/guests/c/NAME.c, freestanding."""
-    source = SOURCES / "c" / f"{name}.c"
     compiler, compiler_version = _c_compiler()
+    options = ["-std=c11", "-ffreestanding", "-fno-builtin", "-nostdlib", "-Wl,--no-entry"]
+    return _c(SOURCES / "c" / f"{name}.c", f"c-{name}", [*compiler, *options], compiler_version)
 
+
+def c_command(source: Path) -> Path:
+    """A WASI command in C, with the C library that the package ziglang has."""
+    zig = [sys.executable, "-m", "ziglang"]
+    return _c(source, f"c-command-{source.stem}", [*zig, "cc", "-target", "wasm32-wasi"], _run([*zig, "version"]))
+
+
+def _c(source: Path, name: str, compiler: list[str], compiler_version: str) -> Path:
     def build(target: Path) -> None:
-        options = ["-O2", "-std=c11", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-fno-builtin", "-nostdlib"]
+        options = ["-O2", "-Wall", "-Wextra", "-Werror", "-Wl,-s"]
         caches = {f"ZIG_{kind}_CACHE_DIR": str(BUILT.parent / "zig") for kind in ("GLOBAL", "LOCAL")}
-        _run([*compiler, *options, "-Wl,--no-entry", "-Wl,-s", "-o", target, source], env=os.environ | caches)
+        _run([*compiler, *options, "-o", target, source], env=os.environ | caches)
 
-    return _built(f"c-{name}", [compiler_version.encode(), source.read_bytes()], build)
+    return _built(name, [compiler_version.encode(), source.read_bytes()], build)
 
 
 def _built(name: str, ingredients: Iterable[bytes], build: Callable[[Path], None]) -> Path:
@@ -156,6 +188,10 @@ def _all() -> Iterator[tuple[str, Callable[[str], Path], str]]:
         yield f"c/{path.stem}", c_guest, path.stem
     for path in sorted((SOURCES / "go").glob("*/go.mod")):
         yield f"go/{path.parent.name}", go_guest, path.parent.name
+    for path in sorted((SOURCES / "wasi").glob("*.c")):
+        yield f"wasi/{path.name}", lambda name: c_command(SOURCES / "wasi" / f"{name}.c"), path.stem
+    for path in sorted((SOURCES / "wasi").glob("*/go.mod")):
+        yield f"wasi/{path.parent.name}", go_command, path.parent.name
 
 
 if __name__ == "__main__":

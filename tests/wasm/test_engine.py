@@ -3,8 +3,9 @@ import threading
 import pytest
 import wasmtime
 
-from kubewasp.wasm.engine import Ticker, classic_engine, strict_engine
+from kubewasp.wasm.engine import classic_engine, strict_engine
 from kubewasp.wasm.limits import MIB
+from kubewasp.wasm.settings import Ticker
 
 
 def test_an_engine_is_made_once_for_each_stack_limit() -> None:

@@ -88,7 +88,7 @@ def simulate(
         paths,
         config=config,
         plugins=tuple(plugin or ()),
-        plugin_configs=_texts(plugin_config),
+        plugin_configs=plugin_texts(plugin_config),
         timeline=scenario,
         explained=_key(explain),
         seed=seed,
@@ -150,7 +150,7 @@ def explain(
     how: dict[str, Any] = {
         "config": config,
         "plugins": tuple(plugin or ()),
-        "plugin_configs": _texts(plugin_config),
+        "plugin_configs": plugin_texts(plugin_config),
         "profile": profile,
         "start_time": _epoch(start_time),
     }
@@ -221,7 +221,7 @@ def _place(pod: str, namespace: str) -> tuple[str, str]:
     return before or namespace, name
 
 
-def _texts(given: list[str] | None) -> dict[str, str]:
+def plugin_texts(given: list[str] | None) -> dict[str, str]:
     """The configurations of plugins; those that begin with @ are in files."""
     found = assignments("--plugin-config", given)
     for name, text in found.items():

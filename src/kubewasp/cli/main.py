@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kubewasp import __version__
-from kubewasp.cli import cluster, config, plugin
+from kubewasp.cli import cluster, config, extender, http, plugin, wasi
 
 app = typer.Typer(
     name="kubewasp",
@@ -20,6 +20,9 @@ app = typer.Typer(
 )
 app.add_typer(plugin.app, name="plugin")
 app.add_typer(config.app, name="config")
+app.add_typer(wasi.app, name="wasi")
+app.add_typer(http.app, name="http")
+app.add_typer(extender.app, name="extender")
 cluster.register(app)
 
 

@@ -34,6 +34,13 @@ class Output(StrEnum):
     JSON = "json"
 
 
+class JsonOrYaml(StrEnum):
+    """How a piece of configuration is printed."""
+
+    JSON = "json"
+    YAML = "yaml"
+
+
 class OutputOrYaml(StrEnum):
     """How results are printed that are Kubernetes objects too."""
 

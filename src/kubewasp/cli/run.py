@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 # Python's own numbers (700, 10, 10) cost a scheduler a twentieth of its time: next to nothing of it is in cycles.
-_COLLECT_AFTER = (20_000, 20, 20)
+COLLECT_AFTER = (20_000, 20, 20)
 
 
 class RunError(KubewaspError):
@@ -63,7 +63,7 @@ def run(
         settings = replace(settings, leader_election=replace(settings.leader_election, leader_elect=leader_elect))
     for warning in settings.warnings:
         logger.warning("%s", warning)
-    gc.set_threshold(*_COLLECT_AFTER)
+    gc.set_threshold(*COLLECT_AFTER)
     files = str(kubeconfig) if kubeconfig is not None else settings.client_connection.kubeconfig
     try:
         asyncio.run(_serve(settings, files, Address(host, port), decisions))

@@ -95,6 +95,10 @@ class Section:
     def has(self, name: str) -> bool:
         return self._fields.get(name) is not None
 
+    def names(self) -> list[str]:
+        """Of all fields, for objects whose fields are named by the user."""
+        return list(self._fields)
+
     def take(self, name: str) -> Any:
         self._asked.add(name)
         return self._fields.get(name)

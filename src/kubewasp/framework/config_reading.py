@@ -55,13 +55,12 @@ _FIT: Final = "NodeResourcesFit"
 
 def load_config(path: str | Path, *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
     """The configuration in a file. `check_limits` judges the limits of wasm plugins, known only to a higher layer."""
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ConfigError([Problem("", f"cannot be read: {reason}")], source=str(path)) from None
-    return parse_config(content, str(path), check_limits=check_limits)
+    return parse_config(_content(path), str(path), check_limits=check_limits)
+
+
+def read_document(path: str | Path, kind: str) -> Any:
+    """The one document of a configuration file, whatever it configures; `kind` is what errors call it."""
+    return _parsed(_content(path), str(path), kind)
 
 
 def default_config() -> SchedulerConfig:
@@ -71,13 +70,7 @@ def default_config() -> SchedulerConfig:
 
 def parse_config(content: bytes, source: str, *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
     """The configuration in the content of a file; `source` is the name errors give it."""
-    if len(content) > MAX_BYTES:
-        raise ConfigError([Problem("", f"larger than {MAX_BYTES // 2**20} MiB")], source=source)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError([Problem("", f"not UTF-8 text: byte {error.start + 1} is wrong")], source=source) from None
-    return read_config(_document(text, source), source, check_limits=check_limits)
+    return read_config(_parsed(content, source, KIND), source, check_limits=check_limits)
 
 
 def read_config(document: Any, source: str = "", *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
@@ -93,7 +86,22 @@ def read_config(document: Any, source: str = "", *, check_limits: LimitsCheck | 
     return replace(config, source=source)
 
 
-def _document(text: str, source: str) -> Any:
+def _content(path: str | Path) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError([Problem("", f"cannot be read: {reason}")], source=str(path)) from None
+
+
+def _parsed(content: bytes, source: str, kind: str) -> Any:
+    if len(content) > MAX_BYTES:
+        raise ConfigError([Problem("", f"larger than {MAX_BYTES // 2**20} MiB")], source=source)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError([Problem("", f"not UTF-8 text: byte {error.start + 1} is wrong")], source=source) from None
     if text.lstrip()[:1] == "{":
         try:
             return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
@@ -106,7 +114,7 @@ def _document(text: str, source: str) -> Any:
     except yaml_documents.YamlError as error:
         raise ConfigError([Problem("", str(error))], source=source) from None
     if len(documents) != 1:
-        raise ConfigError([Problem("", f"expected one {KIND}, found {len(documents)} documents")], source=source)
+        raise ConfigError([Problem("", f"expected one {kind}, found {len(documents)} documents")], source=source)
     return documents[0]
 
 

@@ -69,7 +69,7 @@ def _document(config: SchedulerConfig, profiles: list[Json]) -> Json:
         "profiles": profiles,
     }
     if config.extenders:
-        document["extenders"] = [_extender(extender) for extender in config.extenders]
+        document["extenders"] = [extender_entry(extender) for extender in config.extenders]
     return document
 
 
@@ -120,7 +120,7 @@ def _wasm(settings: WasmPluginSettings) -> Json:
     return written | ({"sha256": settings.sha256} if settings.sha256 else {})
 
 
-def _extender(extender: Extender) -> Json:
+def extender_entry(extender: Extender) -> Json:
     written: Json = {
         "urlPrefix": extender.url_prefix,
         "filterVerb": extender.filter_verb,

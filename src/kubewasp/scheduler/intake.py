@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.cluster.store import PARSERS
@@ -20,6 +22,7 @@ from kubewasp.k8s.selectors import SelectorError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from kubewasp.cluster.api.raw_object import RawObject
     from kubewasp.scheduler.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
@@ -106,3 +109,22 @@ class Intake:
             self._scheduler.delete_node(key[1])
         elif kind in PARSERS:
             self._scheduler.store.delete(kind, *key)
+
+
+@dataclass(slots=True)
+class Feed:
+    """From a reflector on the event loop to the intake; `post` has an action done on the scheduler's thread."""
+
+    kind: str
+    intake: Intake
+    post: Callable[[Callable[[], None]], None]
+
+    def replaced(self, items: Sequence[RawObject]) -> None:
+        objects = [item.data for item in items]
+        self.post(partial(self.intake.replaced, self.kind, objects))
+
+    def changed(self, what: str, item: RawObject) -> None:
+        self.post(partial(self._take, what, item.data))
+
+    def _take(self, what: str, data: bytes) -> None:
+        self.intake.changed(self.kind, what, data)

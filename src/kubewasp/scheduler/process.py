@@ -18,7 +18,7 @@ from kubewasp.cluster.api.troubles import Troubles
 from kubewasp.cluster.api.writes import ClusterWrites
 from kubewasp.framework.handle import SystemClock
 from kubewasp.scheduler import profiles
-from kubewasp.scheduler.intake import Intake
+from kubewasp.scheduler.intake import Feed, Intake
 from kubewasp.scheduler.live import LiveScheduler
 from kubewasp.scheduler.reporting import ClusterReporter
 from kubewasp.scheduler.scheduler import Scheduler
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kubewasp.cluster.api.client import ApiClient
-    from kubewasp.cluster.api.raw_object import RawObject
     from kubewasp.framework.config import Profile, SchedulerConfig
     from kubewasp.scheduler.scheduler import Attempt
 
@@ -61,25 +60,6 @@ _LOOK_AGAIN: Final = 0.02
 
 class ProcessError(Exception):
     """The scheduler cannot go on; the text says why and what to do."""
-
-
-@dataclass(slots=True)
-class _Feed:
-    """From a reflector on the event loop to the intake on the scheduler's thread."""
-
-    kind: str
-    intake: Intake
-    live: LiveScheduler
-
-    def replaced(self, items: Sequence[RawObject]) -> None:
-        objects = [item.data for item in items]
-        self.live.post(partial(self.intake.replaced, self.kind, objects))
-
-    def changed(self, what: str, item: RawObject) -> None:
-        self.live.post(partial(self._take, what, item.data))
-
-    def _take(self, what: str, data: bytes) -> None:
-        self.intake.changed(self.kind, what, data)
 
 
 @dataclass(slots=True)
@@ -183,7 +163,7 @@ class ClusterProcess:
         for name in WATCHED:
             resource = RESOURCES[name]
             selector = NOT_FINISHED if resource is PODS else ""
-            feed = _Feed(resource.kind, self.intake, self.live)
+            feed = Feed(resource.kind, self.intake, self.live.post)
             self.reflectors.append(
                 Reflector(
                     self.client,

@@ -24,14 +24,9 @@ def start(
 ) -> Sequence[Profile]:
     """Makes all plugins of all profiles and starts the scheduler with them; returns the profiles as they take effect.
 
-    `added` are wasm plugins that were put into the configuration by their file alone: one that sorts the queue does so
-    instead of the default plugin, as a profile has one such plugin. With a seed, chance decides repeatably.
+    With a seed, chance decides repeatably.
     """
-    guests = GuestLoader()
-    registry = Registry(wasm=guests)
-    if added:
-        config = replace(config, profiles=tuple(_sorted_by(added, item, guests) for item in config.profiles))
-    profiles = registry.profiles(config)
+    registry, profiles = resolve(config, added=added)
     frameworks = [Framework(profile.scheduler_name, registry.create(profile, scheduler)) for profile in profiles]
     scheduler.start(
         frameworks,
@@ -45,6 +40,19 @@ def start(
                 if isinstance(plugin, DefaultPreemption):
                     plugin.random = random.Random(seed)  # noqa: S311 - not a secret
     return profiles
+
+
+def resolve(config: SchedulerConfig, *, added: Collection[str] = ()) -> tuple[Registry, Sequence[Profile]]:
+    """The profiles as they take effect, and what makes their plugins. Guests are loaded.
+
+    `added` are wasm plugins that were put into the configuration by their file alone: one that sorts the queue does so
+    instead of the default plugin, as a profile has one such plugin.
+    """
+    guests = GuestLoader()
+    registry = Registry(wasm=guests)
+    if added:
+        config = replace(config, profiles=tuple(_sorted_by(added, item, guests) for item in config.profiles))
+    return registry, registry.profiles(config)
 
 
 def _sorted_by(added: Collection[str], profile: ProfileConfig, guests: GuestLoader) -> ProfileConfig:

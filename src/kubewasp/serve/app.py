@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 from starlette.applications import Starlette
@@ -25,15 +25,21 @@ if TYPE_CHECKING:
     from kubewasp.framework.config import Profile, SchedulerConfig
     from kubewasp.serve.decisions import DecisionStore
     from kubewasp.serve.health import Health
-    from kubewasp.serve.metrics import Metrics
 
 _NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 _COMPRESSED_FROM = 4096
 
 
+class Exposed(Protocol):
+    """Metrics of whatever kind of process."""
+
+    def exposed(self, accept: str = "") -> tuple[bytes, str]:
+        """All of them in the format that the reader asks for, and the name of that format."""
+
+
 def create_app(
     health: Health,
-    metrics: Metrics,
+    metrics: Exposed,
     configuration: Callable[[], Mapping[str, Any]],
     decisions: DecisionStore | None = None,
 ) -> Starlette:
@@ -80,7 +86,7 @@ def _check_route(health: Health, endpoint: str) -> Route:
     return Route(f"/{endpoint}/{{name}}", respond)
 
 
-def _metrics_route(metrics: Metrics) -> Route:
+def _metrics_route(metrics: Exposed) -> Route:
     # No coroutine, so it runs on a thread: a large scheduler has thousands of lines, and the loop has binds to send.
     def respond(request: Request) -> Response:
         content, kind = metrics.exposed(request.headers.get("accept", ""))

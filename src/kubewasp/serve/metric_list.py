@@ -254,6 +254,25 @@ METRICS: Final = (
         ("resource",),
     ),
     MetricInfo("kubewasp_reflector_events_total", "counter", "Changes of objects that watches brought.", ("resource",)),
+    MetricInfo(
+        "kubewasp_extender_requests_total",
+        "counter",
+        "Requests of kube-scheduler to the extender, by HTTP status.",
+        ("verb", "code"),
+    ),
+    MetricInfo(
+        "kubewasp_extender_request_duration_seconds",
+        "histogram",
+        "How long such a request took, reading it included.",
+        ("verb",),
+        _POINT,
+    ),
+    MetricInfo(
+        "kubewasp_extender_sent_nodes_total",
+        "counter",
+        "Whole nodes that came with requests: known already by their resourceVersion (known), or not (read).",
+        ("result",),
+    ),
 )
 
 # Metrics of kube-scheduler that are not here, and why.

@@ -57,6 +57,9 @@ class Metrics:
         self._guest_calls = self._counter("kubewasp_guest_calls_total")
         self._guest_seconds = self._histogram("kubewasp_guest_call_duration_seconds")
         self._guest_failures = self._counter("kubewasp_guest_failures_total")
+        # Told by the event loop that answers requests.
+        self.extender_requests = self._counter("kubewasp_extender_requests_total")
+        self.extender_seconds = self._histogram("kubewasp_extender_request_duration_seconds")
         # Read when Prometheus asks; sources.py says from where.
         self.pending_pods = self._gauge("scheduler_pending_pods")
         self.unschedulable_pods = self._gauge("scheduler_unschedulable_pods")
@@ -74,6 +77,7 @@ class Metrics:
         self.reflector_watches = self._read_counter("kubewasp_reflector_watches_total")
         self.reflector_restarts = self._read_counter("kubewasp_reflector_restarts_total")
         self.reflector_events = self._read_counter("kubewasp_reflector_events_total")
+        self.extender_sent_nodes = self._read_counter("kubewasp_extender_sent_nodes_total")
         built: dict[Labels, float] = {(__version__, platform.python_version(), version("wasmtime")): 1.0}
         self._gauge("kubewasp_build_info").read = lambda: built
         ProcessCollector(registry=self.registry)

@@ -8,7 +8,7 @@ import logging
 import socket
 import ssl
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
@@ -33,7 +33,8 @@ class ServeError(KubewaspError):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen; port 0 is any free one. With a certificate and its key (files), HTTPS is spoken.
+    """Where to listen; port 0 is any free one. With a certificate and its key (files), HTTPS is spoken; with a CA of
+    clients (a file), only to those that have a certificate of it.
 
     kube-scheduler speaks HTTPS on all interfaces, with a certificate it makes and signs itself, and asks the API server
     whether a reader may see its metrics. Here the default is plain HTTP on loopback: nobody but this machine (this pod)
@@ -45,17 +46,31 @@ class Address:
     port: int = DEFAULT_PORT
     certificate: str = ""
     key: str = ""
+    client_ca: str = ""
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+def host_and_port(text: str) -> tuple[str, int]:
+    """`HOST:PORT`; an IPv6 address stands in brackets, no host means all interfaces."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > _LAST_PORT or (":" in host and host[:1] + host[-1:] != "[]"):
+        raise ServeError(f"cannot listen on {text!r}: expected HOST:PORT, such as 127.0.0.1:8888 or [::1]:8888")
+    return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104
+
+
 class AppServer:
     """An app that is served from `start` to `stop`."""
 
-    def __init__(self, app: ASGIApp, address: Address) -> None:
+    def __init__(
+        self, app: ASGIApp, address: Address, *, backlog: int = 128, grace_seconds: int = _GRACE_SECONDS
+    ) -> None:
+        """`backlog`: how many connections may come at once; `grace_seconds`: how long requests may take to end."""
         self.address = address
         self._app = app
+        self._backlog = backlog
+        self._grace_seconds = grace_seconds
         self._server: _Server | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -66,10 +81,8 @@ class AppServer:
     async def start(self) -> None:
         """Returns when requests are taken; ServeError if that cannot be."""
         config = self._config()
-        listening = _listening(self.address)
-        self.address = Address(
-            self.address.host, listening.getsockname()[1], self.address.certificate, self.address.key
-        )
+        listening = _listening(self.address, self._backlog)
+        self.address = replace(self.address, port=listening.getsockname()[1])
         self._server = _Server(config)
         self._task = asyncio.create_task(self._server.serve(sockets=[listening]), name="kubewasp-serve")
         ready = asyncio.create_task(self._server.ready.wait())
@@ -81,7 +94,7 @@ class AppServer:
         self._task.add_done_callback(self._ended)
 
     async def stop(self) -> None:
-        """Lets requests that are under way end, a few seconds at most."""
+        """Lets requests that are under way end, for as long as they are given."""
         if self._server is not None and self._task is not None:
             self._server.should_exit = True
             await asyncio.wait((self._task,))
@@ -95,6 +108,8 @@ class AppServer:
         address = self.address
         if bool(address.certificate) != bool(address.key):
             raise ServeError(f"cannot serve on {address}: HTTPS takes both a certificate and its key")
+        if address.client_ca and not address.certificate:
+            raise ServeError(f"cannot serve on {address}: clients have certificates with HTTPS only: give our own too")
         config = uvicorn.Config(
             self._app,
             log_config=None,
@@ -102,14 +117,16 @@ class AppServer:
             lifespan="off",
             server_header=False,
             ws="none",
-            timeout_graceful_shutdown=_GRACE_SECONDS,
+            timeout_graceful_shutdown=self._grace_seconds,
             ssl_certfile=address.certificate or None,
             ssl_keyfile=address.key or None,
+            ssl_ca_certs=address.client_ca or None,
+            ssl_cert_reqs=ssl.CERT_REQUIRED if address.client_ca else ssl.CERT_NONE,
         )
         try:
             config.load()
         except (OSError, ssl.SSLError) as error:
-            files = f"{address.certificate} and {address.key}"
+            files = " and ".join(filter(None, (address.certificate, address.key, address.client_ca)))
             raise ServeError(f"cannot serve on {address}: cannot use {files}: {error.strerror or error}") from None
         return config
 
@@ -130,12 +147,14 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _listening(address: Address) -> socket.socket:
+def _listening(address: Address, backlog: int) -> socket.socket:
     if not 0 <= address.port <= _LAST_PORT:
         raise ServeError(f"cannot listen on {address}: a port is a number from 0 to {_LAST_PORT}")
     try:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        return socket.create_server((address.host, address.port), family=family, backlog=128)
+        made = socket.create_server((address.host, address.port), family=family, backlog=backlog)
+        # asyncio switches Nagle's delay off only for sockets that say they are TCP: 40 ms an answer, if they do not.
+        return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=made.detach())
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             text = f"cannot listen on {address}: the port is taken; stop whoever has it, or choose another (0: any)"

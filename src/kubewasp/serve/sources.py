@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kubewasp.cluster.api.reflector import Reflector
+    from kubewasp.framework.runtime import Framework
     from kubewasp.scheduler.scheduler import Scheduler
+    from kubewasp.serve.extender.sent_nodes import SentNodes
     from kubewasp.serve.instruments import Labels
     from kubewasp.serve.metrics import Metrics
 
@@ -20,18 +22,23 @@ def connect(scheduler: Scheduler, metrics: Metrics) -> None:
     """To be called once, when the scheduler has been started with its profiles."""
     scheduler.observer = metrics
     scheduler.queue.observer = metrics
-    for framework in scheduler.frameworks.values():
-        framework.observer = metrics
-    plugins = _wasm_plugins(scheduler)
-    guests = list({id(plugin.guest): plugin.guest for plugin in plugins}.values())  # profiles may share one
-    for guest in guests:
-        guest.observer = metrics
     metrics.pending_pods.read = lambda: {(queue,): count for queue, count in scheduler.queue.pending().items()}
     metrics.unschedulable_pods.read = lambda: dict(scheduler.queue.blamed().items())
     metrics.inflight_events.read = lambda: {(name,): n for name, n in scheduler.queue.events_in_flight().items()}
     metrics.goroutines.read = lambda: {("binding",): len(scheduler.binding)}
     metrics.cache_size.read = lambda: _cache_size(scheduler)
-    metrics.evaluations.read = lambda: _evaluations(scheduler)
+    connect_plugins(scheduler.frameworks, metrics)
+
+
+def connect_plugins(frameworks: Mapping[str, Framework], metrics: Metrics) -> None:
+    """What plugins do, whoever asks them."""
+    for framework in frameworks.values():
+        framework.observer = metrics
+    plugins = _wasm_plugins(frameworks)
+    guests = list({id(plugin.guest): plugin.guest for plugin in plugins}.values())  # profiles may share one
+    for guest in guests:
+        guest.observer = metrics
+    metrics.evaluations.read = lambda: _evaluations(frameworks)
     metrics.guest_memory.read = lambda: _sums(((guest.name,), guest.pool.memory_bytes) for guest in guests)
     metrics.guests_created.read = lambda: _sums(((guest.name,), guest.stats.created) for guest in guests)
     metrics.guests_broken.read = lambda: _sums(((guest.name,), guest.stats.broken) for guest in guests)
@@ -55,8 +62,13 @@ def show_reflectors(metrics: Metrics, reflectors: Sequence[Reflector]) -> None:
     metrics.reflector_events.read = lambda: {(item.resource.name,): item.counters.events for item in reflectors}
 
 
-def _wasm_plugins(scheduler: Scheduler) -> list[WasmPlugin]:
-    found = (plugin for framework in scheduler.frameworks.values() for plugin in framework.plugins.values())
+def show_sent_nodes(metrics: Metrics, sent: SentNodes) -> None:
+    """Tells how many nodes came with requests to an extender."""
+    metrics.extender_sent_nodes.read = lambda: {("known",): sent.known, ("read",): sent.read}
+
+
+def _wasm_plugins(frameworks: Mapping[str, Framework]) -> list[WasmPlugin]:
+    found = (plugin for framework in frameworks.values() for plugin in framework.plugins.values())
     return [plugin for plugin in found if isinstance(plugin, WasmPlugin)]
 
 
@@ -74,10 +86,10 @@ def _cache_size(scheduler: Scheduler) -> Mapping[Labels, float]:
     return {("nodes",): len(scheduler.table), ("pods",): pods, ("assumed_pods",): assumed}
 
 
-def _evaluations(scheduler: Scheduler) -> Mapping[Labels, float]:
+def _evaluations(frameworks: Mapping[str, Framework]) -> Mapping[Labels, float]:
     return {
         (use.plugin, use.point, profile): use.judged
-        for profile, framework in list(scheduler.frameworks.items())
+        for profile, framework in list(frameworks.items())
         for use in framework.uses()
         if use.judged
     }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 from wasmtime import Engine, WasmtimeError
 from wasmtime.component import Linker
 
-from kubewasp.wasm.engine import Ticker, engine_config
+from kubewasp.wasm.settings import Ticker, engine_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

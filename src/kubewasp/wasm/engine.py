@@ -1,16 +1,13 @@
-"""The wasmtime engines, and the clock that ends calls which take too long."""
+"""The engines that run guests of the classic ABI."""
 
 from __future__ import annotations
 
-import math
 import threading
-import time
-from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from wasmtime import Config, Engine, Linker, Module
+from wasmtime import Engine, Linker, Module
 
 from kubewasp.wasm import callbacks
 from kubewasp.wasm.adapter import adapter_wat, shim_wat
@@ -18,49 +15,25 @@ from kubewasp.wasm.heap import SharedHeap
 from kubewasp.wasm.mirror import NodeMirror
 from kubewasp.wasm.modules import compile_text
 from kubewasp.wasm.numbers import ResourceIds
+from kubewasp.wasm.settings import SWITCHED_OFF, Ticker, engine_config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kubewasp.cluster.nodes import Nodes
 
-# Features no guest of the classic ABI needs. Guests are validated without them before they are compiled.
-_OFF = (
-    "wasm_threads",
-    "wasm_multi_memory",
-    "wasm_memory64",
-    "wasm_gc",
-    "wasm_exceptions",
-    "wasm_function_references",
-    "wasm_component_model",
-    "wasm_stack_switching",
-    "wasm_custom_page_sizes",
-    "wasm_wide_arithmetic",
-)
 _ADAPTER_ONLY = ("wasm_threads", "wasm_multi_memory")
-
-
-def engine_config(switched_off: tuple[str, ...], stack: int | None = None) -> Config:
-    config = Config()
-    for feature in switched_off:
-        setattr(config, feature, False)
-    config.epoch_interruption = True
-    if stack is not None:
-        config.max_wasm_stack = stack
-    return config
 
 
 @cache
 def strict_engine() -> Engine:
     """Knows just the features that a guest may use; only validates."""
-    return Engine(engine_config(_OFF))
+    return Engine(engine_config(SWITCHED_OFF))
 
 
 class ClassicEngine:
     """What all instances with the same stack limit share: engine, adapter, node memory, ticker."""
 
     def __init__(self, stack: int) -> None:
-        config = engine_config(tuple(feature for feature in _OFF if feature not in _ADAPTER_ONLY), stack)
+        config = engine_config(tuple(feature for feature in SWITCHED_OFF if feature not in _ADAPTER_ONLY), stack)
         config.wasm_threads = True
         config.wasm_multi_memory = True
         config.shared_memory = True
@@ -94,60 +67,3 @@ def classic_engine(stack: int) -> ClassicEngine:
         if stack not in _engines:
             _engines[stack] = ClassicEngine(stack)
         return _engines[stack]
-
-
-class Ticker:
-    """Advances the engine's epoch while calls are under way; sleeps when there are none."""
-
-    PERIOD = 0.005
-    MOST_AT_ONCE = 4
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._calls = 0
-        self._lock = threading.Lock()
-        self._busy = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def ticks(self, seconds: float) -> int:
-        """A limit in ticks. Those that come at once may count for a time before the call began."""
-        return math.ceil(seconds / self.PERIOD) + self.MOST_AT_ONCE
-
-    def due(self, seconds: float) -> int:
-        """How many ticks a sleep stands for: busy threads make it longer, and that should not stretch the limits."""
-        return min(max(1, round(seconds / self.PERIOD)), self.MOST_AT_ONCE)
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        self.begin()
-        try:
-            yield
-        finally:
-            self.end()
-
-    def begin(self) -> None:
-        """A call begins; `end` must follow."""
-        with self._lock:
-            self._calls += 1
-            if self._thread is None or not self._thread.is_alive():  # it is not, in a process that was forked
-                self._thread = threading.Thread(target=self._tick, name="kubewasp-epoch", daemon=True)
-                self._thread.start()
-            if not self._busy.is_set():
-                self._busy.set()
-
-    def end(self) -> None:
-        with self._lock:
-            self._calls -= 1
-
-    def _tick(self) -> None:
-        idle = 0
-        while True:
-            self._busy.wait()
-            began = time.monotonic()
-            time.sleep(self.PERIOD)
-            for _ in range(self.due(time.monotonic() - began)):
-                self._engine.increment_epoch()
-            with self._lock:
-                idle = 0 if self._calls else idle + 1
-                if idle > 100:
-                    self._busy.clear()

@@ -11,8 +11,8 @@ from kubewasp.wasm.errors import InstanceInUseError
 
 if TYPE_CHECKING:
     from kubewasp.wasm.callbacks import Servant
-    from kubewasp.wasm.engine import Ticker
     from kubewasp.wasm.heap import SharedHeap
+    from kubewasp.wasm.settings import Ticker
 
 
 class Entry:

@@ -10,16 +10,13 @@ from wasmtime import ExitTrap, Trap, TrapCode
 
 from kubewasp.wasm.abi import BY_KEY
 from kubewasp.wasm.numbers import TooManyResourcesError
+from kubewasp.wasm.traces import OUR_MODULES, stack_trace
 
 if TYPE_CHECKING:
-    from wasmtime import Frame
-
     from kubewasp.wasm.limits import Limits
 
-_MAX_FRAMES = 16
 _MAX_OUTPUT = 4096
 _TRAP = re.compile(r"wasm trap: .*")
-_OURS = ("kubewasp_adapter", "kubewasp_shim")
 
 
 class TimeLimit(Exception):  # noqa: N818 - raised in a callback, never seen by a user
@@ -57,7 +54,7 @@ def describe(
     kind, cause = _cause(error, callback_error, refused, limits, seconds)
     if kind == "trap" and memory > limits.memory * 0.9:
         cause += f" ({memory} of {limits.memory} bytes of memory in use)"
-    return failure(hook, plugin, kind, cause, output=output, trace=_trace(error))
+    return failure(hook, plugin, kind, cause, output=output, trace=stack_trace(error))
 
 
 def failure(hook: str, plugin: str, kind: str, cause: str, *, output: str = "", trace: str = "") -> HookFailure:
@@ -102,24 +99,9 @@ def _cause(
 def _called_import(trap: Trap) -> str:
     """The import that the guest was in when it trapped, if it was in one."""
     for frame in trap.frames:
-        if frame.module_name not in _OURS:
+        if frame.module_name not in OUR_MODULES:
             return ""
         known = BY_KEY.get(frame.func_name or "")
         if known is not None:
             return known.name
     return ""
-
-
-def _trace(error: Exception) -> str:
-    if not isinstance(error, Trap):
-        return ""
-    frames = [frame for frame in error.frames if frame.module_name not in _OURS]
-    lines = [f"\t{frame.func_name or f'func[{frame.func_index}]'}{_place(frame)}" for frame in frames]
-    if len(lines) > _MAX_FRAMES:
-        lines[_MAX_FRAMES:] = [f"\t… {len(lines) - _MAX_FRAMES} more"]
-    return "\n".join(["wasm stack trace:", *lines]) if lines else ""
-
-
-def _place(frame: Frame) -> str:
-    """The runtime does not know where a function was that had just begun."""
-    return f" @ {frame.module_offset:#x}" if frame.module_offset < 2**32 else ""

@@ -1,9 +1,14 @@
-"""WASI's poll_oneoff for a guest that has nothing to wait for but the clock."""
+"""WASI's poll_oneoff for a guest that has little to wait for but the clock."""
 
 from __future__ import annotations
 
+import math
 import struct
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 EINVAL = 28
 _EBADF = 8
@@ -13,10 +18,14 @@ _ABSOLUTE = 1
 _MONOTONIC = 1
 
 
-def answer(subscriptions: bytes, count: int) -> tuple[float, bytes]:
-    """How many seconds to sleep, and the events to report afterwards."""
+def answer(subscriptions: bytes, count: int, readable: Callable[[int], bool] | None = None) -> tuple[float, bytes]:
+    """How many seconds to sleep, and the events to report afterwards.
+
+    `readable` says of open files whether there is something to read. Without it just the standard streams are open.
+    """
     ready: list[bytes] = []
     clocks: list[tuple[float, bytes]] = []
+    waits = False
     for index in range(count):
         at = index * SUBSCRIPTION_SIZE
         userdata, tag = struct.unpack_from("<QB", subscriptions, at)
@@ -26,11 +35,16 @@ def answer(subscriptions: bytes, count: int) -> tuple[float, bytes]:
         elif tag in (_FD_READ, _FD_WRITE):
             (fd,) = struct.unpack_from("<I", subscriptions, at + 16)
             open_files = (0,) if tag == _FD_READ else (1, 2)
-            ready.append(_event(userdata, 0 if fd in open_files else _EBADF, tag))
+            if readable is None:
+                ready.append(_event(userdata, 0 if fd in open_files else _EBADF, tag))
+            elif tag == _FD_WRITE or readable(fd):
+                ready.append(_event(userdata, 0, tag))
+            else:
+                waits = True
         else:
             ready.append(_event(userdata, EINVAL, 0))
     if ready or not clocks:
-        return 0.0, b"".join(ready)
+        return math.inf if waits and not ready else 0.0, b"".join(ready)
     delay = min(seconds for seconds, _ in clocks)
     return delay, b"".join(event for seconds, event in clocks if seconds <= delay)
 

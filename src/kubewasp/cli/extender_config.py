@@ -1,0 +1,118 @@
+"""`kubewasp extender config`: what to put into kube-scheduler's configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import typer
+
+from kubewasp.cli import output
+from kubewasp.cli.simulate import configured
+from kubewasp.framework.config import API_VERSION, KIND, Extender, ExtenderTLS, ManagedResource
+from kubewasp.framework.config_reading import read_config
+from kubewasp.framework.default_plugins import BUILT_IN
+from kubewasp.k8s.duration import parse_duration
+from kubewasp.scheduler.profiles import resolve
+from kubewasp.serve.extender import plugins as asked_plugins
+from kubewasp.serve.extender import stanza
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from kubewasp.framework.config import Profile
+
+
+def show(
+    *,
+    config: Path | None,
+    plugins: Sequence[str],
+    plugin_configs: Mapping[str, str],
+    url: str,
+    full_nodes: bool,
+    weight: int,
+    timeout: str,
+    ignorable: bool,
+    ca: str,
+    bind: bool,
+    all_plugins: bool,
+    managed: Sequence[str],
+    as_json: bool,
+) -> None:
+    settings, named = configured(config, plugins, plugin_configs)
+    _, profiles = resolve(settings, added=named)
+    asked = asked_plugins.asked(profiles, all_plugins=all_plugins, source=settings.source)
+    offered = asked_plugins.verbs(asked, bind=bind)
+    is_https = _is_https(url)
+    extender = Extender(
+        url_prefix=url.rstrip("/"),
+        filter_verb="filter" if "filter" in offered else "",
+        preempt_verb="preempt" if "preempt" in offered else "",
+        prioritize_verb="prioritize" if "prioritize" in offered else "",
+        weight=weight if "prioritize" in offered else 0,
+        bind_verb="bind" if bind else "",
+        enable_https=is_https,
+        tls=ExtenderTLS(ca_file=ca) if ca else None,
+        http_timeout=_seconds(timeout),
+        node_cache_capable=not full_nodes,
+        managed_resources=managed_resources(managed),
+        ignorable=ignorable,
+    )
+    if ca and not is_https:
+        raise typer.BadParameter("a certificate is verified with https only", param_hint="--ca")
+    check(extender)
+    if as_json:
+        output.print_json({"extenders": [stanza.entry(extender)]})
+    else:
+        told = stanza.text(
+            extender, pre_filter_only=_pre_filter_only(asked), not_asked=asked_plugins.not_asked(profiles)
+        )
+        output.write(told)
+
+
+def check(extender: Extender) -> None:
+    """What kube-scheduler would say of it."""
+    document: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, "extenders": [stanza.entry(extender)]}
+    read_config(document, "the extender's stanza")
+
+
+def managed_resources(given: Sequence[str]) -> tuple[ManagedResource, ...]:
+    """`NAME`, or `NAME:ignored`."""
+    found = []
+    for text in given:
+        name, colon, what = text.partition(":")
+        if colon and what != "ignored":
+            raise typer.BadParameter(f"expected NAME or NAME:ignored, got {text!r}", param_hint="--managed-resource")
+        found.append(ManagedResource(name, ignored_by_scheduler=bool(colon)))
+    return tuple(found)
+
+
+def _is_https(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        is_valid = False
+    if not is_valid or parts.query or parts.fragment:
+        text = f"expected an address such as http://127.0.0.1:8888, got {url!r}"
+        raise typer.BadParameter(text, param_hint="--url")
+    return parts.scheme == "https"
+
+
+def _seconds(timeout: str) -> float:
+    try:
+        seconds = parse_duration(timeout)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--timeout") from None
+    if seconds <= 0:
+        raise typer.BadParameter(f"must be more than nothing, got {timeout!r}", param_hint="--timeout")
+    return seconds
+
+
+def _pre_filter_only(profiles: Sequence[Profile]) -> list[str]:
+    """The plugins of one's own for which filter is offered though none has Filter."""
+    if any(profile.plugins["filter"] for profile in profiles):
+        return []
+    names = (item.name for profile in profiles for item in profile.plugins["preFilter"])
+    return [name for name in dict.fromkeys(names) if name not in BUILT_IN]

@@ -1,0 +1,125 @@
+"""`kubewasp http serve` and `kubewasp http routes`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.cli.output import print_json, print_table
+from kubewasp.serve import logs
+from kubewasp.serve.app import create_app as create_operations_app
+from kubewasp.serve.health import Health
+from kubewasp.serve.server import Address, AppServer, host_and_port
+from kubewasp.web.app import BrokenOffError, create_app
+from kubewasp.web.config_reading import load_web_config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from kubewasp.web.app import WebApp
+    from kubewasp.web.config import Listen, RouteConfig, WebConfig
+
+logger = logging.getLogger(__name__)
+# Many clients may connect at the same moment.
+_BACKLOG = 4096
+_GRACE_SECONDS = 30
+
+
+def serve(path: Path, listen: str, log_format: logs.LogFormat, verbosity: int) -> None:
+    """Serves until SIGTERM or SIGINT."""
+    logs.configure(log_format, verbosity)
+    config = load_web_config(path)
+    if listen:
+        host, port = host_and_port(listen)
+        config = replace(config, listen=replace(config.listen, host=host, port=port))
+    asyncio.run(_serve(config))
+
+
+def show_routes(path: Path, *, as_json: bool) -> None:
+    config = load_web_config(path)
+    create_app(replace(config, reload_seconds=0)).close()
+    if as_json:
+        print_json(_shown(config))
+        return
+    rows = [
+        (route.shown, ",".join(route.methods) or "*", " → ".join(route.middlewares) or "-", _end_of(route, config))
+        for route in config.routes
+    ]
+    print_table(("PATH", "METHODS", "MIDDLEWARES", "HANDLER"), rows)
+
+
+async def _serve(config: WebConfig) -> None:
+    app = create_app(config)
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    servers = [AppServer(_told_once(app), _address(config.listen), backlog=_BACKLOG, grace_seconds=_GRACE_SECONDS)]
+    if config.operations is not None:
+        operations = _operations_app(app, config, stopping)
+        servers.append(AppServer(operations, _address(config.operations)))
+    started: list[AppServer] = []
+    try:
+        for server, what in zip(servers, ("requests", "health and metrics"), strict=False):
+            await server.start()
+            started.append(server)
+            logger.info("Serving %s", what, extra={"url": server.url})
+        await stopping.wait()
+        logger.info("Shutting down: requests under way are answered")
+    finally:
+        for server in started:
+            await server.stop()
+        app.close()
+
+
+def _told_once(app: WebApp) -> ASGIApp:
+    """An answer that broke off was logged by the app; the server, which closes the connection, need not log it too."""
+
+    async def serve_one(scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(BrokenOffError):
+            await app(scope, receive, send)
+
+    return serve_one
+
+
+def _operations_app(app: WebApp, config: WebConfig, stopping: asyncio.Event) -> Any:
+    health = Health()
+    health.add("shutdown", lambda: "process is shutting down" if stopping.is_set() else "", to=("readyz",))
+    return create_operations_app(health, app.metrics, lambda: _shown(config))
+
+
+def _address(listen: Listen) -> Address:
+    return Address(listen.host, listen.port, listen.certificate, listen.key)
+
+
+def _end_of(route: RouteConfig, config: WebConfig) -> str:
+    if route.respond is not None:
+        return f"respond {route.respond.status}"
+    return f"{route.handler} ({config.guests[route.handler].style})"
+
+
+def _shown(config: WebConfig) -> dict[str, Any]:
+    """Without what may be secret: variables and configurations of guests."""
+    return {
+        "guests": [
+            {"name": guest.name, "file": str(guest.file), "style": guest.style, "reuse": guest.reuse}
+            for guest in config.guests.values()
+        ],
+        "routes": [
+            {
+                "path": route.path,
+                "prefix": route.is_prefix,
+                "methods": list(route.methods),
+                "middlewares": list(route.middlewares),
+                "handler": route.handler or None,
+                "respond": route.respond.status if route.respond else None,
+            }
+            for route in config.routes
+        ],
+    }

@@ -1,0 +1,1 @@
+"""An HTTP extender: kube-scheduler keeps its job and asks our plugins."""

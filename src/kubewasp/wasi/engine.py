@@ -1,0 +1,41 @@
+"""The engines that run WASI programs."""
+
+from __future__ import annotations
+
+import threading
+
+from wasmtime import Engine, Linker
+from wasmtime import component as components
+
+from kubewasp.wasi import host
+from kubewasp.wasm.settings import SWITCHED_OFF, Ticker, engine_config
+
+
+class WasiEngine:
+    """What all programs with the same stack limit share. Fuel is counted in engines of their own: it costs time."""
+
+    def __init__(self, stack: int, *, fueled: bool) -> None:
+        config = engine_config(SWITCHED_OFF, stack)
+        config.wasm_component_model = True
+        config.consume_fuel = fueled
+        self.engine = Engine(config)
+        self.settings = f"wasi stack={stack}{' fuel' if fueled else ''}"
+        self.key = (stack, fueled)
+        self.ticker = Ticker(self.engine)
+        self.linker = Linker(self.engine)
+        self.linker.define_wasi()
+        host.define(self.linker)
+        self.component_linker = components.Linker(self.engine)
+        self.component_linker.add_wasip2()
+
+
+_engines: dict[tuple[int, bool], WasiEngine] = {}
+_lock = threading.Lock()
+
+
+def wasi_engine(stack: int, *, fueled: bool) -> WasiEngine:
+    key = (stack, fueled)
+    with _lock:
+        if key not in _engines:
+            _engines[key] = WasiEngine(stack, fueled=fueled)
+        return _engines[key]

@@ -1,0 +1,36 @@
+"""The wasmtime engines of web guests, and the linker that all their instances share."""
+
+from __future__ import annotations
+
+import threading
+
+from wasmtime import Engine, Linker
+
+from kubewasp.wasm.settings import SWITCHED_OFF, Ticker, engine_config
+from kubewasp.web import handler_abi, middleware_abi
+from kubewasp.web.host import define
+
+
+class WebEngine:
+    """What all guests with the same stack limit share."""
+
+    def __init__(self, stack: int) -> None:
+        self.engine = Engine(engine_config(SWITCHED_OFF, stack))
+        self.settings = f"web stack={stack}"
+        self.ticker = Ticker(self.engine)
+        self.linker = Linker(self.engine)
+        self.linker.define_wasi()
+        self.linker.allow_shadowing = True
+        define(self.linker, (handler_abi.ABI, middleware_abi.ABI))
+
+
+_engines: dict[int, WebEngine] = {}
+_engines_lock = threading.Lock()
+
+
+def web_engine(stack: int) -> WebEngine:
+    """The engine for that stack limit; it is a setting of the engine, so each limit has its own."""
+    with _engines_lock:
+        if stack not in _engines:
+            _engines[stack] = WebEngine(stack)
+        return _engines[stack]

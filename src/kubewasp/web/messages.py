@@ -1,0 +1,160 @@
+"""A request and its response as handlers and middlewares see and change them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+from kubewasp.web.faults import GuestFault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE: Final = re.compile(rb"[^\x00\r\n]*")
+# They belong to one connection, which is the server's business.
+_OF_THE_CONNECTION: Final = frozenset(
+    (b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade")
+)
+NO_BODY: Final = (204, 304)
+
+
+class Body(Protocol):
+    """Bytes that are read once, from the front to the end."""
+
+    length: int | None
+
+    def read(self, limit: int) -> bytes:
+        """At most that many bytes; waits for them; nothing at the end."""
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether it is known that nothing follows."""
+
+
+class BytesBody:
+    """Implements `Body` for what is there already."""
+
+    def __init__(self, content: bytes) -> None:
+        self.length: int | None = len(content)
+        self._content = memoryview(content)
+
+    def read(self, limit: int) -> bytes:
+        chunk = bytes(self._content[:limit])
+        self._content = self._content[limit:]
+        return chunk
+
+    @property
+    def is_at_end(self) -> bool:
+        return not self._content
+
+
+class Sink(Protocol):
+    """Where the body of a response goes."""
+
+    def write(self, chunk: bytes, response: Response) -> None: ...
+
+
+class Headers:
+    """Names in lower case, with their values, in their order."""
+
+    def __init__(self, pairs: Iterable[tuple[bytes, bytes]] = ()) -> None:
+        self.pairs = list(pairs)
+
+    def values(self, name: bytes) -> list[bytes]:
+        name = name.lower()
+        return [value for known, value in self.pairs if known == name]
+
+    def first(self, name: bytes) -> bytes | None:
+        return next(iter(self.values(name)), None)
+
+    def names(self) -> list[bytes]:
+        return list(dict.fromkeys(name for name, _ in self.pairs))
+
+    def set(self, name: bytes, value: bytes) -> None:
+        self.remove(name)
+        self.add(name, value)
+
+    def add(self, name: bytes, value: bytes) -> None:
+        if not _TOKEN.fullmatch(name):
+            raise GuestFault("answer", f"not a header's name: {name[:80]!r}")
+        if not _VALUE.fullmatch(value):
+            raise GuestFault("answer", f"header {name.decode()}: its value has a line break or a NUL")
+        self.pairs.append((name.lower(), value.strip(b" \t")))
+
+    def remove(self, name: bytes) -> None:
+        name = name.lower()
+        self.pairs = [pair for pair in self.pairs if pair[0] != name]
+
+    def end_to_end(self) -> list[tuple[bytes, bytes]]:
+        return [pair for pair in self.pairs if pair[0] not in _OF_THE_CONNECTION]
+
+
+@dataclass(slots=True)
+class Request:
+    """What was asked. Middlewares may change it before the next one sees it."""
+
+    method: str
+    path: bytes  # as sent, still with its percent signs; without the query
+    query: bytes
+    headers: Headers
+    body: Body
+    id: str = ""
+    protocol: str = "HTTP/1.1"
+    scheme: str = "http"
+    client: tuple[str, int] = ("", 0)
+    server: tuple[str, int] = ("", 0)
+    script: str = ""  # the part of the path, decoded, that led to the route
+    path_info: str = ""  # and the rest of it
+
+    @property
+    def target(self) -> bytes:
+        return (self.path or b"/") + (b"?" + self.query if self.query else b"")
+
+
+@dataclass(slots=True)
+class Response:
+    """What is answered. The body goes to the sink as it is written, unless somebody wants to see it first."""
+
+    sink: Sink
+    body_limit: int
+    status: int = 200
+    headers: Headers = field(default_factory=Headers)
+    held: bytearray | None = None
+    hold_limit: int = 0
+    started: bool = False
+    written: int = 0
+    _holders: int = 0
+
+    def set_status(self, status: int) -> None:
+        if not 200 <= status <= 599:
+            raise GuestFault("answer", f"status {status}: expected a number from 200 to 599")
+        self.status = status
+
+    def write(self, chunk: bytes) -> None:
+        if self.held is not None:
+            if len(self.held) + len(chunk) > self.hold_limit:
+                raise GuestFault("too-large", f"a middleware holds a response of more than {self.hold_limit} bytes")
+            self.held += chunk
+        else:
+            self._pass_on(chunk)
+
+    def hold(self, limit: int) -> None:
+        """From now on the body is kept, until every holder has released it."""
+        self._holders += 1
+        if self.held is None:
+            self.held = bytearray()
+            self.hold_limit = limit
+
+    def release(self) -> None:
+        self._holders -= 1
+        if self._holders == 0 and self.held is not None:
+            chunk, self.held = bytes(self.held), None
+            self._pass_on(chunk)
+
+    def _pass_on(self, chunk: bytes) -> None:
+        self.written += len(chunk)
+        if self.written > self.body_limit:
+            raise GuestFault("too-large", f"the response is over the limit of {self.body_limit} bytes")
+        self.sink.write(chunk, self)

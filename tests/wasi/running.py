@@ -1,0 +1,58 @@
+"""Runs a program with grants and keeps what it printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.wasi import streams
+from kubewasp.wasi.command import run
+from kubewasp.wasi.grants import Directory, Grants
+from kubewasp.wasi.program import load
+from tests.guests.build import SOURCES, c_command, go_command
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from kubewasp.wasi.command import Outcome
+
+LIMIT = 1 << 20
+
+
+@dataclass(frozen=True)
+class Ran:
+    outcome: Outcome
+    stdout: str
+    stderr: str
+
+    @property
+    def code(self) -> int:
+        return self.outcome.exit_code
+
+    @property
+    def denied(self) -> list[str]:
+        return [denial.text for denial in self.outcome.denials]
+
+
+def run_file(file: Path, *arguments: str, dirs: Sequence[str] = (), stdin: bytes = b"", **granted: Any) -> Ran:
+    directories = tuple(Directory.parse(text) for text in dirs)
+    grants = Grants(directories=directories, arguments=arguments, **granted)
+    program = load(file.read_bytes(), grants, name=file.name)
+    out, err = streams.Buffer(LIMIT), streams.Buffer(LIMIT)
+    outcome = run(program, grants, stdin=streams.of_bytes(stdin), stdout=out, stderr=err)
+    return Ran(outcome, *(kept.content().decode(errors="replace") for kept in (out, err)))
+
+
+def probe(*arguments: str, **granted: Any) -> Ran:
+    """The C program tests/guests/wasi/probe.c."""
+    return run_file(probe_file(), *arguments, **granted)
+
+
+def probe_file() -> Path:
+    return c_command(SOURCES / "wasi" / "probe.c")
+
+
+def gopher(*arguments: str, **granted: Any) -> Ran:
+    """The Go program tests/guests/wasi/gopher."""
+    return run_file(go_command("gopher"), *arguments, **granted)

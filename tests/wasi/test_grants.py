@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kubewasp.wasi.grants import Directory, GrantError, Grants
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "guest", "read_only"),
+    [
+        ("data", "data", "data", False),
+        ("/data:ro", "/data", "/data", True),
+        ("data:/in", "data", "/in", False),
+        ("data:/in:ro", "data", "/in", True),
+        (".", ".", ".", False),
+        ("ro", "ro", "ro", False),
+        ("ro:ro", "ro", "ro", True),
+        (r"a\:b", "a:b", "a:b", False),
+        (r"a\:b:c\:d:ro", "a:b", "c:d", True),
+        (r"a\\:b", "a\\", "b", False),
+        ("../up", "../up", "../up", False),
+    ],
+)
+def test_a_directory_is_read_from_its_text_and_written_back(text: str, host: str, guest: str, read_only: bool) -> None:
+    found = Directory.parse(text)
+    assert found == Directory(host, guest, read_only)
+    assert Directory.parse(str(found)) == found
+
+
+@pytest.mark.parametrize("text", ["", ":", ":/in", "data:", "data::ro", "a:b:c", "a:b:c:ro", ":ro", "a\\"])
+def test_a_text_that_is_no_directory_says_what_is_expected(text: str) -> None:
+    with pytest.raises(GrantError, match=r"expected HOST\[:GUEST\]\[:ro\]"):
+        Directory.parse(text)
+
+
+def granted(*texts: str) -> Grants:
+    return Grants(directories=tuple(Directory.parse(text) for text in texts))
+
+
+def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(GrantError, match=f"--dir {tmp_path}/none:ro: {tmp_path}/none: No such file or directory"):
+        granted(f"{tmp_path}/none:ro")
+
+
+def test_a_file_is_no_directory_and_the_one_that_holds_it_is_offered(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(GrantError, match=f"is not a directory; grant the one that holds it: --dir {tmp_path}:ro"):
+        granted(f"{tmp_path}/file:ro")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("/in", "/in"), ("/in", "in"), ("in", "./in/"), (".", "/"), ("a/b", "a//b")]
+)
+def test_two_directories_cannot_have_one_name(tmp_path: Path, first: str, second: str) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    with pytest.raises(GrantError, match="to the program; give one of them another name"):
+        granted(f"{tmp_path}/one:{first}", f"{tmp_path}/two:{second}")
+
+
+def test_what_can_be_written_through_another_grant_is_not_called_read_only(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    with pytest.raises(GrantError, match="it can be written through"):
+        granted(f"{tmp_path}:/all", f"{tmp_path}/inner:/inner:ro")
+    granted(f"{tmp_path}:/all:ro", f"{tmp_path}/inner:/inner")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"memory": 1}, "--memory: expected a number from 65536 to 4294967296, got 1"),
+        ({"stack": 1}, "--stack: expected a number"),
+        ({"timeout": 0}, "--timeout: expected a number"),
+        ({"timeout": float("nan")}, "--timeout: expected a number"),
+        ({"fuel": 0}, "--fuel: expected a number"),
+        ({"environment": {"": "x"}}, "expected NAME=VALUE"),
+        ({"environment": {"A=B": "x"}}, "expected NAME=VALUE"),
+        ({"environment": {"A": "x\0y"}}, "without NUL"),
+        ({"arguments": ("a\0b",)}, "cannot hold a NUL"),
+        ({"directories": (Directory("a\0b", "a"),)}, "cannot hold a NUL"),
+    ],
+)
+def test_a_bound_or_a_value_that_makes_no_sense_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(GrantError, match=message):
+        Grants(**settings)

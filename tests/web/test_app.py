@@ -1,0 +1,312 @@
+"""The app as a whole: routes, ids, limits, faults, isolation, streaming."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.guests.build import wat_text
+from tests.web.client import CHUNKED, app_of, ask, client_of, one_handler
+from tests.web.guests import ECHO, handler
+
+_COUNTS = handler(
+    # A global and a byte of memory that outlive a request, unless the instance does not.
+    """(global.set $seen (i32.add (global.get $seen) (i32.const 1)))
+       (i32.store8 (i32.const 8) (i32.add (i32.load8_u (i32.const 8)) (i32.const 1)))
+       (i32.store8 (i32.const 0) (i32.add (i32.const 48) (global.get $seen)))
+       (i32.store8 (i32.const 1) (i32.add (i32.const 48) (i32.load8_u (i32.const 8))))
+       (call $write (i32.const 0) (i32.const 2)) (i64.const 0)""",
+    more="(global $seen (mut i32) (i32.const 0))",
+)
+
+
+async def _ask_all(document: dict[str, Any], *requests: tuple[str, str]) -> list[httpx.Response]:
+    app = app_of(document)
+    try:
+        async with client_of(app) as client:
+            return [await client.request(method, path) for method, path in requests]
+    finally:
+        app.close()
+
+
+def ask_all(document: dict[str, Any], *requests: tuple[str, str]) -> list[httpx.Response]:
+    return asyncio.run(_ask_all(document, *requests))
+
+
+def test_no_request_sees_the_data_of_another() -> None:
+    found = ask_all(one_handler(_COUNTS), *[("GET", "/")] * 3)
+    assert [response.text for response in found] == ["11", "11", "11"]
+    # That the guest does keep something, if it may, shows that this test can fail.
+    kept = ask_all(one_handler(_COUNTS, reuse=True), *[("GET", "/")] * 3)
+    assert [response.text for response in kept] == ["11", "22", "33"]
+
+
+def test_instance_that_is_started_ahead_is_used_once_too() -> None:
+    counts = handler(
+        """(global.set $seen (i32.add (global.get $seen) (i32.const 1)))
+           (i32.store8 (i32.const 0) (i32.add (i32.const 48) (global.get $seen)))
+           (call $write (i32.const 0) (i32.const 1)) (i64.const 0)""",
+        more="""(global $seen (mut i32) (i32.const 0))
+                (func (export "_initialize") (global.set $seen (i32.const 4)))""",
+    )
+    found = ask_all(one_handler(counts), *[("GET", "/")] * 6)
+    assert [response.text for response in found] == ["5"] * 6
+
+
+def test_reused_instance_that_failed_is_thrown_away() -> None:
+    guest = handler(
+        """(if (global.get $seen) (then unreachable))
+           (global.set $seen (i32.const 1)) (i64.const 0)""",
+        more="(global $seen (mut i32) (i32.const 0))",
+    )
+    found = ask_all(one_handler(guest, reuse=True), *[("GET", "/")] * 4)
+    assert [response.status_code for response in found] == [200, 500, 200, 500]
+
+
+_BAD = {
+    "/loops": (handler("(loop $again (br $again)) (i64.const 0)"), 504),
+    "/traps": (handler("unreachable"), 500),
+    "/recurses": (handler("(call $deep) (i64.const 0)", more="(func $deep (call $deep))"), 500),
+    "/leaks": (
+        handler(
+            """(loop $again
+                 (if (i32.eq (memory.grow (i32.const 1)) (i32.const -1)) (then unreachable))
+                 (br $again))
+               (i64.const 0)"""
+        ),
+        500,
+    ),
+    "/garbage": (handler("(i64.const -1)"), 502),
+    "/sleeps": (
+        wat_text(
+            """(module
+              (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
+              (memory (export "memory") 1)
+              (func (export "malloc") (param i32) (result i32) (i32.const 0))
+              (func (export "free") (param i32))
+              (func (export "run") (result i64)
+                (i64.store (i32.const 24) (i64.const 3600000000000)) ;; an hour
+                (i64.extend_i32_u (call $poll (i32.const 0) (i32.const 64) (i32.const 1) (i32.const 128)))))""",
+            "web-sleeps",
+        ),
+        504,
+    ),
+}
+
+
+def test_bad_handlers_cost_one_answer_each_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    limits = {"timeout": "200ms", "memory": "8Mi"}
+    guests = {
+        path[1:]: {"file": str(file), "style": "module", "limits": limits} for path, (file, _) in _BAD.items()
+    } | {"good": {"file": str(_COUNTS), "style": "module"}}
+    routes = [{"path": f"/{name}", "handler": name} for name in guests]
+
+    async def run() -> None:
+        app = app_of({"guests": guests, "routes": routes})
+        async with client_of(app) as client:
+            bad = [client.get(path) for path in _BAD for _ in range(3)]
+            good = [client.get("/good") for _ in range(20)]
+            found = await asyncio.gather(*bad, *good)
+            assert [response.text for response in found[-20:]] == ["11"] * 20
+            for response in found[:-20]:
+                identity = response.headers["x-request-id"]
+                assert response.status_code == _BAD[response.url.path][1]
+                assert response.text.endswith(f"\nrequest id: {identity}\n")
+                assert "wasm" not in response.text
+                told = [item for item in caplog.records if getattr(item, "requestID", "") == identity]
+                assert any(getattr(item, "problem", "") for item in told), "the log has what the answer has not"
+        app.close()
+        exposed = app.metrics.exposed()[0].decode()
+        for name, kind in (("loops", "timeout"), ("traps", "trap"), ("garbage", "answer"), ("leaks", "memory")):
+            assert f'kubewasp_http_guest_failures_total{{guest="{name}",kind="{kind}"}} 3.0' in exposed
+        assert 'kubewasp_http_instances_in_use{guest="loops"} 0.0' in exposed
+        assert "kubewasp_http_requests_in_flight 0.0" in exposed
+
+    with caplog.at_level("INFO", "kubewasp"):
+        asyncio.run(run())
+
+
+def test_request_ids_are_taken_or_made() -> None:
+    document = one_handler(_COUNTS)
+    assert ask(document, headers={"x-request-id": "abc-1.2"}).headers["x-request-id"] == "abc-1.2"
+    for bad in ("a b", "x" * 200, "a\u00e9"):
+        made = ask(document, headers={"x-request-id": bad.encode()}).headers["x-request-id"]
+        assert len(made) == 32
+
+
+def test_routes() -> None:
+    texts = {"exact": "/a", "short": "/a*", "long": "/a/b*", "slash": "/s/*"}
+    routes: list[dict[str, Any]] = [
+        {"path": "/a", "methods": ["GET"], "respond": {"body": texts["exact"]}},
+        {"prefix": "/a", "respond": {"body": texts["short"]}},
+        {"prefix": "/a/b", "methods": ["GET", "PUT"], "respond": {"body": texts["long"]}},
+        {"prefix": "/s/", "methods": ["POST"], "respond": {"body": texts["slash"]}},
+    ]
+    asked = [("GET", "/a"), ("PUT", "/a"), ("GET", "/a/x"), ("GET", "/a/b"), ("DELETE", "/a/b/c"), ("POST", "/s/x")]
+    found = ask_all({"routes": routes}, *asked)
+    assert [response.text for response in found] == ["/a", "/a*", "/a*", "/a/b*", "/a*", "/s/*"]
+    refused = ask_all({"routes": routes}, ("GET", "/ab"), ("GET", "/s"), ("PUT", "/s/x"), ("HEAD", "/a"))
+    assert [response.status_code for response in refused] == [404, 404, 405, 200]
+    assert refused[2].headers["allow"] == "POST"
+    assert "request id" in refused[0].text
+
+
+def test_body_over_the_limit() -> None:
+    document = one_handler(handler(ECHO, memory="3"), limits={"requestBody": 100_000})
+    assert ask(document, "POST", content=b"x" * 100_000).status_code == 200
+    assert ask(document, "POST", content=b"x" * 100_001).status_code == 413
+
+    async def unannounced() -> Any:
+        for _ in range(20):
+            yield b"x" * 10_000
+
+    response = ask(document, "POST", content=unannounced())
+    # The guest had begun to answer when the limit was reached.
+    assert response.status_code == 413 or len(response.content) < 200_000
+
+
+def test_client_that_sends_nothing() -> None:
+    async def run() -> list[Any]:
+        app = app_of(one_handler(handler(ECHO, memory="3"), limits={"clientTimeout": "50ms"}))
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            await asyncio.Event().wait()
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": "/", "headers": CHUNKED, "http_version": "1.1"}
+        await app(scope, receive, send)
+        app.close()
+        return sent
+
+    assert asyncio.run(run())[0]["status"] == 408
+
+
+def test_time_that_the_client_takes_is_not_the_guests() -> None:
+    """The body comes in pieces, over a longer time than the guest has for itself."""
+
+    async def run() -> bytes:
+        app = app_of(one_handler(handler(ECHO, memory="3"), limits={"timeout": "100ms"}))
+        pieces = [{"type": "http.request", "body": b"x" * 65536, "more_body": True}] * 3
+        messages = [*pieces, {"type": "http.request", "body": b"end", "more_body": False}]
+        body = bytearray()
+
+        async def receive() -> Any:
+            await asyncio.sleep(0.1)
+            return messages.pop(0)
+
+        async def send(message: Any) -> None:
+            body.extend(message.get("body", b""))
+
+        scope = {"type": "http", "method": "POST", "path": "/", "headers": CHUNKED, "http_version": "1.1"}
+        await app(scope, receive, send)
+        app.close()
+        return bytes(body)
+
+    assert asyncio.run(run()) == b"x" * 65536 * 3 + b"end"
+
+
+def test_large_bodies_both_ways_are_not_held() -> None:
+    async def run() -> None:
+        app = app_of(one_handler(handler(ECHO, memory="3")))
+        count, ahead, most, received = 400, 0, 0, 0
+
+        async def receive() -> Any:
+            nonlocal ahead, most, count
+            count -= 1
+            ahead += 65536
+            most = max(most, ahead)
+            return {"type": "http.request", "body": b"x" * 65536, "more_body": count > 0}
+
+        async def send(message: Any) -> None:
+            nonlocal ahead, received
+            size = len(message.get("body", b""))
+            received += size
+            ahead -= size
+
+        scope = {"type": "http", "method": "POST", "path": "/", "headers": CHUNKED, "http_version": "1.1"}
+        await app(scope, receive, send)
+        app.close()
+        assert received == 400 * 65536
+        assert most <= 4 * 65536  # between what came in and what went out
+
+    asyncio.run(run())
+
+
+def test_fault_after_the_head_was_sent_breaks_the_connection_off() -> None:
+    half = handler("(call $write (i32.const 0) (i32.const 100000)) unreachable")
+
+    async def run() -> tuple[list[Any], bool]:
+        app = app_of(one_handler(half))
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "http_version": "1.1"}
+        try:
+            await app(scope, receive, send)
+        except ConnectionAbortedError:
+            return sent, True
+        finally:
+            app.close()
+        return sent, False
+
+    sent, broken_off = asyncio.run(run())
+    assert broken_off
+    assert sent[0]["status"] == 200
+    assert all(message.get("more_body", True) for message in sent)
+
+
+def test_requests_run_at_the_same_time() -> None:
+    """More requests than workers, each of which takes a while."""
+    busy = handler(
+        """(local $i i32)
+           (loop $again (local.set $i (i32.add (local.get $i) (i32.const 1)))
+             (br_if $again (i32.lt_u (local.get $i) (i32.const 5000000))))
+           (i64.const 0)"""
+    )
+
+    async def run() -> int:
+        app = app_of(one_handler(busy) | {"workers": 4})
+        most = 0
+
+        async def watch() -> None:
+            nonlocal most
+            while True:
+                most = max(most, app.guests["main"].stats.in_use)
+                await asyncio.sleep(0)
+
+        async with client_of(app) as client:
+            watching = asyncio.create_task(watch())
+            found = await asyncio.gather(*[client.get("/") for _ in range(40)])
+            watching.cancel()
+        app.close()
+        assert [response.status_code for response in found] == [200] * 40
+        return most
+
+    assert 2 <= asyncio.run(run()) <= 4
+
+
+def test_mounted_in_another_app() -> None:
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+
+    shows = handler("(call $write_string (call $path)) (i64.const 0)")
+    app = app_of({**one_handler(shows), "routes": [{"path": "/inner", "handler": "main"}]})
+    outer = Starlette(routes=[Mount("/outer", app)])
+
+    async def run() -> tuple[httpx.Response, httpx.Response]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(outer), base_url="http://test") as client:
+            return await client.get("/outer/inner"), await client.get("/inner")
+
+    inside, outside = asyncio.run(run())
+    app.close()
+    assert inside.text == "/outer/inner"
+    assert outside.status_code == 404

@@ -1,0 +1,135 @@
+"""Guests of style wasi: a command a request, as CGI."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from kubewasp.web.cgi import variables
+from kubewasp.web.messages import BytesBody, Headers, Request
+from tests.guests.build import wat_text
+from tests.web.client import ask, one_handler, with_middlewares
+from tests.web.guests import middleware
+
+
+def prints(text: str, *, more: str = "") -> Path:
+    """Prints a text; `more` follows."""
+    data = "".join(f"\\{byte:02x}" for byte in text.encode())
+    return wat_text(
+        f"""(module
+          (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+          (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
+          (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+          (memory (export "memory") 4)
+          (data (i32.const 1024) "{data}")
+          (func $print (param $fd i32) (param $at i32) (param $length i32)
+            (i32.store (i32.const 0) (local.get $at)) (i32.store (i32.const 4) (local.get $length))
+            (drop (call $fd_write (local.get $fd) (i32.const 0) (i32.const 1) (i32.const 8))))
+          (func $read (result i32)
+            (i32.store (i32.const 0) (i32.const 65536)) (i32.store (i32.const 4) (i32.const 65536))
+            (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+            (i32.load (i32.const 8)))
+          (func (export "_start") (local $count i32)
+            (call $print (i32.const 1) (i32.const 1024) (i32.const {len(text.encode())}))
+            {more}))""",
+        "web-cgi",
+    )
+
+
+_ECHO = """(loop $again
+  (local.set $count (call $read))
+  (if (local.get $count) (then
+    (call $print (i32.const 1) (i32.const 65536) (local.get $count)) (br $again))))"""
+
+
+def answer(text: str, *, more: str = "", settings: dict[str, Any] | None = None, **request: Any) -> httpx.Response:
+    return ask(one_handler(prints(text, more=more), "wasi", **(settings or {})), **request)
+
+
+def test_head_and_body() -> None:
+    response = answer("Content-Type: text/css\n\nbody\n\nmore")
+    assert (response.status_code, response.headers["content-type"], response.text) == (200, "text/css", "body\n\nmore")
+    response = answer("Status: 404 Not Found\r\nX-A: 1\r\nX-A: 2\r\n\r\n")
+    assert (response.status_code, response.headers.get_list("x-a"), response.text) == (404, ["1", "2"], "")
+    assert "status" not in response.headers
+    response = answer("Location: /there\n\n")
+    assert (response.status_code, response.headers["location"]) == (302, "/there")
+    assert answer("\nall of it").text == "all of it"
+
+
+@pytest.mark.parametrize("size", [0, 1, 100_000, 3_000_000])
+def test_body_from_stdin_to_stdout(size: int) -> None:
+    content = b"0123456789" * (size // 10) + b"x" * (size % 10)
+    assert answer("\n", more=_ECHO, method="POST", content=content).content == content
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no head", "Nonsense\n\nbody", "Status: great\n\n", "Status: 99\n\n", "A B: c\n\n"]
+)
+def test_nonsense_as_an_answer(text: str) -> None:
+    assert answer(text).status_code == 502
+
+
+def test_failures() -> None:
+    assert answer("\n", more="(call $exit (i32.const 3))").status_code == 500
+    assert answer("\n", more="(call $exit (i32.const 0))").status_code == 200
+    assert answer("\n", more="unreachable").status_code == 500
+    assert answer("\n", more="(loop $l (br $l))", settings={"limits": {"timeout": "100ms"}}).status_code == 504
+    assert answer("\nlong", settings={"limits": {"responseBody": 3}}).status_code == 502
+
+
+def test_stderr_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "kubewasp"):
+        answer("\nsaid", more="(call $print (i32.const 2) (i32.const 1025) (i32.const 4))")
+    assert "said" in caplog.messages
+
+
+def test_headers_of_middlewares_stay_and_are_replaced() -> None:
+    sets = middleware(
+        """(call $set_header_value (i32.const 1) (i32.const 0) (i32.const 3) (i32.const 3) (i32.const 1))
+           (call $set_header_value (i32.const 1) (i32.const 4) (i32.const 3) (i32.const 3) (i32.const 1))
+           (i64.const 1)""",
+        more='(data (i32.const 0) "x-a1x-b")',
+    )
+    document = with_middlewares([sets])
+    document["guests"]["main"] = {"file": str(prints("X-B: mine\n\n")), "style": "wasi"}
+    document["routes"][0].pop("respond")
+    document["routes"][0]["handler"] = "main"
+    response = ask(document)
+    assert (response.headers["x-a"], response.headers.get_list("x-b")) == ("1", ["mine"])
+
+
+def test_variables_are_those_of_rfc_3875() -> None:
+    headers = [(b"host", b"h"), (b"content-type", b"a/b"), (b"x-two", b"1"), (b"x-two", b"2"), (b"proxy", b"evil")]
+    request = Request(
+        method="POST",
+        path=b"/app/a%20b",
+        query=b"c=d",
+        headers=Headers(headers),
+        body=BytesBody(b"12345"),
+        scheme="https",
+        client=("192.0.2.1", 99),
+        server=("127.0.0.1", 8080),
+        script="/app",
+        path_info="/a b",
+    )
+    assert variables(request) == {
+        "GATEWAY_INTERFACE": "CGI/1.1",
+        "SERVER_SOFTWARE": "kubewasp",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "SERVER_NAME": "127.0.0.1",
+        "SERVER_PORT": "8080",
+        "REMOTE_ADDR": "192.0.2.1",
+        "REMOTE_PORT": "99",
+        "REQUEST_METHOD": "POST",
+        "REQUEST_URI": "/app/a%20b?c=d",
+        "SCRIPT_NAME": "/app",
+        "PATH_INFO": "/a b",
+        "QUERY_STRING": "c=d",
+        "CONTENT_TYPE": "a/b",
+        "CONTENT_LENGTH": "5",
+        "HTTPS": "on",
+        "HTTP_HOST": "h",
+        "HTTP_X_TWO": "1, 2",
+    }

@@ -1,0 +1,158 @@
+"""Real connections: many at a time, large bodies, an end in good order, and the command line."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from typer.testing import CliRunner
+
+from kubewasp.cli.main import app as command
+from kubewasp.serve.server import Address, AppServer
+from tests.web.client import app_of, one_handler
+from tests.web.guests import ECHO, handler
+
+_HELLO = handler("(call $write (i32.const 0) (i32.const 5)) (i64.const 0)", more='(data (i32.const 0) "hello")')
+
+
+@asynccontextmanager
+async def served(document: dict[str, Any]) -> AsyncIterator[Address]:
+    app = app_of(document)
+    server = AppServer(app, Address(port=0), backlog=2048)
+    await server.start()
+    try:
+        yield server.address
+    finally:
+        await server.stop()
+        app.close()
+
+
+def test_a_thousand_connections_at_once() -> None:
+    async def one(address: Address, ready: asyncio.Barrier) -> bytes:
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        await ready.wait()  # all are connected before the first one asks
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        try:
+            return await reader.read()
+        finally:
+            writer.close()
+
+    async def run() -> list[bytes]:
+        ready = asyncio.Barrier(1000)
+        async with served(one_handler(_HELLO)) as address:
+            return await asyncio.gather(*[one(address, ready) for _ in range(1000)])
+
+    found = asyncio.run(run())
+    assert all(answer.startswith(b"HTTP/1.1 200 OK") and answer.endswith(b"\r\n\r\nhello") for answer in found)
+
+
+def test_large_body_through_a_socket_and_back() -> None:
+    count, piece = 200, b"~" * 100_000
+
+    async def ask(writer: asyncio.StreamWriter) -> None:
+        length = count * len(piece)
+        writer.write(f"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n".encode())
+        for _ in range(count):
+            writer.write(piece)
+            await writer.drain()
+
+    async def run() -> int:
+        async with served(one_handler(handler(ECHO, memory="3"))) as address:
+            reader, writer = await asyncio.open_connection(address.host, address.port)
+            asking = asyncio.create_task(ask(writer))
+            received = 0
+            while chunk := await reader.read(1 << 20):
+                received += chunk.count(b"~")
+            await asking
+            writer.close()
+            return received
+
+    assert asyncio.run(run()) == count * len(piece)
+
+
+def test_answer_that_breaks_off_is_seen_by_the_client() -> None:
+    half = handler("(call $write (i32.const 0) (i32.const 100000)) unreachable")
+
+    async def run() -> bytes:
+        async with served(one_handler(half)) as address:
+            reader, writer = await asyncio.open_connection(address.host, address.port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            answer = await reader.read()
+            writer.close()
+            return answer
+
+    answer = asyncio.run(run())
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert not answer.endswith(b"0\r\n\r\n")  # the last chunk of a complete body
+
+
+@contextmanager
+def running(folder: Path, document: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[str], list[str], list[str]]]:
+    """`kubewasp http serve`, once it says where it listens."""
+    (folder / "web.yaml").write_text(json.dumps(document))
+    line = [sys.executable, "-m", "kubewasp.cli.main", "http", "serve", "--config", str(folder / "web.yaml")]
+    script = "from kubewasp.cli.main import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *line[3:]], stderr=subprocess.PIPE, text=True, env=os.environ
+    )
+    lines: list[str] = []
+    assert process.stderr is not None
+    try:
+        urls: list[str] = []
+        while len(urls) < 2 and (text := process.stderr.readline()):
+            lines.append(text)
+            urls += re.findall(r'url="([^"]+)"', text)
+        yield process, urls, lines
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def test_command_serves_and_ends_in_good_order(tmp_path: Path) -> None:
+    document = {**one_handler(_HELLO), "listen": "127.0.0.1:0", "operations": "127.0.0.1:0"}
+    with running(tmp_path, document) as (process, urls, _), httpx.Client() as client:
+        assert client.get(f"{urls[0]}/").text == "hello"
+        assert "kubewasp_http_requests_total" in client.get(f"{urls[1]}/metrics").text
+        assert client.get(f"{urls[1]}/readyz").text == "ok"
+        assert client.get(f"{urls[1]}/configz").json()["routes"][0]["handler"] == "main"
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        rest = process.stderr.read()
+        assert process.wait(30) == 0
+    assert '"Request" method="GET" path="/" status=200 bytes=5' in rest
+    assert "Traceback" not in rest
+
+
+def test_routes_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(json.dumps(one_handler(_HELLO)))
+    shown = CliRunner().invoke(command, ["http", "routes", "--config", str(tmp_path / "web.yaml")])
+    assert shown.output.splitlines()[1].split() == ["/*", "*", "-", "main", "(module)"]
+    found = CliRunner().invoke(command, ["http", "routes", "--config", str(tmp_path / "web.yaml"), "-o", "json"])
+    assert json.loads(found.output)["guests"][0]["style"] == "module"
+
+
+def test_mistakes_are_told_on_one_line(tmp_path: Path) -> None:
+    def told(document: dict[str, Any], *options: str) -> str:
+        (tmp_path / "web.yaml").write_text(json.dumps(document))
+        script = "from kubewasp.cli.main import main; main()"
+        line = [sys.executable, "-c", script, "http", "serve", "--config", str(tmp_path / "web.yaml"), *options]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=60)
+        assert done.returncode != 0
+        assert "Traceback" not in done.stderr
+        return done.stderr
+
+    assert "web.yaml: routes: Required value" in told({})
+    assert 'error: guest "main"' in told(one_handler(tmp_path / "missing.wasm"))
+    assert "expected HOST:PORT" in told(one_handler(_HELLO), "--listen", "here")
+    assert "HTTPS takes both" in told({**one_handler(_HELLO), "tls": {"key": "x"}})
+    assert "cannot use" in told({**one_handler(_HELLO), "tls": {"key": "x", "certificate": "y"}})
