@@ -1,7 +1,10 @@
 """The stock kube-scheduler with `kubewasp extender`: placements follow the plugin, and failures are as documented."""
 
 import http.server
+import ssl
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -131,6 +134,19 @@ def test_the_extender_binds_and_tells_why_it_cannot(
     cluster.allow("kubewasp", [{"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]}])
     assert wait_node(cluster, "web-2") == nodes[1]
     assert extender.answered("bind") >= 2
+
+
+def test_both_sides_can_have_certificates(
+    cluster: Cluster, fake_nodes: FakeNodes, start_extender: StartExtender, start_kube_scheduler: StartKubeScheduler
+) -> None:
+    nodes = fake_nodes.create(2)
+    extender = start_extender(names_only=True, tls=True)
+    start_kube_scheduler(config={"extenders": [extender.entry(tlsConfig=extender.tls_config)]})
+    cluster.create(pod("web-2"))
+    assert wait_node(cluster, "web-2") == nodes[1]
+    assert extender.answered("prioritize") == 1
+    with pytest.raises((urllib.error.URLError, ssl.SSLError, ConnectionError)):  # without a certificate
+        urllib.request.urlopen(f"{extender.url}/healthz", context=ssl._create_unverified_context(), timeout=5)
 
 
 def test_pods_without_a_managed_resource_are_not_sent(

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 import signal
 import subprocess
@@ -98,11 +97,9 @@ def test_answer_that_breaks_off_is_seen_by_the_client() -> None:
 def running(folder: Path, document: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[str], list[str], list[str]]]:
     """`kubewasp http serve`, once it says where it listens."""
     (folder / "web.yaml").write_text(json.dumps(document))
-    line = [sys.executable, "-m", "kubewasp.cli.main", "http", "serve", "--config", str(folder / "web.yaml")]
     script = "from kubewasp.cli.main import main; main()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, *line[3:]], stderr=subprocess.PIPE, text=True, env=os.environ
-    )
+    line = [sys.executable, "-c", script, "http", "serve", "--config", str(folder / "web.yaml")]
+    process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
     lines: list[str] = []
     assert process.stderr is not None
     try:

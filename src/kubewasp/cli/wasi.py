@@ -27,7 +27,7 @@ def run(
         typer.Option(
             "--dir",
             metavar="HOST[:GUEST][:ro]",
-            help=r"Let it see a directory, as GUEST; :ro forbids changes. A colon in a path is \\:. Repeatable.",
+            help=r"Let it see a directory, as GUEST; :ro forbids changes. A colon in a path is \:. Repeatable.",
             callback=utf8,
         ),
     ] = None,

@@ -29,7 +29,7 @@ _STATUS: Final = re.compile(rb"(\d{3})(?: .*)?")
 _END_OF_HEAD: Final = re.compile(rb"(?:\A|\r?\n)\r?\n")
 _KINDS: Final = {Ending.TRAPPED: "trap", Ending.TIMED_OUT: "timeout", Ending.OUT_OF_FUEL: "timeout"}
 # Proxy makes programs use the proxy that a client names in a header: httpoxy.org.
-_NOT_PASSED_ON: Final = (b"proxy", b"content-type", b"content-length", b"authorization")
+_NOT_PASSED_ON: Final = (b"proxy", b"content-type", b"content-length")
 
 
 class CommandRunner:
@@ -51,8 +51,7 @@ class CommandRunner:
     def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:  # noqa: ARG002
         output = Output(self._config.limits.output)
         head = _Head(response)
-        self._stats.created += 1
-        self._stats.in_use += 1
+        self._stats.begin(made=True)
         try:
             outcome = run(
                 self._program,
@@ -64,7 +63,7 @@ class CommandRunner:
         except GuestLoadError as error:
             raise GuestFault("start", str(error)) from None
         finally:
-            self._stats.in_use -= 1
+            self._stats.end()
             tell_lines(self._config.name, output, request.id)
         if outcome.ending is not Ending.EXITED:
             raise GuestFault(_KINDS[outcome.ending], outcome.message)
@@ -119,9 +118,6 @@ def variables(request: Request) -> dict[str, str]:
     for name in headers.names():
         if name not in _NOT_PASSED_ON:
             found[f"HTTP_{_text(name).upper().replace('-', '_')}"] = ", ".join(map(_text, headers.values(name)))
-    authorization = headers.first(b"authorization")
-    if authorization is not None:
-        found["HTTP_AUTHORIZATION"] = _text(authorization)
     return {name: value.replace("\0", "") for name, value in found.items()}
 
 

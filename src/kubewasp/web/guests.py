@@ -49,7 +49,6 @@ class CoreRunner:
             return Instance(loaded, config.limits, name=config.name, config=text, env=config.env)
 
         self._is_middleware = config.style == "http-wasm"
-        self._name = config.name
         self.prepares = bool(loaded.start) and not config.reuse
         self._pool = InstancePool(make, stats, reuse=config.reuse)
         make()  # a guest that cannot start is told now, and not by the first request
@@ -57,10 +56,10 @@ class CoreRunner:
     def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:
         with self._pool.instance(request.id) as instance:
             if self._is_middleware:
-                duty = middleware_abi.MiddlewareDuty(request, response, self._name)
+                duty = middleware_abi.MiddlewareDuty(request, response)
                 middleware_abi.run(instance, duty, following)
             else:
-                handler_abi.run(instance, handler_abi.HandlerDuty(request, response, self._name))
+                handler_abi.run(instance, handler_abi.HandlerDuty(request, response))
 
     def prepare(self) -> None:
         self._pool.prepare()

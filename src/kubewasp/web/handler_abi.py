@@ -28,7 +28,6 @@ class HandlerDuty:
 
     request: Request
     response: Response
-    guest: str
 
 
 def run(instance: Instance, duty: HandlerDuty) -> None:

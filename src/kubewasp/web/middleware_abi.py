@@ -35,7 +35,6 @@ class MiddlewareDuty:
 
     request: Request
     response: Response
-    guest: str
     features: int = 0
     after_next: bool = False
     replay: ReplayBody | None = None

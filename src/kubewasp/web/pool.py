@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.web.faults import ClientFault, GuestFault
@@ -21,12 +20,26 @@ _AHEAD: Final = 4
 _HIGH_WATER: Final = 0.75
 
 
-@dataclass(slots=True)
 class PoolStats:
-    """Of all versions of a guest."""
+    """Of all versions of a guest; counted by many threads."""
 
-    created: int = 0
-    in_use: int = 0
+    def __init__(self) -> None:
+        self.created = 0
+        self.in_use = 0
+        self._lock = threading.Lock()
+
+    def begin(self, *, made: bool = False) -> None:
+        with self._lock:
+            self.in_use += 1
+            self.created += made
+
+    def end(self) -> None:
+        with self._lock:
+            self.in_use -= 1
+
+    def made(self) -> None:
+        with self._lock:
+            self.created += 1
 
 
 class InstancePool:
@@ -61,25 +74,19 @@ class InstancePool:
 
     def _take(self) -> Instance:
         with self._lock:
-            self._stats.in_use += 1
-            if self._idle:
-                return self._idle.pop()
-        try:
-            return self._fresh()
-        except BaseException:
-            with self._lock:
-                self._stats.in_use -= 1
-            raise
+            idle = self._idle.pop() if self._idle else None
+        taken = idle or self._fresh()
+        self._stats.begin()
+        return taken
 
     def _fresh(self) -> Instance:
         instance = self._make()
-        with self._lock:
-            self._stats.created += 1
+        self._stats.made()
         return instance
 
     def _give_back(self, instance: Instance) -> None:
-        with self._lock:
-            self._stats.in_use -= 1
-            if self._reuse and not instance.broken and instance.memory_bytes < instance.limits.memory * _HIGH_WATER:
-                instance.output.begin()
+        self._stats.end()
+        if self._reuse and not instance.broken and instance.memory_bytes < instance.limits.memory * _HIGH_WATER:
+            instance.output.begin()
+            with self._lock:
                 self._idle.append(instance)

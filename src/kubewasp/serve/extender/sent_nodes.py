@@ -35,6 +35,7 @@ class SentNodes:
 
     def take(self, names: Sequence[str], nodes: Sequence[Mapping[str, Any]]) -> None:
         now, versions = self._scheduler.clock.now(), self._versions
+        self._sent_at.update(dict.fromkeys(names, now))
         for index, (name, node) in enumerate(zip(names, nodes, strict=True)):
             metadata = node["metadata"]
             version = metadata.get("resourceVersion") and (metadata.get("uid"), metadata["resourceVersion"])
@@ -43,7 +44,6 @@ class SentNodes:
             else:
                 self._read(node, index)
                 versions[name] = version
-        self._sent_at.update(dict.fromkeys(names, now))
         if now - self._swept_at >= _SWEEP_SECONDS:
             self._sweep(now)
 
@@ -59,5 +59,6 @@ class SentNodes:
     def _sweep(self, now: float) -> None:
         self._swept_at = now
         for name in [name for name, sent in self._sent_at.items() if now - sent > KEPT_SECONDS]:
-            del self._sent_at[name], self._versions[name]
+            del self._sent_at[name]
+            self._versions.pop(name, None)
             self._scheduler.delete_node(name)

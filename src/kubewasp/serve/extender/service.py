@@ -52,12 +52,13 @@ class ExtenderService:
 
     def filter(self, body: bytes) -> bytes:
         args = protocol.extender_args(body)
+        pod = self._pod(args.pod)
         decider = self._decider(args.pod)
         if decider is None:
             return protocol.filter_result(args, {}, {})
         self._take_nodes(args)
         try:
-            found = decider.filter(self._pod(args.pod), args.names)
+            found = decider.filter(pod, args.names)
         except PluginFailure as failure:
             logger.error("Filter failed", extra={"pod": _key(args.pod), "err": str(failure)})  # noqa: TRY400
             return protocol.failure(str(failure))  # told with status 200: kube-scheduler then shows the text
@@ -65,19 +66,20 @@ class ExtenderService:
 
     def prioritize(self, body: bytes) -> bytes:
         args = protocol.extender_args(body)
+        pod = self._pod(args.pod)
         decider = self._decider(args.pod)
         if decider is None:
             return protocol.host_priorities(args.names, [0] * len(args.names))
         self._take_nodes(args)
-        return protocol.host_priorities(args.names, decider.prioritize(self._pod(args.pod), args.names))
+        return protocol.host_priorities(args.names, decider.prioritize(pod, args.names))
 
     def preempt(self, body: bytes) -> bytes:
         """Leaves out nodes that would still be rejected. What stays keeps its victims."""
         args = protocol.preemption_args(body)
+        pod = self._pod(args.pod)
         decider = self._decider(args.pod)
         if decider is None:
             return protocol.preemption_result(args.victims)
-        pod = self._pod(args.pod)
         # Of a node that was never sent nothing can be said: it stays, as kube-scheduler has it.
         unseen = [name for name in args.victims if self._sent is not None and self.table.row(name) is None]
         judged = {name: item for name, item in args.victims.items() if name not in unseen}
@@ -94,7 +96,7 @@ class ExtenderService:
     # ------------------------------------------------------------------ inside
 
     def _decider(self, pod: Manifest) -> Decider | None:
-        """That of the pod's profile, or of the only one; None if this pod is not our business."""
+        """That of the (valid) pod's profile, or of the only one; None if this pod is not our business."""
         if self._managed and not self._managed.intersection(_resources(pod)):
             return None
         if len(self._deciders) == 1:
