@@ -31,10 +31,11 @@ class Zones(NodeByNode):
     def filter_node(self, state: Any, pod: Pod, node: Node, pods: Sequence[Pod]) -> Status:
         closed = node.labels.get("closed")
         codes = {"now": Code.UNSCHEDULABLE, "for-good": Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "broken": Code.ERROR}
-        return Status(codes[closed], f"closed {closed}") if closed else SUCCESS
+        return Status(codes[closed], f"closed {closed}") if closed in codes else SUCCESS
 
     def score_node(self, state: Any, pod: Pod, node: Node, pods: Sequence[Pod]) -> int:
-        return int(node.labels.get("points", 0))
+        points = node.labels.get("points", "")
+        return int(points) if points.isdecimal() else 0
 
 
 def profile(*plugins: str, name: str = "default-scheduler", weights: Sequence[int] = (), **wasm: object) -> Json:

@@ -14,8 +14,8 @@ from tests.serve.extending import profile, service
 
 FIELDS = (
     "metadata", "name", "uid", "resourceVersion", "labels", "closed", "points", "spec", "status", "containers",
-    "resources", "requests", "limits", "cpu", "nodeName", "schedulerName", "affinity", "podAntiAffinity", "nodeAffinity",
-    "requiredDuringSchedulingIgnoredDuringExecution", "labelSelector", "matchExpressions", "tolerations", "volumes",
+    "resources", "requests", "limits", "cpu", "nodeName", "schedulerName", "affinity", "podAntiAffinity",
+    "nodeAffinity",     "requiredDuringSchedulingIgnoredDuringExecution", "labelSelector", "matchExpressions", "tolerations", "volumes",
     "allocatable", "taints", "images", "conditions", "items", "Pod", "Pods", "UID", "Nodes", "NodeNames",
     "NodeNameToVictims", "NodeNameToMetaVictims", "NumPDBViolations", "annotations", "ownerReferences",
 )  # fmt: skip

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from kubewasp.serve.server import Address, AppServer, ServeError
+from kubewasp.serve.server import Address, AppServer, ServeError, host_and_port
 
 
 async def hello(_: Request) -> Response:
@@ -184,3 +184,22 @@ def test_a_key_that_is_none_is_one_clear_error(certificate: tuple[Path, Path]) -
             await AppServer(APP, Address(port=0, certificate=str(certificate[0]), key=str(certificate[0]))).start()
 
     run(test)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("127.0.0.1:8888", ("127.0.0.1", 8888)),
+        ("localhost:0", ("localhost", 0)),
+        ("[::1]:80", ("::1", 80)),
+        (":8888", ("0.0.0.0", 8888)),
+    ],
+)
+def test_where_to_listen(text: str, place: tuple[str, int]) -> None:
+    assert host_and_port(text) == place
+
+
+@pytest.mark.parametrize("text", ["", "8888", "host", "host:", "host:-1", "host:65536", "host:http", "::1:80", "[::1]"])
+def test_places_that_nobody_can_listen_on(text: str) -> None:
+    with pytest.raises(ServeError, match="expected HOST:PORT"):
+        host_and_port(text)
