@@ -15,9 +15,9 @@ from tests.serve.extending import profile, service
 FIELDS = (
     "metadata", "name", "uid", "resourceVersion", "labels", "closed", "points", "spec", "status", "containers",
     "resources", "requests", "limits", "cpu", "nodeName", "schedulerName", "affinity", "podAntiAffinity",
-    "nodeAffinity",     "requiredDuringSchedulingIgnoredDuringExecution", "labelSelector", "matchExpressions", "tolerations", "volumes",
-    "allocatable", "taints", "images", "conditions", "items", "Pod", "Pods", "UID", "Nodes", "NodeNames",
-    "NodeNameToVictims", "NodeNameToMetaVictims", "NumPDBViolations", "annotations", "ownerReferences",
+    "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "labelSelector", "matchExpressions",
+    "tolerations", "volumes", "allocatable", "taints", "images", "conditions", "items", "Pod", "Pods", "UID", "Nodes",
+    "NodeNames", "NodeNameToVictims", "NodeNameToMetaVictims", "NumPDBViolations", "annotations", "ownerReferences",
 )  # fmt: skip
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.wasi import streams
@@ -38,10 +39,15 @@ class Ran:
 def run_file(file: Path, *arguments: str, dirs: Sequence[str] = (), stdin: bytes = b"", **granted: Any) -> Ran:
     directories = tuple(Directory.parse(text) for text in dirs)
     grants = Grants(directories=directories, arguments=arguments, **granted)
-    program = load(file.read_bytes(), grants, name=file.name)
+    program = load(_content(file), grants, name=file.name)
     out, err = streams.Buffer(LIMIT), streams.Buffer(LIMIT)
     outcome = run(program, grants, stdin=streams.of_bytes(stdin), stdout=out, stderr=err)
     return Ran(outcome, *(kept.content().decode(errors="replace") for kept in (out, err)))
+
+
+@cache
+def _content(file: Path) -> bytes:
+    return file.read_bytes()
 
 
 def probe(*arguments: str, **granted: Any) -> Ran:
@@ -49,10 +55,16 @@ def probe(*arguments: str, **granted: Any) -> Ran:
     return run_file(probe_file(), *arguments, **granted)
 
 
+@cache
 def probe_file() -> Path:
     return c_command(SOURCES / "wasi" / "probe.c")
 
 
 def gopher(*arguments: str, **granted: Any) -> Ran:
     """The Go program tests/guests/wasi/gopher."""
-    return run_file(go_command("gopher"), *arguments, **granted)
+    return run_file(_gopher_file(), *arguments, **granted)
+
+
+@cache
+def _gopher_file() -> Path:
+    return go_command("gopher")
