@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import signal
+import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from kubewasp.cli.main import app as command
 from kubewasp.serve.server import Address, AppServer
+from tests.cluster.api.certificates import Authority
 from tests.web.client import app_of, one_handler
 from tests.web.guests import ECHO, handler
 
@@ -128,6 +130,19 @@ def test_command_serves_and_ends_in_good_order(tmp_path: Path) -> None:
         assert process.wait(30) == 0
     assert '"Request" method="GET" path="/" status=200 bytes=5' in rest
     assert "Traceback" not in rest
+
+
+def test_command_serves_https(tmp_path: Path) -> None:
+    authority = Authority()
+    signed = authority.sign("localhost")
+    (tmp_path / "tls.crt").write_bytes(signed.certificate)
+    (tmp_path / "tls.key").write_bytes(signed.key)
+    tls = {"certificate": "tls.crt", "key": "tls.key"}  # beside the configuration
+    document = {**one_handler(_HELLO), "listen": "127.0.0.1:0", "operations": "127.0.0.1:0", "tls": tls}
+    trusted = ssl.create_default_context(cadata=authority.certificate.decode())
+    with running(tmp_path, document) as (_, urls, _), httpx.Client(verify=trusted) as client:
+        assert urls[0].startswith("https://")
+        assert client.get(f"{urls[0]}/").text == "hello"
 
 
 def test_routes_are_shown(tmp_path: Path) -> None:
