@@ -28,7 +28,7 @@ STYLES = {
     "wasi, standard Go": "/go",
 }
 # Far below what is measured on an idle machine: a guard against losing a thread's hand-over or a compilation a request.
-LEAST = {"module": 0.1, "http-wasm": 0.1, "wasi": 0.04, "wasi, standard Go": 0.02}
+LEAST = {"module": 0.03, "http-wasm": 0.03, "wasi": 0.015, "wasi, standard Go": 0.007}
 CONNECTIONS = 32
 MANY = 1000
 SECONDS = 2.0
