@@ -8,6 +8,7 @@ import fcntl
 import functools
 import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -59,6 +60,21 @@ def go_guest(name: str) -> Path:
 def go_command(name: str) -> Path:
     """The WASI command tests/guests/wasi/NAME, built by standard Go."""
     return _go(SOURCES / "wasi" / name, f"go-command-{name}", [])
+
+
+def published(module: str, release: str, checksum: str, path: str) -> Path:
+    """A guest that others have built and published, as a file of a Go module."""
+    go = go_projects.find()
+
+    def fetch(target: Path) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "go.mod").write_text("module fetch\n")
+            found = json.loads(_run([go.command, "mod", "download", "-json", f"{module}@{release}"], cwd=Path(folder)))
+        if found["Sum"] != checksum:
+            raise RuntimeError(f"{module}@{release} is not what it was: {found['Sum']}")
+        shutil.copyfile(Path(found["Dir"], path), target)
+
+    return _built(f"published-{Path(path).stem}", [module.encode(), checksum.encode(), path.encode()], fetch)
 
 
 def go_example(folder: Path) -> Path:
