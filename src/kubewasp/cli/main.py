@@ -64,7 +64,7 @@ def main() -> None:
 
 def _run() -> None:
     try:
-        app()
+        app(prog_name="kubewasp")
     except SystemExit as end:
         # typer makes a broken pipe exit code 1, which is that of an error.
         if isinstance(end.__context__, BrokenPipeError):
