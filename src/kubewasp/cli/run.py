@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Python's own numbers (700, 10, 10) cost a scheduler a twentieth of its time: next to nothing of it is in cycles.
+# Python's own are 700, 10, 10; next to nothing of what a scheduler makes is in cycles.
 COLLECT_AFTER = (20_000, 20, 20)
 
 

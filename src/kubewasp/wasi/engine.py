@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-
 from wasmtime import Engine, Linker
 from wasmtime import component as components
 
 from kubewasp.wasi import host
-from kubewasp.wasm.settings import SWITCHED_OFF, Ticker, engine_config
+from kubewasp.wasm.settings import SWITCHED_OFF, Ticker, engine_config, one_for_each
 
 
 class WasiEngine:
@@ -29,13 +27,6 @@ class WasiEngine:
         self.component_linker.add_wasip2()
 
 
-_engines: dict[tuple[int, bool], WasiEngine] = {}
-_lock = threading.Lock()
-
-
+@one_for_each
 def wasi_engine(stack: int, *, fueled: bool) -> WasiEngine:
-    key = (stack, fueled)
-    with _lock:
-        if key not in _engines:
-            _engines[key] = WasiEngine(stack, fueled=fueled)
-        return _engines[key]
+    return WasiEngine(stack, fueled=fueled)

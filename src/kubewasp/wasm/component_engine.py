@@ -7,14 +7,13 @@ either: a guest that sleeps in the host is out of the reach of its time limit, s
 from __future__ import annotations
 
 import re
-import threading
 import time
 from typing import TYPE_CHECKING, NoReturn
 
 from wasmtime import Engine, WasmtimeError
 from wasmtime.component import Linker
 
-from kubewasp.wasm.settings import Ticker, engine_config
+from kubewasp.wasm.settings import Ticker, engine_config, one_for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -95,13 +94,8 @@ _SHADOWED: dict[str, dict[str, Callable[..., object]]] = {
     "wasi:sockets/udp-create-socket": {"create-udp-socket": _refused(NO_NETWORK)},
 }
 
-_engines: dict[int, ComponentEngine] = {}
-_engines_lock = threading.Lock()
 
-
+@one_for_each
 def component_engine(stack: int) -> ComponentEngine:
-    """The engine for that stack limit; it is a setting of the engine, so each limit has its own."""
-    with _engines_lock:
-        if stack not in _engines:
-            _engines[stack] = ComponentEngine(stack)
-        return _engines[stack]
+    """The engine for that stack limit."""
+    return ComponentEngine(stack)

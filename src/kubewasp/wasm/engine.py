@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from functools import cache
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -15,7 +14,7 @@ from kubewasp.wasm.heap import SharedHeap
 from kubewasp.wasm.mirror import NodeMirror
 from kubewasp.wasm.modules import compile_text
 from kubewasp.wasm.numbers import ResourceIds
-from kubewasp.wasm.settings import SWITCHED_OFF, Ticker, engine_config
+from kubewasp.wasm.settings import SWITCHED_OFF, Ticker, engine_config, one_for_each
 
 if TYPE_CHECKING:
     from kubewasp.cluster.nodes import Nodes
@@ -57,13 +56,7 @@ class ClassicEngine:
             return mirror
 
 
-_engines: dict[int, ClassicEngine] = {}
-_engines_lock = threading.Lock()
-
-
+@one_for_each
 def classic_engine(stack: int) -> ClassicEngine:
-    """The engine for that stack limit; it is a setting of the engine, so each limit has its own."""
-    with _engines_lock:
-        if stack not in _engines:
-            _engines[stack] = ClassicEngine(stack)
-        return _engines[stack]
+    """The engine for that stack limit."""
+    return ClassicEngine(stack)

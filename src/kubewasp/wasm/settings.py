@@ -6,14 +6,18 @@ import math
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import cache, wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from wasmtime import Config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from wasmtime import Engine
+
+_Settings = ParamSpec("_Settings")
+_Made = TypeVar("_Made")
 
 # Features no guest of the classic ABI needs. Guests are validated without them before they are compiled.
 SWITCHED_OFF = (
@@ -38,6 +42,22 @@ def engine_config(switched_off: tuple[str, ...], stack: int | None = None) -> Co
     if stack is not None:
         config.max_wasm_stack = stack
     return config
+
+
+def one_for_each(make: Callable[_Settings, _Made]) -> Callable[_Settings, _Made]:
+    """For functions that make engines: one for each set of settings, however many threads ask at once.
+
+    Each setting has an engine of its own, as limits of the stack and fuel are the engine's.
+    """
+    made = cache(make)
+    lock = threading.Lock()
+
+    @wraps(make)
+    def get(*args: _Settings.args, **kwargs: _Settings.kwargs) -> _Made:
+        with lock:
+            return made(*args, **kwargs)  # type: ignore[arg-type] # settings are hashable
+
+    return get
 
 
 class Ticker:

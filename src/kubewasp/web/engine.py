@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-
 from wasmtime import Engine, Linker
 
-from kubewasp.wasm.settings import SWITCHED_OFF, Ticker, engine_config
+from kubewasp.wasm.settings import SWITCHED_OFF, Ticker, engine_config, one_for_each
 from kubewasp.web import handler_abi, middleware_abi
 from kubewasp.web.host import define
 
@@ -24,13 +22,7 @@ class WebEngine:
         define(self.linker, (handler_abi.ABI, middleware_abi.ABI))
 
 
-_engines: dict[int, WebEngine] = {}
-_engines_lock = threading.Lock()
-
-
+@one_for_each
 def web_engine(stack: int) -> WebEngine:
-    """The engine for that stack limit; it is a setting of the engine, so each limit has its own."""
-    with _engines_lock:
-        if stack not in _engines:
-            _engines[stack] = WebEngine(stack)
-        return _engines[stack]
+    """The engine for that stack limit."""
+    return WebEngine(stack)

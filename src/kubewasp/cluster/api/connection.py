@@ -1,4 +1,4 @@
-"""Connections for short requests: HTTP/1.1, kept alive, one request at a time on each (hot path: 0.1 ms a request).
+"""Connections for short requests: HTTP/1.1, kept alive, one request at a time on each (hot path: 0.14 ms a request).
 
 A scheduler makes two requests for each pod, and nothing else it does outside of the cycle costs as much. The parser is
 that of httptools; what a general client does besides (cookies, redirects, decompression, streams) is left out.

@@ -1,6 +1,6 @@
 """HTTP towards one API server: one request, one answer (hot path), or a stream. No retries, no limits: the client's.
 
-Requests go over connections of our own (`connection`), which take a third of aiohttp's time. Watches, and whatever goes
+Requests go over connections of our own (`connection`), which take half of aiohttp's time. Watches, and whatever goes
 through a proxy, are aiohttp's. Either sends a GET, PUT or DELETE once more, never a POST or PATCH, if the server closes
 a connection that was kept alive before it answers; ours are all safe to repeat, by their resourceVersion or uid.
 """
