@@ -16,7 +16,7 @@ test: .venv/.dev ## all tests (builds the Go and C test guests)
 	@$(BIN)/python -m pytest -n auto $(ARGS)
 
 e2e: .venv/.dev ## the tests against a real API server (builds it once: about 5 minutes)
-	@$(BIN)/python -m tests.e2e.build
+	@$(BIN)/python -m kubewasp.testbed.build
 	@$(BIN)/python -m pytest -n0 $(if $(findstring tests/,$(ARGS)),,tests/e2e) $(ARGS)
 
 bench: .venv/.dev ## the speed and memory bars, as ratios measured side by side

@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.e2e import build as servers_build
 from tests.e2e.extender import Extender
-from tests.e2e.nodes import FakeNodes
-from tests.e2e.servers import ApiServer, Etcd
 
 from bench.bars import Bar
 from bench.live import Run, kube_scheduler, measured, with_extender
+from kubewasp.testbed import build as servers_build
+from kubewasp.testbed.nodes import FakeNodes
+from kubewasp.testbed.servers import ApiServer, Etcd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -22,19 +22,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from tests.e2e import build as servers_build
-from tests.e2e.cluster import Cluster, pod
-from tests.e2e.nodes import FakeNodes
-from tests.e2e.servers import ApiServer, Etcd, KubeScheduler
-from tests.e2e.waiting import wait_until
 from tests.guests import build as guests
 
 from bench.bars import Bar
+from kubewasp.testbed import build as servers_build
+from kubewasp.testbed.cluster import Cluster, pod
+from kubewasp.testbed.nodes import FakeNodes
+from kubewasp.testbed.servers import ApiServer, Etcd, KubeScheduler
+from kubewasp.testbed.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.e2e.client import Client
+    from kubewasp.testbed.client import Client
 
 CASES = ((500, 1000), (5000, 1000), (500, 5000), (5000, 5000))
 _LONGEST = 120.0

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e import build
-from tests.e2e.cluster import Cluster
+from kubewasp.testbed import build
+from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.nodes import FakeNodes
+from kubewasp.testbed.servers import ApiServer, Etcd, KubeScheduler, Servers, StartKubeScheduler
 from tests.e2e.kubewasp import Kubewasp, StartKubewasp
-from tests.e2e.nodes import FakeNodes
-from tests.e2e.servers import ApiServer, Etcd, KubeScheduler, Servers, StartKubeScheduler
 
 HERE = Path(__file__).parent
 

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import yaml
 
-from tests.e2e.client import Object
-from tests.e2e.process import Server
-from tests.e2e.servers import ADMIN, ApiServer
+from kubewasp.testbed.client import Object
+from kubewasp.testbed.process import Server
+from kubewasp.testbed.servers import ADMIN, ApiServer
 from tests.guests.build import example
 
 _PROGRAM = Path(sys.executable).with_name("kubewasp")

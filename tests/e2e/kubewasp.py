@@ -8,11 +8,11 @@ from typing import Any, Final, Self
 
 import yaml
 
-from tests.e2e.client import ApiError, Object
-from tests.e2e.cluster import Cluster, pod
-from tests.e2e.process import Server
-from tests.e2e.servers import ADMIN, ApiServer
-from tests.e2e.waiting import wait_until
+from kubewasp.testbed.client import ApiError, Object
+from kubewasp.testbed.cluster import Cluster, pod
+from kubewasp.testbed.process import Server
+from kubewasp.testbed.servers import ADMIN, ApiServer
+from kubewasp.testbed.waiting import wait_until
 
 NAME: Final = "kubewasp"
 EVENTS: Final = "events.k8s.io/v1"

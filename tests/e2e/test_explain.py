@@ -13,12 +13,12 @@ import yaml
 
 from kubewasp.cluster.api.resources import RESOURCES
 from kubewasp.scheduler.process import WATCHED
-from tests.e2e.client import Object
-from tests.e2e.cluster import Cluster, pod
+from kubewasp.testbed.client import Object
+from kubewasp.testbed.cluster import Cluster, pod
+from kubewasp.testbed.nodes import FakeNodes
+from kubewasp.testbed.servers import ADMIN, ApiServer, Servers
+from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import NAME, SOON, StartKubewasp, ours, profile, wait_events, wait_node, wait_unschedulable
-from tests.e2e.nodes import FakeNodes
-from tests.e2e.servers import ADMIN, ApiServer, Servers
-from tests.e2e.waiting import wait_until
 from tests.guests.build import example
 
 READER: Final = "alice"

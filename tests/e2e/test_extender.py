@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.client import Object
-from tests.e2e.cluster import Cluster, pod
+from kubewasp.testbed.client import Object
+from kubewasp.testbed.cluster import Cluster, pod
+from kubewasp.testbed.nodes import FakeNodes
+from kubewasp.testbed.servers import Servers, StartKubeScheduler
+from kubewasp.testbed.waiting import wait_until
 from tests.e2e.extender import Extender, StartExtender
 from tests.e2e.kubewasp import SOON, is_gone, wait_node, wait_unschedulable
-from tests.e2e.nodes import FakeNodes
-from tests.e2e.servers import Servers, StartKubeScheduler
-from tests.e2e.waiting import wait_until
 from tests.guests.build import wat, wat_text
 
 NODE_2_RESERVED = {"guestConfig": '{"reserved": 2}'}

@@ -6,12 +6,12 @@ from typing import Final
 
 import pytest
 
-from tests.e2e import build
-from tests.e2e.client import ApiError, Client, Credentials, Object
-from tests.e2e.cluster import Cluster, pod
-from tests.e2e.nodes import LEASES, FakeNodes
-from tests.e2e.servers import NOBODY, Access, ApiServer, Servers, StartKubeScheduler
-from tests.e2e.waiting import wait_until
+from kubewasp.testbed import build
+from kubewasp.testbed.client import ApiError, Client, Credentials, Object
+from kubewasp.testbed.cluster import Cluster, pod
+from kubewasp.testbed.nodes import LEASES, FakeNodes
+from kubewasp.testbed.servers import NOBODY, Access, ApiServer, Servers, StartKubeScheduler
+from kubewasp.testbed.waiting import wait_until
 
 PRIORITY_CLASS: Final[Object] = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000}
 

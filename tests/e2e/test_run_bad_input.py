@@ -17,15 +17,15 @@ from typing import Any, ClassVar, Final
 import pytest
 import yaml
 
+from kubewasp.testbed.certificates import Authority
+from kubewasp.testbed.client import Object
+from kubewasp.testbed.cluster import Cluster, pod
+from kubewasp.testbed.nodes import FakeNodes
+from kubewasp.testbed.process import free_port
+from kubewasp.testbed.servers import ADMIN, NOBODY, ApiServer, Servers
+from kubewasp.testbed.waiting import wait_until
 from tests.deploy.manifests import cluster_rules
-from tests.e2e.certificates import Authority
-from tests.e2e.client import Object
-from tests.e2e.cluster import Cluster, pod
 from tests.e2e.kubewasp import NAME, SOON, Kubewasp, StartKubewasp, ours, wait_events, wait_node, wait_unschedulable
-from tests.e2e.nodes import FakeNodes
-from tests.e2e.process import free_port
-from tests.e2e.servers import ADMIN, NOBODY, ApiServer, Servers
-from tests.e2e.waiting import wait_until
 
 PROGRAM: Final = Path(sys.executable).with_name("kubewasp")
 LOST_TOUCH: Final = '"Lost touch with the API server"'

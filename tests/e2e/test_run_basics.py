@@ -2,8 +2,11 @@
 
 import socket
 
-from tests.e2e.client import Object
-from tests.e2e.cluster import Cluster, pod
+from kubewasp.testbed.client import Object
+from kubewasp.testbed.cluster import Cluster, pod
+from kubewasp.testbed.nodes import FakeNodes
+from kubewasp.testbed.servers import StartKubeScheduler
+from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import (
     SOON,
     StartKubewasp,
@@ -15,9 +18,6 @@ from tests.e2e.kubewasp import (
     wait_node,
     wait_unschedulable,
 )
-from tests.e2e.nodes import FakeNodes
-from tests.e2e.servers import StartKubeScheduler
-from tests.e2e.waiting import wait_until
 
 TOO_BIG = (
     "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. no new claims to deallocate, "

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.e2e.client import ApiError, Object
-from tests.e2e.cluster import Cluster
+from kubewasp.testbed.client import ApiError, Object
+from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.nodes import FakeNodes
+from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import NAME, SOON, Kubewasp, StartKubewasp, ours
-from tests.e2e.nodes import FakeNodes
-from tests.e2e.waiting import wait_until
 
 NODES, PODS, SECONDS = map(int, os.environ.get("CHURN", "300x1500x30").split("x"))
 NODE_CPU: Final = 4000

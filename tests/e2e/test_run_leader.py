@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import Object
-from tests.e2e.cluster import Cluster
+from kubewasp.testbed.client import Object
+from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.nodes import LEASES, FakeNodes
+from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import SOON, Kubewasp, StartKubewasp, ours, wait_node
-from tests.e2e.nodes import LEASES, FakeNodes
-from tests.e2e.waiting import wait_until
 
 LEASE = "kubewasp"
 

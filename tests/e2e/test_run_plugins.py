@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import Object
-from tests.e2e.cluster import Cluster
+from kubewasp.testbed.client import Object
+from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.nodes import FakeNodes
+from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import (
     SOON,
     Kubewasp,
@@ -22,8 +24,6 @@ from tests.e2e.kubewasp import (
     wait_node,
     wait_unschedulable,
 )
-from tests.e2e.nodes import FakeNodes
-from tests.e2e.waiting import wait_until
 from tests.guests.build import project_guest
 
 GUESTS = Path(__file__).parent / "guests"

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.client import Object
-from tests.e2e.cluster import Cluster
+from kubewasp.testbed.client import Object
+from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.nodes import FakeNodes
+from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import SOON, StartKubewasp, condition, is_gone, ours, wait_events, wait_node, wait_unschedulable
-from tests.e2e.nodes import FakeNodes
-from tests.e2e.waiting import wait_until
 
 POLICY = "policy/v1"
 MakePod = Callable[..., Object]

@@ -9,10 +9,13 @@ from typing import Final
 
 import pytest
 
+from kubewasp.testbed.client import ApiError, Object
+from kubewasp.testbed.cluster import RBAC, Cluster
+from kubewasp.testbed.nodes import LEASES, FakeNodes
+from kubewasp.testbed.servers import Access, ApiServer, Servers
+from kubewasp.testbed.waiting import wait_until
 from tests.deploy.manifests import cluster_rules, lease_rules
 from tests.deploy.rbac import triples
-from tests.e2e.client import ApiError, Object
-from tests.e2e.cluster import RBAC, Cluster
 from tests.e2e.kubewasp import (
     EVENTS,
     NAME,
@@ -25,8 +28,6 @@ from tests.e2e.kubewasp import (
     wait_node,
     wait_unschedulable,
 )
-from tests.e2e.nodes import LEASES, FakeNodes
-from tests.e2e.servers import Access, ApiServer, Servers
 from tests.e2e.test_run_gang import member, wait_expected
 from tests.e2e.test_run_volumes import (
     SELECTED_NODE,
@@ -38,7 +39,6 @@ from tests.e2e.test_run_volumes import (
     promised_volume,
     using,
 )
-from tests.e2e.waiting import wait_until
 from tests.guests.build import ROOT, project_guest
 
 QUICK: Final = {"leaseDuration": "20s", "renewDeadline": "15s", "retryPeriod": "500ms"}

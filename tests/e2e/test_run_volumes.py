@@ -7,11 +7,11 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.client import Object
-from tests.e2e.cluster import Cluster
+from kubewasp.testbed.client import Object
+from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.nodes import FakeNodes
+from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import SOON, StartKubewasp, events_of, is_gone, ours, wait_node, wait_unschedulable
-from tests.e2e.nodes import FakeNodes
-from tests.e2e.waiting import wait_until
 
 STORAGE: Final = "storage.k8s.io/v1"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"

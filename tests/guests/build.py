@@ -4,9 +4,7 @@ A built guest's name carries a hash of its sources and its toolchain, so nothing
 used. Processes may build at the same time. `python -m tests.guests.build` builds all of them.
 """
 
-import fcntl
 import functools
-import hashlib
 import importlib.util
 import json
 import os
@@ -15,16 +13,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import wasmtime
 
+from kubewasp.projects import built, toolchain
 from kubewasp.projects import go as go_projects
 from kubewasp.projects import python as python_projects
-from kubewasp.projects import toolchain
 
 SOURCES = Path(__file__).parent
 ROOT = SOURCES.parents[1]
@@ -89,7 +86,9 @@ def python_example(folder: Path) -> Path:
         command = [Path(sys.executable).parent / "componentize-py", "-d", "wit", "-w", "handler", "componentize", "app"]
         _run([*command, "-o", target], cwd=folder)
 
-    return _built(f"python-example-{folder.name}", [version("componentize-py").encode(), *_contents(folder)], build)
+    return _built(
+        f"python-example-{folder.name}", [version("componentize-py").encode(), *built.contents(folder)], build
+    )
 
 
 def _go(folder: Path, name: str, options: list[str]) -> Path:
@@ -107,7 +106,7 @@ def _go(folder: Path, name: str, options: list[str]) -> Path:
         }
         _run([*command, "-o", target, "."], cwd=folder, env=os.environ | settings)
 
-    return _built(name, [go.text.encode(), *_contents(folder)], build)
+    return _built(name, [go.text.encode(), *built.contents(folder)], build)
 
 
 def project_guest(folder: Path) -> Path:
@@ -115,8 +114,8 @@ def project_guest(folder: Path) -> Path:
     language = go_projects if (folder / "go.mod").exists() else python_projects
     parts = ("go",) if language is go_projects else ("python", "wit")
     tool = go_projects.find().text if language is go_projects else version("componentize-py")
-    sources = [content for part in parts for content in _contents(toolchain.sdk(part))]
-    ingredients = [tool.encode(), *sources, *_contents(folder, without=(".md", ".yaml"))]
+    sources = [content for part in parts for content in built.contents(toolchain.sdk(part))]
+    ingredients = [tool.encode(), *sources, *built.contents(folder, without=(".md", ".yaml"))]
     return _built(f"project-{folder.name}", ingredients, lambda target: language.build(folder, target))
 
 
@@ -143,37 +142,7 @@ def _c(source: Path, name: str, compiler: list[str], compiler_version: str) -> P
 
 
 def _built(name: str, ingredients: Iterable[bytes], build: Callable[[Path], None]) -> Path:
-    digest = hashlib.sha256()
-    for ingredient in ingredients:
-        digest.update(len(ingredient).to_bytes(8, "little") + ingredient)
-    guest = BUILT / f"{name}-{digest.hexdigest()[:16]}.wasm"
-    if guest.exists():
-        return guest
-    BUILT.mkdir(parents=True, exist_ok=True)
-    with _alone(name):
-        if not guest.exists():
-            with tempfile.TemporaryDirectory(dir=BUILT) as scratch:
-                fresh = Path(scratch) / "guest.wasm"
-                build(fresh)
-                fresh.replace(guest)
-    return guest
-
-
-@contextmanager
-def _alone(name: str) -> Iterator[None]:
-    """One process at a time builds this guest; the lock ends with the file."""
-    with (BUILT / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _contents(folder: Path, without: Collection[str] = ()) -> Iterator[bytes]:
-    """Of all files that were not made by a build; and without those with certain endings."""
-    made = {"build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum"}
-    files = [path for path in folder.rglob("*") if path.is_file() and not made & set(path.relative_to(folder).parts)]
-    for path in sorted(path for path in files if path.suffix not in without):
-        yield path.relative_to(folder).as_posix().encode()
-        yield path.read_bytes()
+    return built.built(BUILT, name, ".wasm", ingredients, build)
 
 
 @functools.cache

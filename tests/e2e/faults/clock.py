@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kubewasp.testbed.servers import ApiServer
 from tests.e2e.kubewasp import Kubewasp
-from tests.e2e.servers import ApiServer
 
 _SOURCE = Path(__file__).with_name("clock.c")
 

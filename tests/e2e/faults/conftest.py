@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.e2e import build
-from tests.e2e.client import Object
-from tests.e2e.cluster import Cluster
+from kubewasp.testbed import build
+from kubewasp.testbed.client import Object
+from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.nodes import LEASES, FakeNodes
+from kubewasp.testbed.servers import ApiServer, Etcd, Servers
+from kubewasp.testbed.waiting import wait_until
 from tests.e2e.faults.counts import SHOWN, Counts, table
 from tests.e2e.faults.wave import Wave
 from tests.e2e.kubewasp import Kubewasp, StartKubewasp
-from tests.e2e.nodes import LEASES, FakeNodes
 from tests.e2e.proxy import FaultProxy
-from tests.e2e.servers import ApiServer, Etcd, Servers
-from tests.e2e.waiting import wait_until
 
 USER = "kubewasp"
 ANYTHING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import Object
-from tests.e2e.cluster import Cluster
+from kubewasp.testbed.client import Object
+from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.nodes import FakeNodes
+from kubewasp.testbed.servers import Servers
+from kubewasp.testbed.waiting import wait_until
 from tests.e2e.faults import clock
 from tests.e2e.faults.clock import JumpingKubewasp
 from tests.e2e.faults.counts import Counts
 from tests.e2e.faults.wave import SIZES, Wave
 from tests.e2e.kubewasp import SOON, ours, wait_events, wait_node
-from tests.e2e.nodes import FakeNodes
-from tests.e2e.servers import Servers
-from tests.e2e.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libraries are preloaded in another way")
 

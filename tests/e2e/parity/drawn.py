@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tests.e2e.client import Object
+from kubewasp.testbed.client import Object
 from tests.e2e.parity import machines, pods, volumes
 from tests.e2e.parity.dice import POD_LABELS, Dice
 from tests.e2e.parity.settings import SCHEDULER

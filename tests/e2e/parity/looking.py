@@ -13,7 +13,7 @@ from kubewasp.k8s.pods import PodParser
 from kubewasp.scheduler import profiles
 from kubewasp.scheduler.intake import Intake
 from kubewasp.scheduler.scheduler import Scheduler
-from tests.e2e.client import Object
+from kubewasp.testbed.client import Object
 from tests.e2e.parity.probing import Key
 from tests.e2e.parity.reference import Scored
 from tests.e2e.parity.settings import Profile

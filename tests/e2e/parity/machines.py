@@ -1,7 +1,7 @@
 """Drawn nodes: sizes, labels, taints, images, and what their volume drivers say."""
 
-from tests.e2e.client import Object
-from tests.e2e.nodes import node
+from kubewasp.testbed.client import Object
+from kubewasp.testbed.nodes import node
 from tests.e2e.parity.dice import GPU, HOSTNAME, HUGE_PAGES, IMAGES, NODE_LABELS, TAINT_KEYS, TAINT_VALUES, Dice
 from tests.e2e.parity.volumes import csi_node
 

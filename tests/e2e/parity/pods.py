@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tests.e2e.client import Object
+from kubewasp.testbed.client import Object
 from tests.e2e.parity.dice import (
     CORES,
     DISK,

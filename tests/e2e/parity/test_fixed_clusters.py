@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import pytest
 
-from tests.e2e.client import Object
-from tests.e2e.cluster import pod
+from kubewasp.testbed.client import Object
+from kubewasp.testbed.cluster import pod
+from kubewasp.testbed.nodes import node
 from tests.e2e.kubewasp import condition
-from tests.e2e.nodes import node
 from tests.e2e.parity.comparing import Tally, compare_decisions, compare_runs
 from tests.e2e.parity.drawn import Drawn
 from tests.e2e.parity.looking import LookingScheduler

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.e2e.client import Object
+from kubewasp.testbed.client import Object
 from tests.e2e.parity.dice import NODE_LABELS, ZONE, Dice
 
 STORAGE: Final = "storage.k8s.io/v1"

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.e2e.client import Client, Object
-from tests.e2e.cluster import Cluster
+from kubewasp.testbed.client import Client, Object
+from kubewasp.testbed.cluster import Cluster
 from tests.e2e.parity.dice import TEAMS
 from tests.e2e.parity.drawn import Drawn, everywhere
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from tests.e2e.client import ApiError
+from kubewasp.testbed.client import ApiError
 
 Found = TypeVar("Found")
 
@@ -19,7 +19,8 @@ def wait_until(
     predicate: Callable[[], Found], timeout: float, what: str, state: Callable[[], object] | None = None
 ) -> Found:
     """The first true answer of `predicate`. After `timeout` seconds fails, telling `what` was waited for, the last
-    answer or error, and the `state` of things."""
+    answer or error, and the `state` of things.
+    """
     deadline = time.monotonic() + timeout
     pause = _FIRST_PAUSE
     while True:

@@ -1,4 +1,4 @@
-"""A real etcd, kube-apiserver and kube-scheduler, for tests.
+"""A real etcd, kube-apiserver and kube-scheduler, for tests and benchmarks.
 
 Logs, keys and data of each are in a folder of its own. What the API server cannot do alone is switched off: there is no
 controller manager.
@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import yaml
 
-from tests.e2e import build
-from tests.e2e.certificates import Authority
-from tests.e2e.client import Client, Credentials
-from tests.e2e.process import Server, free_port
+from kubewasp.testbed import build
+from kubewasp.testbed.certificates import Authority
+from kubewasp.testbed.client import Client, Credentials
+from kubewasp.testbed.process import Server, free_port
 
 ADMIN: Final = "admin"
 SCHEDULER: Final = "system:kube-scheduler"  # the API server itself gives this user its rights
@@ -88,7 +88,8 @@ class Access:
 
 class ApiServer(Server):
     """TLS, RBAC, users with certificates and with tokens. With `audit`, `accesses` tells who asked for what,
-    and `bindings` which pods were bound."""
+    and `bindings` which pods were bound.
+    """
 
     name = "kube-apiserver"
     stop_seconds = 5.0  # it would wait a minute for its watches to end

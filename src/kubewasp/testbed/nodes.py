@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self
 
-from tests.e2e.client import ApiError, Client, Object
+from kubewasp.testbed.client import ApiError, Client, Object
 
 LEASES: Final = "coordination.k8s.io/v1"
 _LEASE_NAMESPACE: Final = "kube-node-lease"

@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from tests.e2e.client import MERGE_PATCH, ApiError, Client, Object
-from tests.e2e.waiting import wait_until
+from kubewasp.testbed.client import MERGE_PATCH, ApiError, Client, Object
+from kubewasp.testbed.waiting import wait_until
 
 RBAC: Final = "rbac.authorization.k8s.io/v1"
 _SHOWN_PODS: Final = 10

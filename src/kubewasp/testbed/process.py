@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Final, Self
 
-from tests.e2e.waiting import wait_until
+from kubewasp.testbed.waiting import wait_until
 
 # Below the ports that systems give to outgoing connections: one of those could take the port of a server that is down,
 # and even reach itself there.

@@ -1,5 +1,5 @@
 // The real servers that the end-to-end tests run against: kube-apiserver and kube-scheduler, one release.
-module kubewasp.dev/tests/e2e/servers
+module kubewasp.dev/testbed
 
 go 1.26.0
 

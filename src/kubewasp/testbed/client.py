@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
-from tests.e2e.certificates import KeyPair
+from kubewasp.testbed.certificates import KeyPair
 
 Object = dict[str, Any]
 Item = TypeVar("Item")

@@ -1,12 +1,10 @@
-"""Builds kube-apiserver and kube-scheduler from tests/e2e/servers into .build/e2e and answers where they are.
+"""Builds kube-apiserver and kube-scheduler from the folder `sources` and answers where they are.
 
 The folder's name carries a hash of the sources and of the Go version, so nothing is built twice and nothing stale is
-used. `python -m tests.e2e.build` builds them and tells how far it is.
+used. `python -m kubewasp.testbed.build` builds them and tells how far it is.
 """
 
-import fcntl
 import functools
-import hashlib
 import os
 import re
 import shutil
@@ -15,13 +13,13 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-SOURCES: Final = Path(__file__).parent / "servers"
-BUILT: Final = Path(__file__).parents[2] / ".build" / "e2e"
+from kubewasp.projects import built
+
+SOURCES: Final = Path(__file__).parent / "sources"
+BUILT: Final = built.folder("e2e")
 PROGRAMS: Final = ("kube-apiserver", "kube-scheduler")
 # Where modules come from is the user's choice; what is built from them is not.
 _SETTINGS: Final = {
@@ -52,7 +50,7 @@ def programs() -> Path:
     if folder.exists():
         return folder
     BUILT.mkdir(parents=True, exist_ok=True)
-    with _alone():
+    with built.alone(BUILT / "lock"):
         if not folder.exists():
             with tempfile.TemporaryDirectory(dir=BUILT) as scratch:
                 fresh = Path(scratch) / "programs"
@@ -117,19 +115,8 @@ def _go() -> tuple[str, str]:
 
 
 def _digest(go_version: str) -> str:
-    digest = hashlib.sha256(go_version.encode())
-    for path in (Path(__file__), *sorted(path for path in SOURCES.rglob("*") if path.is_file())):
-        content = path.read_bytes()
-        digest.update(f"{path.name} {len(content)}\n".encode() + content)
-    return digest.hexdigest()[:16]
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """One process at a time builds; the lock ends with the file."""
-    with (BUILT / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    """Of what is built and how; how far it is told does not matter."""
+    return built.digest([go_version.encode(), *built.contents(SOURCES), repr(sorted(_SETTINGS.items())).encode()])
 
 
 def _packages() -> list[str]:
@@ -142,7 +129,7 @@ def _clock(start: float) -> str:
 
 
 def _say(text: str) -> None:
-    print(f"e2e servers: {text}", file=sys.stderr, flush=True)
+    print(f"servers: {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
