@@ -27,6 +27,8 @@ from wasmtime import (
 )
 from wasmtime import _ffi as ffi
 
+import kubewasp.wasm.short_calls  # noqa: F401 # from here on they are short
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
