@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from bench.bars import Bar
-from kubewasp.cli import sample
+from kubewasp.k8s import sample
 from kubewasp.k8s.codec import decode, encode
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from tests.guests import build
 
 from bench.bars import Bar
 from bench.host import resident
-from kubewasp.cli import sample
 from kubewasp.framework.config_reading import default_config
+from kubewasp.k8s import sample
 from kubewasp.scheduler import profiles
 from kubewasp.scheduler.embedded import EmbeddedCluster
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from tests.guests import build
 
 from bench.bars import Bar
-from kubewasp.cli import sample
-from kubewasp.cli.bench import measure
+from kubewasp.cli.plugin_bench import measure
 from kubewasp.cluster.nodes import Nodes
+from kubewasp.k8s import sample
 from kubewasp.k8s.codec import encode
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits

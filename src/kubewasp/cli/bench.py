@@ -1,216 +1,128 @@
-"""`kubewasp plugin bench`: one guest measured, beside the same guest on plain Python callbacks."""
+"""`kubewasp bench`: options and help of its commands. The work is done in bench_run.py and its neighbours."""
 
 from __future__ import annotations
 
-import json
-import os
-import statistics
-import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Annotated
 
-from wasmtime import Trap, WasmtimeError
+import typer
 
-from kubewasp.cli import output, sample
-from kubewasp.cluster.nodes import Nodes
-from kubewasp.cluster.table import NodeTable
-from kubewasp.k8s.codec import encode
-from kubewasp.wasm.callback_host import CallbackHost
-from kubewasp.wasm.errors import GuestLoadError
-from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.program import Program
-from kubewasp.wasm.results import HookResult, NodeScores, NodeStatuses
-from kubewasp.wasm.source import fetch, without_credentials
+from kubewasp.cli.options import Output
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kubewasp.wasm.cycle import Cycle
-    from kubewasp.wasm.limits import Limits
-
-# The hooks of a scheduling cycle, in its order; the last ones are called for the node that was picked.
-_CYCLE = (
-    "prefilter",
-    "filter",
-    "prescore",
-    "score",
-    "normalizescore",
-    "reserve",
-    "permit",
-    "prebind",
-    "bind",
-    "postbind",
+app = typer.Typer(
+    help="Measure what plugins and whole scheduling cost on this machine, beside their peers.", no_args_is_help=True
 )
-_EACH_NODE = ("filter", "score")
-_CALLBACK_SECONDS = 2.0
+
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Put the figures there; other layers in it are kept.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and repetitions: a minute, and coarse figures.")]
+Format = Annotated[Output, typer.Option("-o", "--output", help="How to print the results.")]
+ResultFile = Annotated[Path, typer.Argument(metavar="RESULT.json", help="What `bench plugin` and `scheduler` wrote.")]
+_LATEST = Path("bench-result.json")
 
 
-def run(
-    source: str,
-    *,
-    nodes: int,
-    pods: int,
-    config: str,
-    args: Sequence[str],
-    limits: Limits,
-    sha256: str | None,
-    as_json: bool,
+@app.command()
+def plugin(
+    quick: Quick = False,
+    form: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FORM", help="Only this form, e.g. go, wat, in-process, extender-names; repeatable."),
+    ] = None,
+    nodes: Annotated[
+        list[int] | None, typer.Option(min=1, max=100_000, help="Only this number of nodes; repeatable.")
+    ] = None,
+    out: Out = _LATEST,
+    output: Format = Output.TABLE,
 ) -> None:
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    """Measure three policies in every form: built in, Python, Go and Python guests, wasm text, callbacks, extender.
 
-    wasm = fetch(source, sha256=sha256, max_bytes=limits.guest_size)
-    columns = (TextColumn("{task.description:24}"), BarColumn(), TimeElapsedColumn())
-    screen = output.console(stderr=True)
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
-        task = progress.add_task("loading", total=pods + 20)
+    Loading, the first cycle, cycles with nothing changed and with 1 % of the nodes changed, for 100 to 20,000 nodes;
+    where the time goes, memory and fuel; beside them the same guest on a Go host. Guests are built first, once.
 
-        def step(what: str, done: float = 1) -> None:
-            progress.update(task, advance=done, description=what)
+    Example: kubewasp bench plugin --quick
+    """
+    from kubewasp.cli import bench_run
 
-        report = measure(wasm, nodes=nodes, pods=pods, config=config, args=args, limits=limits, step=step)
-    report = {"guest": os.fsencode(without_credentials(source)).decode(errors="replace")} | report
-    if as_json:
-        output.print_json(report)
-    else:
-        _print(report)
+    bench_run.plugin(quick=quick, forms=form or (), nodes=nodes or (), out=out, as_json=output is Output.JSON)
 
 
-def measure(
-    wasm: bytes,
-    *,
-    nodes: int,
-    pods: int,
-    limits: Limits,
-    config: str = "",
-    args: Sequence[str] = (),
-    step: Callable[..., None] = lambda *_: None,
-) -> dict[str, Any]:
-    """All figures of the report; `step` is called as the work goes on."""
+@app.command()
+def scheduler(
+    quick: Quick = False,
+    embedded: Annotated[bool, typer.Option("--embedded", help="Only without an API server.")] = False,
+    real: Annotated[bool, typer.Option("--real", help="Only on a real API server, beside kube-scheduler.")] = False,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WORKLOAD", help="Only this one, e.g. basic, preemption, mixed-churn; repeatable."),
+    ] = None,
+    out: Out = _LATEST,
+    output: Format = Output.TABLE,
+) -> None:
+    """Measure whole scheduling, embedded and on a real API server: pods a second, attempt times, CPU, memory.
 
-    def load(*, use_cache: bool) -> tuple[Guest, float]:
-        began = time.perf_counter()
-        guest = Guest.load(wasm, limits=limits, config=config, args=args, use_cache=use_cache)
-        return guest, (time.perf_counter() - began) * 1e3
+    With no plugin, a built-in one, 1, 2 and 5 wasm plugins; beside them kube-scheduler, alone and with an extender. The
+    API server and kube-scheduler are built from their sources first, once: that takes some minutes and needs Go.
 
-    Guest.load(wasm, limits=limits, config=config, args=args)  # the engine itself and our adapter are loaded once
-    guest, cold = load(use_cache=False)
-    step("loading from the cache", 5)
-    cached = min(load(use_cache=True)[1] for _ in range(5))
-    step("encoding nodes", 5)
-    table = NodeTable.of(Nodes(sample.nodes(nodes)))
-    encoded = [encode("Pod", sample.pod(f"web-{number}")) for number in range(min(pods, 100))]
-    hooks = [hook for hook in _CYCLE if hook in guest.hooks]
-    first = _cycle(guest, encoded[0], table, hooks, {})
-    seconds: dict[str, list[float]] = {}
-    cycles = []
-    for number in range(pods):
-        cycles.append(_cycle(guest, encoded[number % len(encoded)], table, hooks, seconds))
-        step("running cycles")
-    try:
-        callback = _callbacks(guest, encoded, table, hooks=hooks, config=config, args=args)
-    except (Trap, WasmtimeError):  # a guest may mind that filter and score take turns there
-        callback = None
-    step("done", 10)
-    with guest.cycle(encoded[0], table) as cycle:
-        memory = cycle.runner.memory_bytes
-    per_node = statistics.median(cycles) * 1e6 / nodes
-    return {
-        "nodes": nodes,
-        "pods": pods,
-        "size_bytes": len(wasm),
-        "load_cold_ms": round(cold, 3),
-        "load_cached_ms": round(cached, 3),
-        "first_cycle_us_per_node": round(first * 1e6 / nodes, 4),
-        "cycle_us": round(statistics.median(cycles) * 1e6, 2),
-        "cycle_us_per_node": round(per_node, 4),
-        "callback_us_per_node": None if callback is None else round(callback * 1e6, 3),
-        "speedup": None if callback is None else round(callback * 1e6 / per_node, 1),
-        "hooks_us": {hook: round(statistics.median(spent) * 1e6, 3) for hook, spent in seconds.items()},
-        "hooks_us_per_node": {
-            hook: round(statistics.median(spent) * 1e6 / nodes, 4)
-            for hook, spent in seconds.items()
-            if hook in _EACH_NODE
-        },
-        "guest_memory_bytes": memory,
-        "instances": guest.stats.created,
-    }
+    Example: kubewasp bench scheduler --quick --embedded
+    """
+    from kubewasp.cli import bench_run
+
+    if embedded and real:
+        raise typer.BadParameter("leave both out to measure both", param_hint="--embedded and --real")
+    places = ("embedded",) if embedded else ("real",) if real else ("embedded", "real")
+    bench_run.scheduler(quick=quick, places=places, workloads=workload or (), out=out, as_json=output is Output.JSON)
 
 
-def _cycle(guest: Guest, pod: bytes, nodes: NodeTable, hooks: Sequence[str], seconds: dict[str, list[float]]) -> float:
-    """Runs a whole cycle over all nodes; returns its time and notes that of each hook."""
-    began = time.perf_counter()
-    with guest.cycle(pod, nodes) as cycle:
-        scores: dict[str, int] = {}
-        for hook in hooks:
-            start = time.perf_counter()
-            answer = _call(cycle, hook, scores)
-            seconds.setdefault(hook, []).append(time.perf_counter() - start)
-            if cycle.failed:
-                failure = answer.reason if isinstance(answer, HookResult) else answer.reason(len(answer) - 1)
-                raise GuestLoadError(f"a guest that fails cannot be measured: {failure}")
-            if isinstance(answer, NodeScores) and "normalizescore" in hooks:
-                scores = answer.as_dict()
-    return time.perf_counter() - began
+@app.command()
+def counts(
+    check: Annotated[
+        Path | None, typer.Option(metavar="BASELINE.json", help="Exit with 1 if something costs more than there.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Put the counts there.")] = None,
+    output: Format = Output.TABLE,
+) -> None:
+    """Count what does not depend on the machine: fuel, bytes copied, calls across the boundary, allocations.
+
+    The same guest gives the same counts everywhere, so a change that makes plugins costlier shows at once.
+
+    Example: kubewasp bench counts --check bench/counts.json
+    """
+    from kubewasp.cli import bench_counts
+
+    if not bench_counts.run(check=check, out=out, as_json=output is Output.JSON):
+        raise typer.Exit(1)
 
 
-def _call(cycle: Cycle, hook: str, scores: dict[str, int]) -> HookResult | NodeStatuses:
-    if hook == "filter":
-        return cycle.filter()
-    if hook == "score":
-        return cycle.score()
-    if hook == "normalizescore":
-        return cycle.normalize_score(scores)
-    node = () if hook in ("prefilter", "prescore") else (next(iter(cycle.nodes)),)
-    answer: HookResult = getattr(cycle, hook)(*node)
-    return answer
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="A.json", help="A result.", show_default=False)],
+    after: Annotated[Path, typer.Argument(metavar="B.json", help="Another one.", show_default=False)],
+    check: Annotated[bool, typer.Option("--check", help="Exit with 1 if something became worse.")] = False,
+    output: Format = Output.TABLE,
+) -> None:
+    """Say what changed from A to B beyond the noise of both.
+
+    Example: kubewasp bench compare before.json after.json
+    """
+    from kubewasp.cli import bench_compare
+
+    if not bench_compare.run(before, after, check=check, as_json=output is Output.JSON):
+        raise typer.Exit(1)
 
 
-def _callbacks(
-    guest: Guest, pods: Sequence[bytes], table: NodeTable, *, hooks: Sequence[str], config: str, args: Sequence[str]
-) -> float | None:
-    """Seconds a node on plain callbacks, for the hooks that run once a node; stops after a while."""
-    before = [hook for hook in hooks if hook in ("prefilter", "prescore")]
-    hooks = [hook for hook in hooks if hook in _EACH_NODE]
-    if not hooks or not isinstance(guest.program, Program):
-        return None
-    nodes = table.objects
-    host = CallbackHost(guest.program, config=config, args=args)
-    host.nodes, host.table = nodes, table
-    host.values["filteredNodeList"] = json.dumps(list(nodes)).encode()
-    until = time.perf_counter() + _CALLBACK_SECONDS
-    spent: list[float] = []
-    for pod in pods:
-        host.pod = pod
-        host.cycle += 1
-        began = time.perf_counter()
-        for hook in before:
-            host.call(hook)
-        done = 0
-        for name in nodes:
-            for hook in hooks:
-                host.call(hook, name)
-            done += 1
-            if time.perf_counter() > until and done >= 100:
-                break
-        spent.append((time.perf_counter() - began) / done)
-        if time.perf_counter() > until:
-            break
-    return statistics.median(spent)
+@app.command()
+def report(
+    result: ResultFile,
+    docs: Annotated[Path, typer.Option(metavar="FOLDER", help="Where benchmarks.md and its pictures go.")] = Path(
+        "docs"
+    ),
+    readme: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A page whose block of benchmarks is written anew.")
+    ] = None,
+) -> None:
+    """Make a page and pictures of a result.
 
+    Example: kubewasp bench report bench-result.json --docs /tmp/report
+    """
+    from kubewasp.cli import bench_report
 
-def _print(report: dict[str, Any]) -> None:
-    per_node = report["hooks_us_per_node"]
-    facts = [
-        ("guest", f"{report['guest']} ({output.size(report['size_bytes'])})"),
-        ("load, cold", f"{report['load_cold_ms']:.1f} ms"),
-        ("load, cached", f"{report['load_cached_ms']:.1f} ms"),
-        ("cycle", f"{report['cycle_us']:.0f} µs for {report['nodes']} nodes, median of {report['pods']} pods"),
-        ("a node", f"{report['cycle_us_per_node']:.3f} µs"),
-    ]
-    for hook, spent in report["hooks_us"].items():
-        share = f" ({per_node[hook]:.3f} µs a node)" if hook in per_node else ""
-        facts.append((f"  {hook}", f"{spent:.1f} µs{share}"))
-    if report["callback_us_per_node"] is not None:
-        facts.append(("Python callbacks", f"{report['callback_us_per_node']:.1f} µs a node"))
-        facts.append(("", f"kubewasp is {report['speedup']:.0f} times as fast"))
-    facts.append(("guest memory", output.size(report["guest_memory_bytes"])))
-    output.print_facts(facts)
+    bench_report.run(result, docs, readme)

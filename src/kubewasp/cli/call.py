@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kubewasp.cli import output, sample
+from kubewasp.cli import output
 from kubewasp.cluster.nodes import Nodes
 from kubewasp.framework.events import RESOURCES, Action
 from kubewasp.framework.status import Code, Status
-from kubewasp.k8s import manifests
+from kubewasp.k8s import manifests, sample
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.errors import ManifestError
 from kubewasp.wasm.guest import Guest

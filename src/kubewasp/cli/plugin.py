@@ -223,7 +223,7 @@ def bench(
 
     Example: kubewasp plugin bench nodenumber.wasm --nodes 5000
     """
-    from kubewasp.cli import bench as command
+    from kubewasp.cli import plugin_bench as command
 
     with naming(guest):
         command.run(

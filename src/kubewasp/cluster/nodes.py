@@ -96,6 +96,14 @@ class Nodes:
     def encoded(self, row: int) -> bytes:
         return self._objects[row]
 
+    def names_of(self, rows: Iterable[int]) -> list[str | None]:
+        names = self._names
+        return [names[row] for row in rows]
+
+    def all_encoded(self, rows: Iterable[int]) -> list[bytes]:
+        objects = self._objects
+        return [objects[row] for row in rows]
+
     def rows(self) -> NDArray[np.int32]:
         """The rows that have a node, in the order the nodes were added."""
         return np.fromiter(self._rows.values(), dtype=np.int32, count=len(self._rows))
@@ -103,6 +111,10 @@ class Nodes:
     def generation_of(self, row: int) -> int:
         """When that row last changed."""
         return self._changes[row]
+
+    def generations_of(self, rows: Iterable[int]) -> list[int]:
+        changes = self._changes
+        return [changes[row] for row in rows]
 
     def changed_since(self, generation: int) -> Iterator[int]:
         for row, changed in reversed(self._changes.items()):

@@ -20,7 +20,7 @@ from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -153,6 +153,10 @@ class NodeTable:
     def generation_of(self, row: int) -> int:
         """When that row's node or pods last changed."""
         return self._changes.get(row, 0)
+
+    def generations_of(self, rows: Iterable[int]) -> list[int]:
+        changes = self._changes
+        return [changes.get(row, 0) for row in rows]
 
     def changed_since(self, generation: int) -> Iterator[int]:
         """Rows whose node or pods changed after that generation, newest first."""

@@ -43,13 +43,14 @@ def is_offered(interface: str) -> bool:
 
 
 class ComponentEngine:
-    """What all components with the same stack limit share."""
+    """What all components with the same stack limit share. Fuel is counted in engines of their own, for benchmarks."""
 
-    def __init__(self, stack: int) -> None:
-        config = engine_config(_OFF, stack)
+    def __init__(self, stack: int, *, fueled: bool = False) -> None:
+        config = engine_config(_OFF, stack, fueled=fueled)
         config.wasm_component_model = True
         self.engine = Engine(config)
-        self.settings = f"component stack={stack}"
+        self.fueled = fueled
+        self.settings = f"component stack={stack}{' fuel' if fueled else ''}"
         self.ticker = Ticker(self.engine)
 
     def linker(self, imports: Iterable[str]) -> Linker:
@@ -95,7 +96,11 @@ _SHADOWED: dict[str, dict[str, Callable[..., object]]] = {
 }
 
 
-@one_for_each
-def component_engine(stack: int) -> ComponentEngine:
+def component_engine(stack: int, *, fueled: bool = False) -> ComponentEngine:
     """The engine for that stack limit."""
-    return ComponentEngine(stack)
+    return _made(stack, fueled)
+
+
+@one_for_each
+def _made(stack: int, fueled: bool) -> ComponentEngine:
+    return ComponentEngine(stack, fueled=fueled)

@@ -15,6 +15,7 @@ from wasmtime import Store, WasiConfig, WasmtimeError
 
 from kubewasp.wasm import component_description, component_failures
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.settings import FUEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +61,8 @@ class ComponentInstance:
 
     def _new_store(self) -> Store:
         store = Store(self.program.engine.engine)
+        if self.program.engine.fueled:
+            store.set_fuel(FUEL)
         store.set_limits(
             memory_size=self._limits.memory,
             table_elements=1_000_000,
@@ -82,6 +85,10 @@ class ComponentInstance:
                 raise GuestLoadError(f"wasm: instantiate error: {_last_line(error)}") from None
         found = {name: instance.get_func(store, name) for name in ("start", "call")}
         return {name: function for name, function in found.items() if function is not None}
+
+    @property
+    def fuel_burnt(self) -> int:
+        return FUEL - self._store.get_fuel() if self.program.engine.fueled else 0
 
     def exchange(self, request: str, *, hook: str) -> str:
         """The answer to a request; ComponentFailure if there is none."""

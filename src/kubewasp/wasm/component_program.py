@@ -58,12 +58,12 @@ class ComponentProgram:
         return ComponentPool(self, limits, link, config=config, severity=severity)
 
 
-def load_component(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> ComponentProgram:
+def load_component(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: bool = False) -> ComponentProgram:
     """Compiles a component, or takes it from the cache, and checks that it fits the world."""
     if len(wasm) > limits.guest_size:
         raise GuestLoadError(f"wasm: guest has {len(wasm)} bytes, over the limit of {limits.guest_size}")
     began = time.perf_counter()
-    engine = component_engine(limits.stack)
+    engine = component_engine(limits.stack, fueled=fueled)
     component = load_compiled(Component, engine.engine, engine.settings, wasm) if use_cache else None
     from_cache = component is not None
     if component is None:

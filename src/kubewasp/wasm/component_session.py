@@ -101,6 +101,10 @@ class ComponentSession:
     def memory_bytes(self) -> int:
         return self.shared.memory
 
+    @property
+    def fuel_burnt(self) -> int:
+        return self.shared.instance.fuel_burnt
+
     def take_pod(self, pod: AnyPod, nodes: Nodes, table: NodeTable | None) -> None:
         self._pod, self._nodes, self._table = pod, nodes, table
 

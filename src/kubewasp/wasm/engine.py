@@ -29,15 +29,20 @@ def strict_engine() -> Engine:
 
 
 class ClassicEngine:
-    """What all instances with the same stack limit share: engine, adapter, node memory, ticker."""
+    """What all instances with the same stack limit share: engine, adapter, node memory, ticker.
 
-    def __init__(self, stack: int) -> None:
-        config = engine_config(tuple(feature for feature in SWITCHED_OFF if feature not in _ADAPTER_ONLY), stack)
+    Fuel is counted in engines of their own, for benchmarks: it costs time. No scheduler has one.
+    """
+
+    def __init__(self, stack: int, *, fueled: bool = False) -> None:
+        features = tuple(feature for feature in SWITCHED_OFF if feature not in _ADAPTER_ONLY)
+        config = engine_config(features, stack, fueled=fueled)
         config.wasm_threads = True
         config.wasm_multi_memory = True
         config.shared_memory = True
         self.engine = Engine(config)
-        self.settings = f"classic stack={stack}"
+        self.fueled = fueled
+        self.settings = f"classic stack={stack}{' fuel' if fueled else ''}"
         self.shim: Module = compile_text(self.engine, self.settings, shim_wat())
         self.adapter: Module = compile_text(self.engine, self.settings, adapter_wat())
         self.heap = SharedHeap(self.engine)
@@ -56,7 +61,11 @@ class ClassicEngine:
             return mirror
 
 
-@one_for_each
-def classic_engine(stack: int) -> ClassicEngine:
+def classic_engine(stack: int, *, fueled: bool = False) -> ClassicEngine:
     """The engine for that stack limit."""
-    return ClassicEngine(stack)
+    return _made(stack, fueled)
+
+
+@one_for_each
+def _made(stack: int, fueled: bool) -> ClassicEngine:
+    return ClassicEngine(stack, fueled=fueled)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # Address 0 means "nothing" to the adapter.
 _FIRST_ADDRESS = 64
+_LARGE_PAGE = (2 << 20) // PAGE
 
 
 def size_class(size: int) -> int:
@@ -143,9 +144,9 @@ class SharedHeap:
             self._free.setdefault(size, []).append(address)
 
     def _grow(self, needed: int) -> None:
-        # By an eighth at least, so that many small additions do not grow it one page at a time.
-        pages = -(-needed // PAGE)
-        pages = min(max(pages, len(self._view) // PAGE * 9 // 8), MAX_PAGES)
+        # By an eighth at least, so that many small additions do not grow it one page at a time; in whole large pages.
+        pages = max(-(-needed // PAGE), len(self._view) // PAGE * 9 // 8)
+        pages = min(-(-pages // _LARGE_PAGE) * _LARGE_PAGE, MAX_PAGES)
         if pages * PAGE < needed:
             raise HeapFullError(f"the nodes need {needed} bytes; there is room for {MAX_PAGES * PAGE}")
         self.memory.grow(pages - len(self._view) // PAGE)

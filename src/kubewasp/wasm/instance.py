@@ -24,6 +24,7 @@ from kubewasp.wasm.klog import LogLine, structured
 from kubewasp.wasm.numbers import pod_requests
 from kubewasp.wasm.pods import encoded_pod, parsed_pod
 from kubewasp.wasm.runner import CONFIG, EVENT, POD, POD_REQUESTS, SLOTS, WAITING_PODS, Calls
+from kubewasp.wasm.settings import FUEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -121,6 +122,8 @@ class GuestInstance:
         engine, program = self._engine, self.program
         store = self._store = Store(engine.engine)
         store.set_epoch_deadline(engine.ticker.ticks(self._limits.start_timeout))
+        if engine.fueled:
+            store.set_fuel(FUEL)
         self._bound_memory(self._limits.memory)
         if program.uses_wasi:
             wasi = WasiConfig()
@@ -472,6 +475,10 @@ class GuestInstance:
     @property
     def memory_bytes(self) -> int:
         return self._memory.data_len(self._store)
+
+    @property
+    def fuel_burnt(self) -> int:
+        return FUEL - self._store.get_fuel() if self._engine.fueled else 0
 
     def read(self, address: int, length: int, what: str) -> bytes:
         address, length = address & 0xFFFFFFFF, length & 0xFFFFFFFF

@@ -108,7 +108,7 @@ class NodeMirror:
             grown[: len(self._rows)] = self._rows
             self._rows = grown
         changed = list(nodes.changed_since(self._generation))
-        names = dict(zip(changed, map(nodes.name, changed), strict=True))
+        names = dict(zip(changed, nodes.names_of(changed), strict=True))
         # All names first, so that they lie together: a hook that reads every node's name touches few pages.
         self._write_names(names)
         self._write_objects(nodes, names)
@@ -122,14 +122,11 @@ class NodeMirror:
         if not renamed:
             return
         self._retire(self._rows["name"][renamed])
-        named: dict[int, bytes] = {}
-        for row in renamed:
-            name = names[row]
-            if name is None:
-                known.pop(row, None)
-                self._rows["name"][row] = 0
-            else:
-                known[row], named[row] = name, name.encode()
+        named = {row: name.encode() for row in renamed if (name := names[row]) is not None}
+        for row in renamed if len(named) < len(renamed) else ():
+            known.pop(row, None)
+            self._rows["name"][row] = 0
+        known.update((row, cast("str", names[row])) for row in named)
         self._index.add(named)
         texts = list(named.values())
         lengths = _lengths(texts)
@@ -145,7 +142,7 @@ class NodeMirror:
         there = [row for row, name in names.items() if name is not None]
         if len(there) < len(changed):
             self._rows["node"][changed] = self._rows["images"][changed] = 0
-        objects = list(map(nodes.encoded, there))
+        objects = nodes.all_encoded(there)
         lengths = _lengths(objects)
         addresses = self._heap.allocate_all(lengths)
         self._heap.write_all(addresses, objects)

@@ -119,6 +119,7 @@ class NodeNumbers:
         self._records[:, 0] = -1
 
     def _write(self, table: NodeTable, rows: list[int]) -> None:
+        self._heap.bytes_written += self.stride * len(rows)
         if len(rows) <= _FEW_ROWS:
             for row in rows:
                 self._write_row(table, row)
@@ -128,8 +129,8 @@ class NodeNumbers:
             records[listed, place] = 0 if column is None else column[listed]
         self._retire_pods(records[listed, 0])
         records[listed, 0] = -1
-        records[listed, 1] = list(map(table.objects.generation_of, rows))
-        records[listed, 2] = list(map(table.generation_of, rows))
+        records[listed, 1] = table.objects.generations_of(rows)
+        records[listed, 2] = table.generations_of(rows)
 
     def _write_row(self, table: NodeTable, row: int) -> None:
         """The same for one row: most often one pod has come or gone."""

@@ -102,18 +102,21 @@ class AnyProgram(Protocol):
         """Starts the guest."""
 
 
-def load_program(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> AnyProgram:
-    """Compiles a guest, or takes it from the cache, and checks that it keeps to the ABI."""
+def load_program(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: bool = False) -> AnyProgram:
+    """Compiles a guest, or takes it from the cache, and checks that it keeps to the ABI.
+
+    `fueled` is for those who count what a guest does: its instances then know what they have burnt.
+    """
     try:
         binary.check_header(wasm)
     except binary.BinaryError as error:
         raise GuestLoadError(f"wasm: {error}") from None
     if binary.is_component(wasm):
-        return load_component(wasm, limits, use_cache=use_cache)
-    return load_module(wasm, limits, use_cache=use_cache)
+        return load_component(wasm, limits, use_cache=use_cache, fueled=fueled)
+    return load_module(wasm, limits, use_cache=use_cache, fueled=fueled)
 
 
-def load_module(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> Program:
+def load_module(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: bool = False) -> Program:
     """The same for a core module."""
     began = time.perf_counter()
     try:
@@ -121,7 +124,7 @@ def load_module(wasm: bytes, limits: Limits, *, use_cache: bool = True) -> Progr
         runnable = binary.without_start(wasm)
     except binary.BinaryError as error:
         raise GuestLoadError(f"wasm: {error}") from None
-    engine = classic_engine(limits.stack)
+    engine = classic_engine(limits.stack, fueled=fueled)
     module = load_compiled(Module, engine.engine, engine.settings, runnable) if use_cache else None
     from_cache = module is not None
     if module is None:

@@ -64,6 +64,10 @@ class Runner(Protocol):
     def memory_bytes(self) -> int:
         """How much memory the guest has."""
 
+    @property
+    def fuel_burnt(self) -> int:
+        """What the guest has done since it was made, in an engine that counts; else 0."""
+
     def take_pod(self, pod: AnyPod, nodes: Nodes, table: NodeTable | None) -> None:
         """The pod and the nodes that are asked about from now on; the table has pods and numbers of those nodes."""
 

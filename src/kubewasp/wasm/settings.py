@@ -32,13 +32,17 @@ SWITCHED_OFF = (
     "wasm_custom_page_sizes",
     "wasm_wide_arithmetic",
 )
+# What a store is given in an engine that counts: the count is all that is wanted, it must never run out.
+FUEL = 2**62
 
 
-def engine_config(switched_off: tuple[str, ...], stack: int | None = None) -> Config:
+def engine_config(switched_off: tuple[str, ...], stack: int | None = None, *, fueled: bool = False) -> Config:
+    """`fueled` has the engine count what it runs, which makes it slower."""
     config = Config()
     for feature in switched_off:
         setattr(config, feature, False)
     config.epoch_interruption = True
+    config.consume_fuel = fueled
     if stack is not None:
         config.max_wasm_stack = stack
     return config
