@@ -151,6 +151,33 @@ def test_the_same_reason_is_kept_once(pod: dict[str, Any]) -> None:
         assert len(verdicts.reasons) < 20, "one a batch"
 
 
+TAKES_TURNS = """
+(module
+  (import "k8s.io/scheduler" "result.status_reason" (func $reason (param i32 i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "reason number")
+  (global $calls (mut i32) (i32.const 0))
+  (func (export "filter") (result i32)
+    (i32.store8 (i32.const PLACE) (i32.add (i32.const 65) (i32.rem_u (global.get $calls) (i32.const COUNT))))
+    (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
+    (call $reason (i32.const 0) (i32.const 13))
+    (i32.const 2)))
+"""
+
+
+@pytest.mark.parametrize("place", [0, 7, 8, 12])
+@pytest.mark.parametrize("count", [2, 8, 9, 26])
+def test_reasons_that_take_turns_are_told_apart(pod: dict[str, Any], count: int, place: int) -> None:
+    """They differ in one letter. Up to eight are written once a batch; more than that as often as they come."""
+    text = TAKES_TURNS.replace("PLACE", str(place)).replace("COUNT", str(count))
+    with Guest.load(wat_text(text)).cycle(pod, samples.nodes(1000)) as cycle:
+        verdicts = cycle.filter()
+    letters = [chr(65 + number % count) for number in range(1000)]
+    expected = ["reason number"[:place] + letter + "reason number"[place + 1 :] for letter in letters]
+    assert [verdicts.reason(index) for index in range(1000)] == expected
+    assert (len(verdicts.reasons) < 20 * count) == (count <= 8)
+
+
 SAYS_EVERY_SECOND_TIME = """
 (module
   (import "k8s.io/scheduler" "result.status_reason" (func $reason (param i32 i32)))

@@ -46,6 +46,7 @@
   ;;         time now, when the pod was queued, place of the pods that were asked for last (8 bytes each)
   ;;   1280  slots, set by Python: the places (see "nodes" below) of what getters answer, in the order of instance.py;
   ;;         -1 means: ask Python for the value first
+  ;;   1408  the last 8 reasons that were written to the journal: address, length, number, unused (4 bytes each)
   ;; Set by Python.
   (global $directory (export "directory") (mut i32) (i32.const 0))
   (global $severity (export "severity") (mut i32) (i32.const 0))
@@ -68,10 +69,9 @@
   (global $row (mut i32) (i32.const -1))
   (global $name (mut i64) (i64.const 0))
   (global $reason_len (mut i32) (i32.const 0))
-  ;; The last reason written to the journal, to write a repeated one only once.
+  ;; How many reasons were written to the journal, and how many of the last ones are remembered.
   (global $reasons (export "reasons") (mut i32) (i32.const 0))
-  (global $last_reason (mut i32) (i32.const 0))
-  (global $last_reason_len (mut i32) (i32.const 0))
+  (global $remembered (mut i32) (i32.const 0))
 
   ;; ---------------------------------------------------------------- getters: (buf, limit) -> len
 
@@ -488,7 +488,7 @@
       (then
         (call $check (call $host_drain))
         (global.set $journal_len (i32.const 0))
-        (global.set $last_reason (i32.const 0))))
+        (global.set $remembered (i32.const 0))))
     (local.set $at (i32.add (global.get $journal) (global.get $journal_len)))
     (i32.store $own (local.get $at) (local.get $kind))
     (i32.store $own offset=4 (local.get $at) (global.get $row))
@@ -534,27 +534,56 @@
         (drop (i32.load8_u $guest (i32.const -1)))
         unreachable)))
 
-  ;; Writes the waiting reason to the journal unless it repeats the one before, and returns its number (from 1).
+  ;; Writes the waiting reason to the journal unless it is one of the last, and returns its number (from 1). Filters have
+  ;; few reasons, and each is read by Python once for hundreds of nodes.
   (func $commit_reason (result i32)
-    (local $i i32) (local $at i32)
+    (local $entry i32) (local $end i32) (local $at i32)
     (if (i32.eqz (global.get $reason_len)) (then (return (i32.const 0))))
-    (if (i32.and (i32.ne (global.get $last_reason) (i32.const 0))
-          (i32.eq (global.get $last_reason_len) (global.get $reason_len)))
-      (then
-        (block $differs
-          (loop $next
-            (if (i32.eq (local.get $i) (global.get $reason_len)) (then (return (global.get $reasons))))
-            (br_if $differs
-              (i32.ne (i32.load8_u $own (i32.add (global.get $last_reason) (local.get $i)))
-                (i32.load8_u $own (i32.add (global.get $reason) (local.get $i)))))
-            (local.set $i (i32.add (local.get $i) (i32.const 1)))
-            (br $next)))))
+    (local.set $entry (i32.const 1408))
+    (local.set $end
+      (i32.add (i32.const 1408)
+        (i32.shl
+          (select (global.get $remembered) (i32.const 8) (i32.lt_u (global.get $remembered) (i32.const 8)))
+          (i32.const 4))))
+    (loop $next
+      (if (i32.lt_u (local.get $entry) (local.get $end))
+        (then
+          (if (i32.eq (i32.load $own offset=4 (local.get $entry)) (global.get $reason_len))
+            (then
+              (if (call $same (i32.load $own (local.get $entry)) (global.get $reason) (global.get $reason_len))
+                (then (return (i32.load $own offset=8 (local.get $entry)))))))
+          (local.set $entry (i32.add (local.get $entry) (i32.const 16)))
+          (br $next))))
     (local.set $at (call $record (i32.const 3) (i32.const 0) (i32.const 0) (global.get $reason_len)))
     (memory.copy $own $own (local.get $at) (global.get $reason) (global.get $reason_len))
-    (global.set $last_reason (local.get $at))
-    (global.set $last_reason_len (global.get $reason_len))
     (global.set $reasons (i32.add (global.get $reasons) (i32.const 1)))
+    (local.set $entry
+      (i32.add (i32.const 1408) (i32.shl (i32.and (global.get $remembered) (i32.const 7)) (i32.const 4))))
+    (i32.store $own (local.get $entry) (local.get $at))
+    (i32.store $own offset=4 (local.get $entry) (global.get $reason_len))
+    (i32.store $own offset=8 (local.get $entry) (global.get $reasons))
+    (global.set $remembered (i32.add (global.get $remembered) (i32.const 1)))
     (global.get $reasons))
+
+  (func $same (param $one i32) (param $other i32) (param $len i32) (result i32)
+    (loop $eight
+      (if (i32.ge_u (local.get $len) (i32.const 8))
+        (then
+          (if (i64.ne (i64.load $own (local.get $one)) (i64.load $own (local.get $other))) (then (return (i32.const 0))))
+          (local.set $one (i32.add (local.get $one) (i32.const 8)))
+          (local.set $other (i32.add (local.get $other) (i32.const 8)))
+          (local.set $len (i32.sub (local.get $len) (i32.const 8)))
+          (br $eight))))
+    (loop $single
+      (if (local.get $len)
+        (then
+          (if (i32.ne (i32.load8_u $own (local.get $one)) (i32.load8_u $own (local.get $other)))
+            (then (return (i32.const 0))))
+          (local.set $one (i32.add (local.get $one) (i32.const 1)))
+          (local.set $other (i32.add (local.get $other) (i32.const 1)))
+          (local.set $len (i32.sub (local.get $len) (i32.const 1)))
+          (br $single))))
+    (i32.const 1))
 
   ;; ---------------------------------------------------------------- WASI
 
@@ -645,7 +674,7 @@
   ;; Before a batch, and before a start function.
   (func $begin (export "begin") (param $first i32)
     (global.set $journal_len (i32.const 0))
-    (global.set $last_reason (i32.const 0))
+    (global.set $remembered (i32.const 0))
     (global.set $reason_len (i32.const 0))
     (global.set $output_len (i32.const 0))
     (global.set $output_dropped (i64.const 0))
