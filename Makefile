@@ -3,11 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test e2e bench lint format lock clean
+.PHONY: help demo test e2e bench bench-cluster bench-report bars lint format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv/.runtime ## inspect, call and measure a wasm scheduler plugin; no Kubernetes needed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
@@ -19,7 +19,16 @@ e2e: .venv/.dev ## the tests against a real API server (builds it once: about 5 
 	@$(BIN)/python -m kubewasp.testbed.build
 	@$(BIN)/python -m pytest -n0 $(if $(findstring tests/,$(ARGS)),,tests/e2e) $(ARGS)
 
-bench: .venv/.dev ## the speed and memory bars, as ratios measured side by side
+bench: .venv/.dev ## what plugins cost in every form, beside their peers (about 10 minutes; ARGS=--quick: one)
+	@$(BIN)/kubewasp bench plugin --out bench/results/latest.json $(ARGS)
+
+bench-cluster: .venv/.dev ## what whole scheduling costs, beside kube-scheduler (about 25 minutes; ARGS=--quick: two)
+	@$(BIN)/kubewasp bench scheduler --out bench/results/latest.json $(ARGS)
+
+bench-report: .venv/.dev ## pages and pictures of docs/benchmarks.json
+	@$(BIN)/kubewasp bench report docs/benchmarks.json --docs docs --readme README.md
+
+bars: .venv/.dev ## the speed and memory bars of each part, as ratios measured side by side
 	@$(BIN)/python -m bench $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import-linter

@@ -11,6 +11,8 @@ import statistics
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from kubewasp.wasm.errors import KubewaspError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
@@ -19,7 +21,7 @@ FORMAT: Final = 1
 LAYERS: Final = ("plugin", "scheduler", "counts")
 
 
-class ResultError(Exception):
+class ResultError(KubewaspError):
     """A file that is not a result of ours, with what is wrong and where."""
 
 
@@ -69,8 +71,7 @@ class Result:
 
     def find(self, layer: str, metric: str, **case: str | int) -> Measurement | None:
         """The measurement with exactly this case."""
-        wanted = (layer, tuple(sorted(case.items())), metric)
-        return next((found for found in self.measurements if found.key == wanted), None)
+        return next((found for found in self.select(layer, metric, **case) if len(found.case) == len(case)), None)
 
     def select(self, layer: str, metric: str, **case: str | int) -> Iterator[Measurement]:
         """The measurements whose case has at least these entries, in the order they were made."""

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kubewasp import __version__
-from kubewasp.cli import cluster, config, extender, http, plugin, wasi
+from kubewasp.cli import bench, cluster, config, extender, http, plugin, wasi
 
 app = typer.Typer(
     name="kubewasp",
@@ -23,6 +23,7 @@ app.add_typer(config.app, name="config")
 app.add_typer(wasi.app, name="wasi")
 app.add_typer(http.app, name="http")
 app.add_typer(extender.app, name="extender")
+app.add_typer(bench.app, name="bench")
 cluster.register(app)
 
 

@@ -1,0 +1,130 @@
+"""`kubewasp bench plugin` and `kubewasp bench scheduler`: a layer is measured, kept in a file, and told."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from kubewasp.bench import machine, model
+from kubewasp.bench.model import Measurement, Result
+from kubewasp.cli import output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from kubewasp.bench.model import Skipped
+
+    Step = Callable[[str], None]
+
+# Where nobody watches a bar, a line now and then tells how far it is.
+_LINE_SECONDS = 15.0
+
+
+def plugin(*, quick: bool, forms: Sequence[str], nodes: Sequence[int], out: Path, as_json: bool) -> None:
+    from kubewasp.bench import peers, plugin_layer
+
+    plan = plugin_layer.Plan.of(quick=quick, forms=forms, nodes=nodes)
+    wants_peers = not forms or any(form in peers.FORMS for form in forms)
+    steps = plugin_layer.steps(plan) + (peers.steps(plan.nodes) if wants_peers else 0)
+
+    def measured(step: Step) -> Iterator[Measurement | Skipped]:
+        yield from plugin_layer.measure(step, plan)
+        if wants_peers:
+            yield from peers.measure(step, plan.nodes)
+
+    _run("plugin", steps, measured, out, as_json=as_json)
+
+
+def scheduler(*, quick: bool, places: Sequence[str], workloads: Sequence[str], out: Path, as_json: bool) -> None:
+    from kubewasp.bench import scheduler_layer
+
+    plan = scheduler_layer.Plan.of(quick=quick, places=places, workloads=workloads)
+    _run(
+        "scheduler", scheduler_layer.steps(plan), lambda step: scheduler_layer.measure(step, plan), out, as_json=as_json
+    )
+
+
+def _run(
+    layer: str, steps: int, measured: Callable[[Step], Iterable[Measurement | Skipped]], out: Path, *, as_json: bool
+) -> None:
+    """Nothing is written unless all was measured: half a layer would look like a whole one."""
+    kept = model.read(out) if out.exists() else Result()
+    fresh = new_result()
+    began = time.monotonic()
+    with progress(steps) as step:
+        for found in measured(step):
+            if isinstance(found, Measurement):
+                fresh.measurements.append(found)
+            else:
+                fresh.skipped.append(found)
+    fresh.seconds[layer] = round(time.monotonic() - began, 1)
+    kept.put(layer, fresh)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(kept.as_json(), encoding="utf-8")
+    if as_json:
+        output.print_json(asdict(fresh))
+    else:
+        _tell(layer, fresh, out)
+
+
+def _tell(layer: str, result: Result, out: Path) -> None:
+    from kubewasp.cli import bench_output
+
+    bench_output.print_ratios(result)
+    bench_output.print_skipped(result)
+    minutes, seconds = divmod(round(result.seconds[layer]), 60)
+    print(f"{len(result.measurements):,} figures in {minutes}:{seconds:02} min, kept in {out}")  # noqa: T201
+    print(f"a page of it: kubewasp bench report {out}")  # noqa: T201
+
+
+def new_result() -> Result:
+    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
+    return Result(machine=machine.machine(), versions=machine.versions(), measured_on=today)
+
+
+@contextmanager
+def progress(steps: int) -> Iterator[Step]:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    screen = output.console(stderr=True)
+    if not screen.is_terminal:
+        yield _lines(steps)
+        return
+    columns = (
+        TextColumn("{task.description:44.44}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=screen, transient=True) as progress:
+        task = progress.add_task("", total=steps)
+        yield lambda what: progress.update(task, advance=1, description=what)
+
+
+def _lines(steps: int) -> Step:
+    import sys
+
+    began = time.monotonic()
+    told = done = 0.0
+
+    def step(what: str) -> None:
+        nonlocal told, done
+        done += 1
+        now = time.monotonic() - began
+        if now - told >= _LINE_SECONDS or done == 1:
+            told = now
+            print(f"{now:5.0f} s  {done:.0f} of {steps}: {what}", file=sys.stderr, flush=True)  # noqa: T201
+
+    return step
