@@ -3,14 +3,50 @@ import threading
 import pytest
 import wasmtime
 
+from kubewasp.wasm.component_engine import component_engine
 from kubewasp.wasm.engine import classic_engine, strict_engine
-from kubewasp.wasm.limits import MIB
+from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.limits import MIB, Limits
+from kubewasp.wasm.program import load_program
 from kubewasp.wasm.settings import Ticker
+from tests import samples
+from tests.guests.build import go_guest, wat
 
 
 def test_an_engine_is_made_once_for_each_stack_limit() -> None:
     assert classic_engine(MIB) is classic_engine(MIB)
     assert classic_engine(MIB).settings == "classic stack=1048576"
+
+
+def test_fuel_is_counted_in_engines_of_their_own() -> None:
+    for engine in (classic_engine, component_engine):
+        assert not engine(MIB).fueled
+        assert engine(MIB, fueled=True).fueled
+        assert engine(MIB) is engine(MIB, fueled=False) is not engine(MIB, fueled=True)
+        assert engine(MIB, fueled=True).settings == f"{engine(MIB).settings} fuel"
+
+
+def test_a_guest_burns_fuel_only_where_it_is_counted() -> None:
+    wasm = wat("filter").read_bytes()
+    counting, usual = (Guest(load_program(wasm, Limits(), fueled=fueled)) for fueled in (True, False))
+    burnt = []
+    for guest in (counting, usual):
+        with guest.cycle(samples.pod("p"), [samples.node("n")]) as cycle:
+            before = cycle.runner.fuel_burnt
+            cycle.filter()
+            burnt.append(cycle.runner.fuel_burnt - before)
+    assert burnt[0] > 0
+    assert burnt[1] == 0
+
+
+def test_where_fuel_is_counted_a_guest_does_the_same_every_time() -> None:
+    """Go takes a seed for its maps when it starts, and looks at the clock."""
+    program = load_program(go_guest("nodenumber").read_bytes(), Limits(), fueled=True)
+    burnt = set()
+    for _ in range(3):
+        with Guest(program).cycle(samples.pod("p"), [samples.node("n")]) as cycle:
+            burnt.add(cycle.runner.fuel_burnt)
+    assert len(burnt) == 1
 
 
 @pytest.mark.parametrize(

@@ -168,8 +168,28 @@ def test_two_plugins_share_the_nodes(large: Nodes) -> None:
     assert written(Guest.load(wat("prefilter")), large) == len(POD)
 
 
+def test_objects_are_written_when_the_first_guest_may_look_at_them(large: Nodes) -> None:
+    names_only = Guest.load(wat("pod_node_name"))
+    assert len(POD) < written_by_score(names_only, large) < 10_000
+    large.put(samples.node("node-50", annotations={"a": "y" * 5000}))
+    assert written_by_score(names_only, large) == len(POD)
+    assert written(echo(), large) > 500_000
+    with echo().cycle(POD, large) as cycle:
+        assert read(cycle, "node", "node-50") == large.encoded(49)
+    assert written_by_score(names_only, large) == len(POD)
+
+
+def written_by_score(guest: Guest, nodes: Nodes) -> int:
+    heap = guest.program.engine.heap
+    before = heap.bytes_written
+    with guest.cycle(POD, nodes) as cycle:
+        scores = cycle.score()
+    assert scores.names == tuple(nodes)
+    return heap.bytes_written - before
+
+
 def test_one_changed_node_writes_that_node_and_a_directory(large: Nodes) -> None:
-    guest = Guest.load(wat("filter"))
+    guest = echo()
     written(guest, large)
     large.put(samples.node("node-50", annotations={"a": "y" * 5000}))
     directory = 32 + 32 * 100

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from wasmtime import Engine, Linker, Module
 
-from kubewasp.wasm import callbacks
+from kubewasp.wasm import callbacks, standstill
 from kubewasp.wasm.adapter import adapter_wat, shim_wat
 from kubewasp.wasm.heap import SharedHeap
 from kubewasp.wasm.mirror import NodeMirror
@@ -50,6 +50,8 @@ class ClassicEngine:
         self.ticker = Ticker(self.engine)
         self.linker = Linker(self.engine)
         self.linker.define_wasi()
+        if fueled:
+            standstill.define(self.linker)
         callbacks.define(self.linker)
         self._mirrors: WeakKeyDictionary[Nodes, NodeMirror] = WeakKeyDictionary()
 

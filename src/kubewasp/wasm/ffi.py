@@ -47,7 +47,7 @@ _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 def prefer_large_pages(address: int, length: int) -> None:
-    """Asks for 2 MB pages where memory is first touched: a fifth less time to write a cluster. Without them, no harm."""
+    """Asks for 2 MB pages where memory is first touched: writing a cluster takes a fifth less time. A wish, no more."""
     if _MADV_HUGEPAGE is not None:
         _libc.madvise(address, length, _MADV_HUGEPAGE)
 

@@ -95,6 +95,7 @@ class GuestInstance:
         self._waits = program.uses("waiting_pods")
         self._wants_requests = program.uses("pod_requests")
         self._finds_by_name = program.uses_names
+        self._wants_objects = program.uses_objects
         self._wants_images = program.uses_images
         self._wants_numbers = program.uses_numbers
         self._cycle_number = 0
@@ -210,7 +211,12 @@ class GuestInstance:
         if self._table is not None and self._table.is_behind:
             self._table = NodeTable.of(self._table.objects)
         if self._mirror is not None:
-            self._mirror.sync(by_name=self._finds_by_name, images=self._wants_images, table=self._table)
+            self._mirror.sync(
+                by_name=self._finds_by_name,
+                objects=self._wants_objects,
+                images=self._wants_images,
+                table=self._table,
+            )
 
     def set_value(self, slot: int, value: bytes | None) -> None:
         self._forget(slot)

@@ -56,6 +56,7 @@ class NodeMirror:
         self._resources = resources
         self._nodes = weakref.ref(nodes)
         self._generation = -1
+        self._has_objects = False
         self._rows: NDArray[np.void] = np.zeros(0, _ROW)
         self._names: dict[int, str] = {}
         self._list_length = 0
@@ -70,20 +71,25 @@ class NodeMirror:
         """The address of the newest directory; what is read there stays as it is while a reader is registered."""
         return self._directory[0]
 
-    def sync(self, *, by_name: bool = True, images: bool = False, table: NodeTable | None = None) -> int:
+    def sync(
+        self, *, by_name: bool = True, objects: bool = True, images: bool = False, table: NodeTable | None = None
+    ) -> int:
         """Brings the picture up to date and returns its directory. Unchanged nodes cost nothing.
 
-        With a table, the numbers are part of the picture; without `by_name`, finding nodes by their names is not.
+        With a table, the numbers are part of the picture; without `by_name`, finding nodes by their names is not. The
+        objects are part of it once somebody has asked for them.
         """
         nodes = cast("Nodes", self._nodes())
         with self._heap.lock:
+            if objects and not self._has_objects:
+                self._has_objects = True
+                self._generation = -1
             if images and self._images is None:
                 self._images = ImageTable(self._heap)
                 self._generation = -1
             moved = table is not None and self._numbers_of(table).sync()
             if nodes.generation != self._generation:
-                self._update(nodes)
-                moved = True
+                moved |= self._update(nodes)
             if by_name:
                 moved |= self._index.publish()
             if moved:
@@ -102,7 +108,8 @@ class NodeMirror:
             self._numbers = NodeNumbers(self._heap, table, self._resources)
         return self._numbers
 
-    def _update(self, nodes: Nodes) -> None:
+    def _update(self, nodes: Nodes) -> bool:
+        """Returns whether the directory must be written anew."""
         if nodes.row_count > len(self._rows):
             grown = np.zeros(nodes.row_count, _ROW)
             grown[: len(self._rows)] = self._rows
@@ -110,17 +117,21 @@ class NodeMirror:
         changed = list(nodes.changed_since(self._generation))
         names = dict(zip(changed, nodes.names_of(changed), strict=True))
         # All names first, so that they lie together: a hook that reads every node's name touches few pages.
-        self._write_names(names)
-        self._write_objects(nodes, names)
+        moved = self._write_names(names)
+        if self._has_objects:
+            self._write_objects(nodes, names)
+            moved = True
         if self._images is not None:
             self._images.publish()
         self._generation = nodes.generation
+        return moved
 
-    def _write_names(self, names: Mapping[int, str | None]) -> None:
+    def _write_names(self, names: Mapping[int, str | None]) -> bool:
+        """Returns whether there was a name to write or to take away."""
         known = self._names
         renamed = [row for row, name in names.items() if known.get(row) != name]
         if not renamed:
-            return
+            return False
         self._retire(self._rows["name"][renamed])
         named = {row: name.encode() for row in renamed if (name := names[row]) is not None}
         for row in renamed if len(named) < len(renamed) else ():
@@ -133,6 +144,7 @@ class NodeMirror:
         addresses = self._heap.allocate_all(lengths)
         self._heap.write_all(addresses, texts)
         self._rows["name"][list(named)] = _places(addresses, lengths)
+        return True
 
     def _write_objects(self, nodes: Nodes, names: Mapping[int, str | None]) -> None:
         changed = list(names)

@@ -60,6 +60,12 @@ class Program:
         return ("k8s.io/scheduler", "nodeImageStates") in self.imports
 
     @property
+    def uses_objects(self) -> bool:
+        """Whether the guest may look at nodes, and not just at their names and numbers."""
+        read = ((API, "node"), (API, "nodeList"), (EXTENSION, "node_object"))
+        return self.uses_images or any(item in self.imports for item in read)
+
+    @property
     def uses_names(self) -> bool:
         """Whether the guest may look for a node by its name."""
         return self.uses_images or (API, "node") in self.imports or self.uses("node_row")
