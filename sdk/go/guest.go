@@ -20,6 +20,7 @@ type guest struct {
 	first  CycleState          // the state that a pod begins with
 	copies map[int]*CycleState // for trials
 
+	atHand    [3]int64 // what AtHand tells
 	chunks    []*[chunkRows]NodeInfo
 	resources int // how many the scheduler has given numbers to
 	absent    NodeInfo
@@ -42,6 +43,12 @@ type guest struct {
 const (
 	chunkBits = 8
 	chunkRows = 1 << chunkBits
+)
+
+// Places in what AtHand tells; between them stands the generation of the node's object.
+const (
+	handCycle = 0
+	handAll   = 2
 )
 
 func newGuest(of host.Host) *guest {
@@ -166,9 +173,24 @@ func (g *guest) makeChunk(place int) {
 	g.chunks[place] = chunk
 }
 
-func (g *guest) currentNode() *NodeInfo { return g.nodeInfo(g.host.CurrentNode()) }
+// beginNode comes first in every hook of a pod's cycle that is about a node, and gives that node. One question tells
+// whether what is known of the pod and of the node still holds: most often it does.
+func (g *guest) beginNode() *NodeInfo {
+	row := g.host.AtHand(&g.atHand)
+	if number := int(g.atHand[handCycle]); number != g.cycle {
+		g.cycle = number
+		g.forgetPod()
+	}
+	if chunk := row >> chunkBits; row >= 0 && chunk < len(g.chunks) && g.chunks[chunk] != nil {
+		info := &g.chunks[chunk][row&(chunkRows-1)]
+		if len(info.numbers) == g.numbersCount() && info.numbers[infoAll] == g.atHand[handAll] {
+			return info
+		}
+	}
+	return g.nodeInfo(row)
+}
 
-// begin comes first in every hook of a pod's cycle: what is known of another pod is forgotten.
+// begin does the same in hooks without a node.
 func (g *guest) begin() {
 	if number := g.host.Cycle(); number != g.cycle {
 		g.cycle = number

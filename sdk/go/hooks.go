@@ -185,18 +185,18 @@ func (g *guest) runPreFilter() int32 {
 }
 
 func (g *guest) runAddPod() int32 {
-	g.begin()
-	return g.answer(g.plugin.extensions.AddPod(g.state, &g.pod, g.targetPod(), g.currentNode()))
+	node := g.beginNode()
+	return g.answer(g.plugin.extensions.AddPod(g.state, &g.pod, g.targetPod(), node))
 }
 
 func (g *guest) runRemovePod() int32 {
-	g.begin()
-	return g.answer(g.plugin.extensions.RemovePod(g.state, &g.pod, g.targetPod(), g.currentNode()))
+	node := g.beginNode()
+	return g.answer(g.plugin.extensions.RemovePod(g.state, &g.pod, g.targetPod(), node))
 }
 
 func (g *guest) runFilter() int32 {
-	g.begin()
-	return g.answer(g.plugin.filter.Filter(g.state, &g.pod, g.currentNode()))
+	node := g.beginNode()
+	return g.answer(g.plugin.filter.Filter(g.state, &g.pod, node))
 }
 
 func (g *guest) runPostFilter() int64 {
@@ -218,8 +218,8 @@ func (g *guest) runPreScore() int32 {
 }
 
 func (g *guest) runScore() int64 {
-	g.begin()
-	score, status := g.plugin.score.Score(g.state, &g.pod, g.currentNode())
+	node := g.beginNode()
+	score, status := g.plugin.score.Score(g.state, &g.pod, node)
 	if score != int64(int32(score)) && status.IsSuccess() {
 		status = Failed("a score must fit into 32 bits")
 	}
@@ -240,34 +240,34 @@ func (g *guest) runNormalizeScore() int32 {
 // ---------------------------------------------------------------------- binding
 
 func (g *guest) runReserve() int32 {
-	g.begin()
-	return g.answer(g.plugin.reserve.Reserve(g.state, &g.pod, g.currentNode()))
+	node := g.beginNode()
+	return g.answer(g.plugin.reserve.Reserve(g.state, &g.pod, node))
 }
 
 func (g *guest) runUnreserve() {
-	g.begin()
-	g.plugin.unreserve.Unreserve(g.state, &g.pod, g.currentNode())
+	node := g.beginNode()
+	g.plugin.unreserve.Unreserve(g.state, &g.pod, node)
 }
 
 func (g *guest) runPermit() int64 {
-	g.begin()
-	status, timeout := g.plugin.permit.Permit(g.state, &g.pod, g.currentNode())
+	node := g.beginNode()
+	status, timeout := g.plugin.permit.Permit(g.state, &g.pod, node)
 	const longest = 1<<32 - 1
 	millis := min(max((timeout+time.Millisecond-1)/time.Millisecond, 0), longest) // rounded up: no timeout becomes none
 	return int64(g.answer(status))<<32 | int64(millis)
 }
 
 func (g *guest) runPreBind() int32 {
-	g.begin()
-	return g.answer(g.plugin.preBind.PreBind(g.state, &g.pod, g.currentNode()))
+	node := g.beginNode()
+	return g.answer(g.plugin.preBind.PreBind(g.state, &g.pod, node))
 }
 
 func (g *guest) runBind() int32 {
-	g.begin()
-	return g.answer(g.plugin.bind.Bind(g.state, &g.pod, g.currentNode()))
+	node := g.beginNode()
+	return g.answer(g.plugin.bind.Bind(g.state, &g.pod, node))
 }
 
 func (g *guest) runPostBind() {
-	g.begin()
-	g.plugin.postBind.PostBind(g.state, &g.pod, g.currentNode())
+	node := g.beginNode()
+	g.plugin.postBind.PostBind(g.state, &g.pod, node)
 }

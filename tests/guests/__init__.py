@@ -96,6 +96,7 @@ EXTENSION = (
     ("waiting_pods", 2),
     ("allow_waiting_pod", 2),
     ("reject_waiting_pod", 4),
+    ("at_hand", 1),
 )
 
 # The global `what` of misbehave.

@@ -141,6 +141,8 @@ def fuzz_extension(size: int, which: int, data: st.DataObject) -> None:
         if item.parameters[-2:] == ("buf", "limit"):
             buf, limit = (number % 2**32 for number in arguments[-2:])
             written = (buf, buf + min(limit, 0 if verdicts.codes[0] else peek(cycle, "result")))
+        elif item.parameters == ("buf",):
+            written = (arguments[0] % 2**32, arguments[0] % 2**32 + 24)
         after = cycle.runner.read(0, SMALL, "test")
         assert (after[: written[0]], after[written[1] :]) == (before[: written[0]], before[written[1] :])
         assert bytes(cycle.runner._bytes[1024 : 1024 + len(FIXED_TEXTS)]) == FIXED_TEXTS, "the adapter's own texts"

@@ -1,5 +1,7 @@
 """What a guest can ask of nodes, pods and scores through kubewasp/v1, import by import."""
 
+import struct
+
 import pytest
 
 from kubewasp.cluster.nodes import Nodes
@@ -7,6 +9,7 @@ from kubewasp.cluster.table import NodeTable
 from kubewasp.k8s.codec import decode, encode
 from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.pods import placed_on
+from kubewasp.wasm.cycle import Cycle
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
@@ -132,6 +135,40 @@ def test_the_row_of_the_node_at_hand(hook: str) -> None:
 def test_hooks_without_a_node_have_no_row(hook: str) -> None:
     with load().cycle(POD, two_nodes()) as cycle:
         assert ask(cycle, "current_node", hook=hook) == -1
+
+
+def at_hand(cycle: Cycle, hook: str) -> tuple[int, int, int, int]:
+    """The row, the cycle, and the two generations."""
+    cycle.runner.write(BUFFER, b"\xee" * 32, "test")
+    row = ask(cycle, "at_hand", BUFFER, hook=hook)
+    *known, behind = struct.unpack("<4q", cycle.runner.read(BUFFER, 32, "test"))
+    assert behind == -0x1111111111111112, "three numbers are written, and no more"
+    return row, *known
+
+
+@pytest.mark.parametrize(
+    "hook", ["filter", "score", "addpod", "removepod", "reserve", "unreserve", "permit", "prebind", "bind", "postbind"]
+)
+def test_what_is_at_hand_in_one_call(hook: str) -> None:
+    table = make_table([make_node("other"), make_node("node-1")])
+    with load().cycle(POD, table) as cycle:
+        assert at_hand(cycle, hook) == (1, ask(cycle, "cycle"), *node_info(cycle, 1)[:2])
+        table.add_pod(encoded_pod("late", node="node-1"))
+        assert at_hand(cycle, hook) == (1, ask(cycle, "cycle"), *node_info(cycle, 1)[:2])
+
+
+@pytest.mark.parametrize("hook", ["enqueue", "prefilter", "postfilter", "prescore"])
+def test_without_a_node_there_are_no_generations_at_hand(hook: str) -> None:
+    with load().cycle(POD, two_nodes()) as cycle:
+        assert at_hand(cycle, hook) == (-1, ask(cycle, "cycle"), 0, 0)
+
+
+def test_what_is_at_hand_must_fit_into_the_guests_memory() -> None:
+    with load().cycle(POD, two_nodes()) as cycle:
+        end = cycle.runner.memory_bytes
+        assert ask(cycle, "at_hand", end - 24, hook="filter") == 0
+        aim(cycle, "at_hand", end - 23, hook="filter")
+        assert "at_hand: buffer outside of the guest's memory" in STATUS_OF["filter"](cycle).reason
 
 
 # ---------------------------------------------------------------------- generations

@@ -138,7 +138,14 @@ func (i *instance) PodRequests(numbers []int64) {
 	copy(numbers, known)
 }
 
-func (i *instance) CurrentNode() int        { return i.row }
+func (i *instance) AtHand(known *[3]int64) int {
+	*known = [3]int64{int64(i.cycles)}
+	if r := i.at(i.row); r != nil {
+		copy(known[1:], r.numbers(i.resources))
+	}
+	return i.row
+}
+
 func (i *instance) NodeRows() int           { return len(i.cluster().rows) }
 func (i *instance) NodeRow(name string) int { return i.cluster().row(name) }
 

@@ -185,6 +185,7 @@ EXTENSION_IMPORTS: tuple[Import, ...] = _table(
     waiting_pods buf limit -> len
     allow_waiting_pod uid uid_len -> found
     reject_waiting_pod uid uid_len reason reason_len -> found
+    at_hand buf -> row
     """,
 )
 

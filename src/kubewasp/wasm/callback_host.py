@@ -98,6 +98,7 @@ class CallbackHost:
             "now": time.time_ns,
             "cycle": lambda: self.cycle,
             "current_node": lambda: self._row(self.node),
+            "at_hand": self._at_hand,
             "node_rows": lambda: 0 if self.nodes is None else self.nodes.row_count,
             "node_row": lambda at, length: self._row(self._read(at, length).decode("utf-8", "replace")),
             "resource": lambda at, length: self.resources.id(self._read(at, length).decode("utf-8", "replace")),
@@ -113,6 +114,12 @@ class CallbackHost:
             fits = item.name != "pod_requests"
             return lambda buf, limit: self._answer(self.values.get(item.name, b""), buf, limit, fits=fits)
         return lambda *_arguments: 0 if item.result else None
+
+    def _at_hand(self, buf: int) -> int:
+        row = self._row(self.node)
+        generations = self._of_row("node_info", row)[:16] or bytes(16)
+        self._memory.write(self._store, self.cycle.to_bytes(8, "little") + generations, buf & 0xFFFFFFFF)
+        return row
 
     def _row(self, name: str) -> int:
         row = None if self.nodes is None else self.nodes.row(name)

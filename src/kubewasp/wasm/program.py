@@ -72,7 +72,7 @@ class Program:
 
     @property
     def uses_numbers(self) -> bool:
-        return self.uses("node_info") or self.uses("node_pods")
+        return any(map(self.uses, ("at_hand", "node_info", "node_pods")))
 
     def uses(self, name: str) -> bool:
         """Whether the guest imports that function of our extension."""

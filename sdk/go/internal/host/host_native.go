@@ -25,7 +25,7 @@ type Host interface {
 	Cycle() int
 	Resource(name string) int
 	PodRequests(numbers []int64)
-	CurrentNode() int
+	AtHand(known *[3]int64) int
 	NodeRows() int
 	NodeRow(name string) int
 	NodeName(row int, buf []byte) int

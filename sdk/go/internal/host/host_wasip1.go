@@ -65,8 +65,8 @@ func resource(name unsafe.Pointer, length uint32) int32
 //go:wasmimport kubewasp/v1 pod_requests
 func podRequests(buf unsafe.Pointer, limit uint32) uint32
 
-//go:wasmimport kubewasp/v1 current_node
-func currentNode() int32
+//go:wasmimport kubewasp/v1 at_hand
+func atHand(known unsafe.Pointer) int32
 
 //go:wasmimport kubewasp/v1 node_rows
 func nodeRows() int32
@@ -194,7 +194,7 @@ func (Host) Now() int64                    { return now() }
 func (Host) Cycle() int                    { return int(cycle()) }
 func (Host) Resource(name string) int      { return int(resource(textAt(name))) }
 func (Host) PodRequests(numbers []int64)   { podRequests(int64sAt(numbers)) }
-func (Host) CurrentNode() int              { return int(currentNode()) }
+func (Host) AtHand(known *[3]int64) int    { return int(atHand(unsafe.Pointer(known))) }
 func (Host) NodeRows() int                 { return int(nodeRows()) }
 func (Host) NodeRow(name string) int       { return int(nodeRow(textAt(name))) }
 func (Host) SendNodeScores(scores []int64) { resultNodeScores(int64sAt(scores)) }
