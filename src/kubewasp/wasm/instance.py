@@ -15,7 +15,7 @@ from wasmtime import ExitTrap, Func, Global, Instance, Memory, Store, Table, Tra
 
 from kubewasp.cluster.table import NodeTable
 from kubewasp.wasm import callbacks, polling
-from kubewasp.wasm.abi import ADAPTER_IMPORTS, Answer, Hook
+from kubewasp.wasm.abi import ADAPTER_IMPORTS, HOOKS, Answer, Hook
 from kubewasp.wasm.entry import Entry
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.failures import HookFailure, Overrun, TimeLimit, describe
@@ -51,7 +51,9 @@ _TIME = Struct("<q")
 _LENGTHS = Struct("<II")
 ASK = 2**64 - 1
 
-_OF_A_POD = tuple(slot for slot in range(SLOTS) if slot != CONFIG)
+# All but that of the configuration, which stays.
+_SLOTS_OF_A_POD = ((_SLOTS, _SLOTS + 8 * CONFIG), (_SLOTS + 8 * (CONFIG + 1), _SLOTS + 8 * SLOTS))
+_NO_SLOTS = bytes(8 * SLOTS)
 RESULT_IMPORTS = (
     "result.cluster_events",
     "result.node_names",
@@ -62,6 +64,7 @@ RESULT_IMPORTS = (
     "result.sort_key",
 )
 _KINDS = {Answer.NOTHING: 0, Answer.STATUS: 1, Answer.SCORE: 2, Answer.NOMINATION: 2, Answer.PERMIT: 2}
+_KIND_OF_HOOK = {hook.index: _KINDS[hook.answer] for hook in HOOKS.values()}
 _FIRST_ROOM = 64
 # A batch is at most so many times the one before: nobody knows how long a call takes before the first has returned.
 _GROWTH = 64
@@ -239,9 +242,11 @@ class GuestInstance:
         """Forgets the pod and all that belongs to it."""
         self._table = None
         self._requests = bytes
-        for slot in _OF_A_POD:
+        for slot in list(self._blocks):
             self._forget(slot)
-            self._set_slot(slot, 0)
+        self._fillers.clear()
+        for start, stop in _SLOTS_OF_A_POD:
+            self._bytes[start:stop] = _NO_SLOTS[: stop - start]
         self._bytes[_STATE:_PODS] = _NO_NUMBERS
 
     def take_signature(self) -> int:
@@ -325,7 +330,7 @@ class GuestInstance:
     def _run_batch(self, hook: Hook, rows: int, start: int, stop: int, results: int, *, first: bool) -> None:
         self._arm(self._limits.call_timeout)
         began = time.perf_counter()
-        error = self._guarded(self._run, hook.index, _KINDS[hook.answer], rows, start, stop, results, int(first))
+        error = self._guarded(self._run, hook.index, _KIND_OF_HOOK[hook.index], rows, start, stop, results, int(first))
         self._calls.seconds += time.perf_counter() - began
         if error is None:
             journal, output = _LENGTHS.unpack_from(self._bytes, _AFTER_RUN)
