@@ -8,7 +8,6 @@ import platform
 import sys
 import time
 from dataclasses import asdict
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,16 +21,13 @@ if TYPE_CHECKING:
     from bench.bars import Bar
 
 PARTS = {"codec": codec, "host": host, "cycle": cycle, "sdk": sdk, "web": web}
-ON_REQUEST = ("live", "extender")  # need servers that take minutes to build
 RESULTS = Path(__file__).parent / "results"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--check", action="store_true", help="exit 1 when a bar is not reached")
-    parser.add_argument(
-        "--only", choices=[*PARTS, *ON_REQUEST], action="append", help="measure just this part; may be repeated"
-    )
+    parser.add_argument("--only", choices=list(PARTS), action="append", help="measure just this part; may be repeated")
     arguments = parser.parse_args()
     progress = Console(stderr=True)
     began = time.monotonic()
@@ -40,7 +36,6 @@ def main() -> int:
         progress.print(f"[dim]{time.monotonic() - began:5.1f} s  {what}[/dim]")
 
     wanted = [part for name, part in PARTS.items() if not arguments.only or name in arguments.only]
-    wanted += [import_module(f"bench.{name}") for name in ON_REQUEST if name in (arguments.only or ())]
     found = [bar for part in wanted for bar in part.bars(step)]
     step("done")
     _print(found)

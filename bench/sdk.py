@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import statistics
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.guests import build
 
 from bench.bars import Bar
-from kubewasp.cli import sample
+from kubewasp.bench import guests
 from kubewasp.cluster.nodes import Nodes
 from kubewasp.cluster.table import NodeTable
 from kubewasp.framework.cycle_state import CycleState
+from kubewasp.k8s import sample
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.pods import PodParser, placed_on
 from kubewasp.wasm.abi import HOOKS
@@ -21,10 +21,10 @@ from kubewasp.wasm.guest import Guest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from kubewasp.k8s.pods import Pod
 
-GUESTS = Path(__file__).parent / "guests"
 NODES = 5000
 FRESH = 5
 CYCLES = 100_000
@@ -33,7 +33,7 @@ SETTLED = 10_000
 
 def bars(step: Callable[[str], None]) -> Iterator[Bar]:
     step("building the guests")
-    go, python = (build.project_guest(GUESTS / name) for name in ("go-reader", "python-reader"))
+    go, python = (guests.guest("label-cpu", language) for language in ("go", "python"))
     step("Go: a label and the requested CPU of every node")
     first, second, later = _cycles(go)
     size = f"guest of {go.stat().st_size / 1e6:.1f} MB; nodes written, decoded and scored"

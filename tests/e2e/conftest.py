@@ -9,9 +9,9 @@ import pytest
 
 from kubewasp.testbed import build
 from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.kubewasp import Kubewasp, StartKubewasp
 from kubewasp.testbed.nodes import FakeNodes
 from kubewasp.testbed.servers import ApiServer, Etcd, KubeScheduler, Servers, StartKubeScheduler
-from tests.e2e.kubewasp import Kubewasp, StartKubewasp
 
 HERE = Path(__file__).parent
 

@@ -15,10 +15,11 @@ from kubewasp.cluster.api.resources import RESOURCES
 from kubewasp.scheduler.process import WATCHED
 from kubewasp.testbed.client import Object
 from kubewasp.testbed.cluster import Cluster, pod
+from kubewasp.testbed.kubewasp import NAME, StartKubewasp, profile
 from kubewasp.testbed.nodes import FakeNodes
 from kubewasp.testbed.servers import ADMIN, ApiServer, Servers
 from kubewasp.testbed.waiting import wait_until
-from tests.e2e.kubewasp import NAME, SOON, StartKubewasp, ours, profile, wait_events, wait_node, wait_unschedulable
+from tests.e2e.kubewasp import SOON, ours, wait_events, wait_node, wait_unschedulable
 from tests.guests.build import example
 
 READER: Final = "alice"

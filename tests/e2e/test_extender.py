@@ -15,12 +15,12 @@ import yaml
 
 from kubewasp.testbed.client import Object
 from kubewasp.testbed.cluster import Cluster, pod
+from kubewasp.testbed.extender import Extender, StartExtender
 from kubewasp.testbed.nodes import FakeNodes
 from kubewasp.testbed.servers import Servers, StartKubeScheduler
 from kubewasp.testbed.waiting import wait_until
-from tests.e2e.extender import Extender, StartExtender
 from tests.e2e.kubewasp import SOON, is_gone, wait_node, wait_unschedulable
-from tests.guests.build import wat, wat_text
+from tests.guests.build import example, wat, wat_text
 
 NODE_2_RESERVED = {"guestConfig": '{"reserved": 2}'}
 LOOP = '(module (memory (export "memory") 1) (func (export "filter") (result i32) (loop $l (br $l)) (i32.const 0)))'
@@ -33,6 +33,7 @@ def start_extender(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -
     with ExitStack() as stack:
 
         def start(**options: Any) -> Extender:
+            options = {"guests": {"nodenumber": example("nodenumber")}} | options
             return stack.enter_context(Extender(tmp_path_factory.mktemp("extender"), servers.api, **options))
 
         yield start

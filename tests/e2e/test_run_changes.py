@@ -4,9 +4,10 @@ import pytest
 
 from kubewasp.testbed.client import Object
 from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.kubewasp import StartKubewasp
 from kubewasp.testbed.nodes import FakeNodes
 from kubewasp.testbed.waiting import wait_until
-from tests.e2e.kubewasp import SOON, StartKubewasp, condition, events_of, ours, wait_node, wait_unschedulable
+from tests.e2e.kubewasp import SOON, condition, events_of, ours, wait_node, wait_unschedulable
 
 TAINT = [{"key": "maintenance", "effect": "NoSchedule"}]
 

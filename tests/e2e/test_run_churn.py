@@ -16,9 +16,10 @@ from typing import Final
 
 from kubewasp.testbed.client import ApiError, Object
 from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.kubewasp import NAME, Kubewasp, StartKubewasp
 from kubewasp.testbed.nodes import FakeNodes
 from kubewasp.testbed.waiting import wait_until
-from tests.e2e.kubewasp import NAME, SOON, Kubewasp, StartKubewasp, ours
+from tests.e2e.kubewasp import SOON, ours
 
 NODES, PODS, SECONDS = map(int, os.environ.get("CHURN", "300x1500x30").split("x"))
 NODE_CPU: Final = 4000

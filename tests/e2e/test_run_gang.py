@@ -6,9 +6,10 @@ import pytest
 
 from kubewasp.testbed.client import Object
 from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.kubewasp import StartKubewasp, profile
 from kubewasp.testbed.nodes import FakeNodes
 from kubewasp.testbed.waiting import wait_until
-from tests.e2e.kubewasp import SOON, StartKubewasp, is_gone, ours, profile, wait_node, wait_unschedulable
+from tests.e2e.kubewasp import SOON, is_gone, ours, wait_node, wait_unschedulable
 from tests.guests.build import ROOT, project_guest
 
 

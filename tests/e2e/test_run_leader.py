@@ -9,9 +9,10 @@ import pytest
 
 from kubewasp.testbed.client import Object
 from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.kubewasp import Kubewasp, StartKubewasp
 from kubewasp.testbed.nodes import LEASES, FakeNodes
 from kubewasp.testbed.waiting import wait_until
-from tests.e2e.kubewasp import SOON, Kubewasp, StartKubewasp, ours, wait_node
+from tests.e2e.kubewasp import SOON, ours, wait_node
 
 LEASE = "kubewasp"
 

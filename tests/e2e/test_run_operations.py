@@ -15,11 +15,12 @@ import yaml
 from kubewasp.serve.metric_list import METRICS, NOT_OFFERED
 from kubewasp.testbed.client import Object
 from kubewasp.testbed.cluster import Cluster, pod
+from kubewasp.testbed.kubewasp import NAME, Kubewasp, StartKubewasp, profile
 from kubewasp.testbed.nodes import LEASES, FakeNodes
 from kubewasp.testbed.servers import KubeScheduler, Servers, StartKubeScheduler
 from kubewasp.testbed.waiting import wait_until
 from tests.deploy.manifests import cluster_rules
-from tests.e2e.kubewasp import NAME, SOON, Kubewasp, StartKubewasp, ours, profile, wait_node, wait_unschedulable
+from tests.e2e.kubewasp import SOON, ours, wait_node, wait_unschedulable
 
 OURS_AND_THEIRS: Final = re.compile(r"scheduler_|rest_client_|leader_election_|workqueue_")
 TIMES: Final = {"leaseDuration": "20s", "renewDeadline": "15s", "retryPeriod": "500ms"}

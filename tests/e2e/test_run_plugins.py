@@ -11,19 +11,10 @@ import pytest
 
 from kubewasp.testbed.client import Object
 from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.kubewasp import Kubewasp, StartKubewasp, profile
 from kubewasp.testbed.nodes import FakeNodes
 from kubewasp.testbed.waiting import wait_until
-from tests.e2e.kubewasp import (
-    SOON,
-    Kubewasp,
-    StartKubewasp,
-    events_of,
-    ours,
-    profile,
-    wait_events,
-    wait_node,
-    wait_unschedulable,
-)
+from tests.e2e.kubewasp import SOON, events_of, ours, wait_events, wait_node, wait_unschedulable
 from tests.guests.build import project_guest
 
 GUESTS = Path(__file__).parent / "guests"

@@ -11,23 +11,13 @@ import pytest
 
 from kubewasp.testbed.client import ApiError, Object
 from kubewasp.testbed.cluster import RBAC, Cluster
+from kubewasp.testbed.kubewasp import NAME, Kubewasp, profile
 from kubewasp.testbed.nodes import LEASES, FakeNodes
 from kubewasp.testbed.servers import Access, ApiServer, Servers
 from kubewasp.testbed.waiting import wait_until
 from tests.deploy.manifests import cluster_rules, lease_rules
 from tests.deploy.rbac import triples
-from tests.e2e.kubewasp import (
-    EVENTS,
-    NAME,
-    SOON,
-    Kubewasp,
-    events_of,
-    is_gone,
-    ours,
-    profile,
-    wait_node,
-    wait_unschedulable,
-)
+from tests.e2e.kubewasp import EVENTS, SOON, events_of, is_gone, ours, wait_node, wait_unschedulable
 from tests.e2e.test_run_gang import member, wait_expected
 from tests.e2e.test_run_volumes import (
     SELECTED_NODE,

@@ -9,9 +9,10 @@ import pytest
 
 from kubewasp.testbed.client import Object
 from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.kubewasp import StartKubewasp
 from kubewasp.testbed.nodes import FakeNodes
 from kubewasp.testbed.waiting import wait_until
-from tests.e2e.kubewasp import SOON, StartKubewasp, events_of, is_gone, ours, wait_node, wait_unschedulable
+from tests.e2e.kubewasp import SOON, events_of, is_gone, ours, wait_node, wait_unschedulable
 
 STORAGE: Final = "storage.k8s.io/v1"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"

@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from kubewasp.bench.model import Result
 
 
+_COLUMNS = {
+    "fuel": "FUEL",
+    "bytes_copied": "COPIED",
+    "calls": "CALLS",
+    "python_calls": "PYTHON",
+    "allocated": "ALLOCATED",
+}
+
+
 def run(*, check: Path | None, out: Path | None, as_json: bool) -> bool:
     """False if something costs more than the baseline says."""
     baseline = model.read(check) if check is not None else None
@@ -45,14 +54,18 @@ def _counted() -> Result:
 
 
 def _print(found: Result) -> None:
-    metrics = list(dict.fromkeys(one.metric for one in found.measurements))
-    rows: dict[tuple[str, str], dict[str, str]] = {}
-    for one in found.measurements:
-        case = f"{one.case['policy']}, {one.case['form']}", str(one.case["cycle"])
-        rows.setdefault(case, {})[one.metric] = f"{one.median:,.0f}"
-    columns = ("POLICY AND FORM", "CYCLE", *(metric.upper().replace("_", " ") for metric in metrics))
-    lines = [(*case, *(counted.get(metric, "") for metric in metrics)) for case, counted in rows.items()]
-    output.print_table(columns, lines, right=columns[2:])
+    """A table for each policy: in one, the lines would be too long for most terminals."""
+    for policy in dict.fromkeys(str(one.case["policy"]) for one in found.measurements):
+        rows: dict[str, dict[str, str]] = {}
+        for one in found.measurements:
+            if one.case["policy"] == policy:
+                what = f"{one.case['form']}, {one.case['cycle']}"
+                rows.setdefault(what, {})[one.metric] = f"{one.median:,.0f}"
+        columns = [column for column in _COLUMNS if any(column in counted for counted in rows.values())]
+        lines = [(what, *(counted.get(column, "") for column in columns)) for what, counted in rows.items()]
+        headings = [_COLUMNS[column] for column in columns]
+        output.print_table((policy.upper(), *headings), lines, right=headings)
+        output.write("\n")
     output.write(f"for {counts.NODES:,} nodes\n")
     _print_skipped(found)
 

@@ -162,7 +162,7 @@ class Client:
 
     @contextmanager
     def watch(
-        self, kind: str, *, version: str = "v1", namespace: str = "", **query: Any
+        self, kind: str, *, version: str = "v1", namespace: str = "", accept: str = JSON, **query: Any
     ) -> Iterator[Iterator[tuple[str, Object]]]:
         """Changes from now on, as (ADDED, MODIFIED or DELETED; the object), on a connection of its own.
 
@@ -174,7 +174,7 @@ class Client:
         target = f"{path}?{urlencode({'watch': 'true', 'resourceVersion': now, **query})}"
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=_TIMEOUT, context=self._tls)
         try:
-            connection.request("GET", target, headers={**self._headers, "Accept": JSON})
+            connection.request("GET", target, headers={**self._headers, "Accept": accept})
             response = connection.getresponse()
             if response.status >= 400:
                 raise ApiError(f"GET {target} as {self.user}", response.status, response.read())

@@ -14,7 +14,6 @@ import yaml
 from kubewasp.testbed.client import Object
 from kubewasp.testbed.process import Server
 from kubewasp.testbed.servers import ADMIN, ApiServer
-from tests.guests.build import example
 
 _PROGRAM = Path(sys.executable).with_name("kubewasp")
 
@@ -33,7 +32,7 @@ class Extender(Server):
         api: ApiServer,
         *,
         names_only: bool,
-        guests: Mapping[str, Path] | None = None,
+        guests: Mapping[str, Path],
         args: Mapping[str, Any] | None = None,
         user: str = ADMIN,
         tls: bool = False,
@@ -44,11 +43,10 @@ class Extender(Server):
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
         self._ca = api.authority.certificate
         self._pair = api.authority.issue(f"extender-{self.port}") if tls else None
-        wasm = guests or {"nodenumber": example("nodenumber")}
         profile = {
-            "plugins": {"multiPoint": {"enabled": [{"name": name, "weight": 2} for name in wasm]}},
+            "plugins": {"multiPoint": {"enabled": [{"name": name, "weight": 2} for name in guests]}},
             "pluginConfig": [
-                {"name": name, "args": {"guestURL": f"file://{path}", **(args or {})}} for name, path in wasm.items()
+                {"name": name, "args": {"guestURL": f"file://{path}", **(args or {})}} for name, path in guests.items()
             ],
         }
         self._config = folder / "config.yaml"

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Final, Self
@@ -51,6 +51,10 @@ class Server:
     def ready(self) -> bool:
         raise NotImplementedError
 
+    def environment(self) -> Mapping[str, str]:
+        """What its environment has besides ours."""
+        return {}
+
     @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
@@ -74,6 +78,7 @@ class Server:
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
+                env={**os.environ, **self.environment()},
                 start_new_session=True,
             )
         # Tests that are killed cannot stop anything. Their end of this pipe closes whatever ends them.
@@ -125,6 +130,11 @@ class Server:
         """What the process has used so far, user and system."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def peak_memory(self) -> int:
+        """The most bytes that were resident at a time."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return 1024 * int(status.partition("VmHWM:")[2].split()[0])
 
     def __enter__(self) -> Self:
         return self.start()

@@ -13,9 +13,8 @@ class WasiEngine:
     """What all programs with the same stack limit share. Fuel is counted in engines of their own: it costs time."""
 
     def __init__(self, stack: int, *, fueled: bool) -> None:
-        config = engine_config(SWITCHED_OFF, stack)
+        config = engine_config(SWITCHED_OFF, stack, fueled=fueled)
         config.wasm_component_model = True
-        config.consume_fuel = fueled
         self.engine = Engine(config)
         self.settings = f"wasi stack={stack}{' fuel' if fueled else ''}"
         self.key = (stack, fueled)

@@ -9,12 +9,12 @@ import pytest
 from kubewasp.testbed import build
 from kubewasp.testbed.client import Object
 from kubewasp.testbed.cluster import Cluster
+from kubewasp.testbed.kubewasp import Kubewasp, StartKubewasp
 from kubewasp.testbed.nodes import LEASES, FakeNodes
 from kubewasp.testbed.servers import ApiServer, Etcd, Servers
 from kubewasp.testbed.waiting import wait_until
 from tests.e2e.faults.counts import SHOWN, Counts, table
 from tests.e2e.faults.wave import Wave
-from tests.e2e.kubewasp import Kubewasp, StartKubewasp
 from tests.e2e.proxy import FaultProxy
 
 USER = "kubewasp"

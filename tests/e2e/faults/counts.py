@@ -7,9 +7,9 @@ from typing import Final
 
 import pytest
 
+from kubewasp.testbed.kubewasp import Kubewasp
 from kubewasp.testbed.servers import ApiServer
 from tests.e2e.faults.wave import Wave
-from tests.e2e.kubewasp import Kubewasp
 from tests.e2e.proxy import FaultProxy
 
 SHOWN: Final = pytest.StashKey[list["Counts"]]()

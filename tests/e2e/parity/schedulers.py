@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from kubewasp.testbed.client import Object
+from kubewasp.testbed.kubewasp import Kubewasp
 from kubewasp.testbed.servers import KubeScheduler, Servers
-from tests.e2e.kubewasp import Kubewasp
 from tests.e2e.parity import reference
 from tests.e2e.parity.probing import RIGHTS, Key, Verdict, ask
 from tests.e2e.parity.reference import Scored

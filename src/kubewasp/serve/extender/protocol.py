@@ -1,6 +1,7 @@
 """The v1 extender protocol: what kube-scheduler sends and expects, with its field names.  HOT PATH.
 
-Guarded by bench/extender.py. Pods and nodes are left as they came; what is wrong with a body is told with its field.
+Guarded by `kubewasp bench plugin --only extender-names`. Pods and nodes are left as they came; what is wrong with a
+body is told with its field.
 """
 
 from __future__ import annotations

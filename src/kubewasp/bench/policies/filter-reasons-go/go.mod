@@ -1,4 +1,4 @@
-module reader
+module filter-reasons
 
 go 1.24
 

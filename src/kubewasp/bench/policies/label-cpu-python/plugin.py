@@ -1,9 +1,9 @@
-"""Reads a label and the requested CPU of every node: what bench/sdk.py measures."""
+"""Reads a label and the requested CPU of every node."""
 
 from kubewasp_sdk import CycleState, NodeInfo, Plugin, Pod
 
 
-class Reader(Plugin):
+class LabelCpu(Plugin):
     """Half of the score is the zone, half is the CPU."""
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:

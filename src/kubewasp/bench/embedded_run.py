@@ -1,0 +1,105 @@
+"""One run of one workload in memory, in a process of its own: `python -m kubewasp.bench.embedded_run`.
+
+What to run comes as JSON on standard input, what was measured goes as JSON to standard output. A process of its own has
+a peak of memory of its own, and nothing of an earlier run is warm.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.bench.workload_list import workload
+from kubewasp.bench.workloads import MEASURED, PART, problems
+from kubewasp.framework.config_reading import read_config
+from kubewasp.scheduler import profiles
+from kubewasp.scheduler.embedded import EmbeddedCluster
+
+if TYPE_CHECKING:
+    from kubewasp.bench.workloads import Object, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedRun:
+    """Seconds of every attempt; of all together, on the clock and of CPU; the peak of resident bytes."""
+
+    attempts: tuple[float, ...]
+    seconds: float
+    cpu: float
+    memory: int
+
+
+def run(what: Workload, profile: Object) -> EmbeddedRun:
+    """Only scheduling is measured, and what happens meanwhile: the cluster is there before."""
+    cluster = EmbeddedCluster()
+    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    profiles.start(cluster.scheduler, read_config({**document, "profiles": [profile]}))
+    for manifest in (*what.objects, *what.node_manifests(), *what.initial_pods(), *what.pending_pods()):
+        cluster.apply(manifest)
+    gc.collect()
+    cpu, began = time.process_time(), time.perf_counter()
+    attempts = _schedule(cluster, what)
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    _check(cluster, what)
+    return EmbeddedRun(tuple(attempts), seconds, cpu, _peak_memory())
+
+
+def _schedule(cluster: EmbeddedCluster, what: Workload) -> list[float]:
+    """Until all measured pods have been placed and no other can be tried."""
+    attempts: list[float] = []
+    turn, meanwhile = 0, what.meanwhile
+    while True:
+        before = time.perf_counter()
+        attempt = cluster.scheduler.schedule_one()
+        if attempt is None:
+            return attempts
+        attempts.append(time.perf_counter() - before)
+        if attempt.is_error:
+            raise RuntimeError(f"{attempt.pod.key}: {attempt.message}")
+        if len(cluster.placed) >= what.measured.count:
+            return attempts
+        if meanwhile is not None and len(cluster.placed) >= (turn + 1) * meanwhile.every_pods:
+            _happen(cluster, *meanwhile.turn(turn))
+            turn += 1
+
+
+def _happen(cluster: EmbeddedCluster, objects: tuple[Object, ...], deleted: bool) -> None:
+    for manifest in objects:
+        if deleted:
+            cluster.delete(manifest["kind"], "default", manifest["metadata"]["name"])
+        else:
+            cluster.apply(manifest)
+
+
+def _check(cluster: EmbeddedCluster, what: Workload) -> None:
+    placements = {
+        pod.name: (pod.labels.get(PART, ""), pod.node)
+        # What is gone by now, with a node that only passed by, has been placed all the same.
+        for pod in (*(pod for _, pod in cluster.placed), *cluster.pods.values())
+    }
+    wrong = problems(what, placements)
+    placed = [pod.uid for _, pod in cluster.placed if pod.labels.get(PART) == MEASURED]
+    if len(placed) != len(set(placed)):
+        wrong.append("a pod was placed more than once")
+    if wrong:
+        raise RuntimeError(f"{what.name} on {what.nodes:,} nodes came out wrong: {'; '.join(wrong)}")
+
+
+def _peak_memory() -> int:
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return 1024 * int(status.partition("VmHWM:")[2].split()[0])
+
+
+def main() -> None:
+    asked: dict[str, Any] = json.load(sys.stdin)
+    done = run(workload(asked["workload"], asked["nodes"], asked["pods"]), asked["profile"])
+    json.dump(asdict(done), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

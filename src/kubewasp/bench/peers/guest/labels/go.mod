@@ -1,0 +1,3 @@
+module kubewasp.dev/bench/guest/labels
+
+go 1.24

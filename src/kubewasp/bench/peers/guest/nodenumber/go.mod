@@ -1,0 +1,3 @@
+module kubewasp.dev/bench/guest/nodenumber
+
+go 1.24

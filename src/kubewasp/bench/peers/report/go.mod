@@ -1,0 +1,3 @@
+module kubewasp.dev/bench/report
+
+go 1.24
