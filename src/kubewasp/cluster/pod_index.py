@@ -25,13 +25,15 @@ _PROMOTE = 32
 class RowCounts:
     """How many pods there are on which row; a dictionary while they are few, a column when they are many."""
 
-    __slots__ = ("_column", "_few")
+    __slots__ = ("_column", "_few", "_total")
 
     def __init__(self) -> None:
+        self._total = 0
         self._few: dict[int, int] = {}
         self._column: NDArray[np.int32] | None = None
 
     def add(self, row: int, amount: int, capacity: int) -> None:
+        self._total += amount
         if self._column is not None:
             self._column[row] += amount
             return
@@ -71,7 +73,7 @@ class RowCounts:
         return np.fromiter((self._few.get(int(row), 0) for row in rows), np.int32, len(rows))
 
     def __bool__(self) -> bool:
-        return bool(self._few) or (self._column is not None and bool(self._column.any()))
+        return self._total > 0
 
 
 class Kind:

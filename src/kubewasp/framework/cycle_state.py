@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
-
-
-@runtime_checkable
-class Cloneable(Protocol):
-    """A value that is changed in place by AddPod and RemovePod, and so needs a copy for a trial."""
-
-    def clone(self) -> Any: ...
+from typing import Any
 
 
 class CycleState:
     """A dictionary by plugin. `clone` gives a state for a trial whose changes do not come back.
 
-    What a plugin shares is one and the same in all clones, even if it was made in one of them.
+    A value that AddPod and RemovePod change in place needs a method `clone`; others are in the clones as they are. What
+    a plugin shares is one and the same in all clones, even if it was made in one of them.
     """
 
     __slots__ = ("_shared", "_until_chosen", "_values", "is_sampled", "skip_filter", "skip_score")
@@ -66,12 +60,15 @@ class CycleState:
 
     def clone(self) -> CycleState:
         copy = CycleState()
-        copy._values = {
-            name: value.clone() if isinstance(value, Cloneable) else value for name, value in self._values.items()
-        }
+        copy._values = {name: _cloned(value) for name, value in self._values.items()}
         copy._shared = self._shared
         copy._until_chosen = self._until_chosen
         copy.skip_filter = set(self.skip_filter)
         copy.skip_score = set(self.skip_score)
         copy.is_sampled = self.is_sampled
         return copy
+
+
+def _cloned(value: Any) -> Any:
+    clone = getattr(value, "clone", None)
+    return value if clone is None else clone()

@@ -34,9 +34,14 @@ class Objection:
     numbers: Any
     verdicts: Verdicts
 
+    def _different(self) -> list[int]:
+        """The numbers, each once. Trials of preemption ask about one row at a time, thousands of times for a pod."""
+        found: list[int] = [self.numbers.item()] if len(self.numbers) == 1 else np.unique(self.numbers).tolist()
+        return found
+
     def error(self) -> Status | None:
         """A verdict that is no rejection, but something that went wrong."""
-        for number in np.unique(self.numbers).tolist():
+        for number in self._different():
             status: Status = self.verdicts.statuses[number]
             if not status.is_rejected:
                 return status
@@ -54,12 +59,12 @@ class Objection:
         for number, place in zip(numbers.tolist(), places.tolist(), strict=True):
             yield int(self.rows[place]), self.verdicts.statuses[number].of(self.plugin)
 
-    def without(self, row: int) -> Objection:
-        others = self.rows != row
+    def without(self, rows: Sequence[int]) -> Objection:
+        others = np.isin(self.rows, rows, invert=True)
         return replace(self, rows=self.rows[others], numbers=self.numbers[others])
 
     def statuses(self) -> Iterator[tuple[int, Status]]:
-        known = {number: self.verdicts.statuses[number].of(self.plugin) for number in np.unique(self.numbers).tolist()}
+        known = {number: self.verdicts.statuses[number].of(self.plugin) for number in self._different()}
         for row, number in zip(self.rows.tolist(), self.numbers.tolist(), strict=True):
             yield row, known[number]
 

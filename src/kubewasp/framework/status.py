@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 
@@ -55,7 +55,7 @@ class Status:
 
     def of(self, plugin: str) -> Status:
         """The same, said by that plugin."""
-        return replace(self, plugin=plugin)
+        return Status(self.code, self.reasons, plugin)
 
     @property
     def label(self) -> str:

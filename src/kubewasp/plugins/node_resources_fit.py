@@ -72,6 +72,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
         spec = pod.spec
+        if len(rows) == 1:  # trials of preemption: quicker than to look what is known, as the row has just changed
+            bits = self._short_on(spec, table, rows.item())
+            return Verdicts(np.array([bits]), _Shortages(self._asked(spec.resources.requests))) if bits else None
         verdicts = table.cache.get(
             (self, "fit", spec),
             lambda some: self._short(spec, table, some),

@@ -132,21 +132,35 @@ class SchedulingCycle:
         A node must pass both ways. Where it fails with those pods, that is what is told of it.
         """
         outcome = self._framework.run_filters(state, pod, self._table, rows, record)
-        contested = self._nominator.nodes_above(pod)
-        if not contested or not outcome.error.is_success:
+        if not len(self._nominator) or not outcome.error.is_success:
             return outcome
-        for node, others in contested.items():
-            row = self._table.row(node)
-            if row is None or row not in rows:
-                continue
+        failed: list[int] = []
+        late: list[Objection] = []
+        for row, others in self._contested(pod, rows):
             trial = self._with_nominated(state, pod, row, others, record)
             if not trial.error.is_success:
                 return trial
             if not len(trial.rows):
-                kept = [objection.without(row) for objection in outcome.objections]
-                objections = [*(objection for objection in kept if len(objection.rows)), *trial.objections]
-                outcome = FilterOutcome(outcome.rows[outcome.rows != row], objections)
-        return outcome
+                failed.append(row)
+                late += trial.objections
+        if not failed:
+            return outcome
+        kept = [objection.without(failed) for objection in outcome.objections]
+        left = outcome.rows[np.isin(outcome.rows, failed, invert=True)]
+        return FilterOutcome(left, [*(objection for objection in kept if len(objection.rows)), *late])
+
+    def _contested(self, pod: Pod, rows: Rows) -> list[tuple[int, list[Pod]]]:
+        """Those of the rows that other pods are nominated to, with the pods that count against this one."""
+        table = self._table
+        if len(rows) < len(self._nominator):  # a trial of preemption asks about one
+            found = self._nominator.nodes_above(pod, [table.node(row).name for row in rows.tolist()])
+        else:
+            found = self._nominator.nodes_above(pod)
+        if not found:
+            return []
+        asked = set(rows.tolist())
+        placed = ((table.row(node), others) for node, others in found.items())
+        return [(row, others) for row, others in placed if row is not None and row in asked]
 
     def _with_nominated(
         self, state: CycleState, pod: Pod, row: int, others: Sequence[Pod], record: DecisionRecord | None

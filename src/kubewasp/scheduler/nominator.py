@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kubewasp.k8s.pods import Pod
 
 
@@ -34,10 +36,20 @@ class Nominator:
     def node_of(self, uid: str) -> str:
         return self._node_of.get(uid, "")
 
-    def nodes_above(self, pod: Pod) -> dict[str, list[Pod]]:
-        """The nodes with nominated pods that count against this one: other pods of at least its priority."""
+    def __len__(self) -> int:
+        """How many nodes have nominated pods."""
+        return len(self._by_node)
+
+    def nodes_above(self, pod: Pod, nodes: Iterable[str] | None = None) -> dict[str, list[Pod]]:
+        """The nodes with nominated pods that count against this one: other pods of at least its priority.
+
+        Of all nodes, or of those that are named.
+        """
         found = {}
-        for node, pods in self._by_node.items():
+        for node in self._by_node if nodes is None else nodes:
+            pods = self._by_node.get(node)
+            if pods is None:
+                continue
             counting = [other for other in pods.values() if other.priority >= pod.priority and other.uid != pod.uid]
             if counting:
                 found[node] = counting
