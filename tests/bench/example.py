@@ -31,7 +31,8 @@ OVERHEADS = {
     "none": 1.0,
     "builtin": 1.01,
     "wasm-1": 1.04,
-    "wasm-1-unsigned": 1.9,
+    "wasm-1-signed": 1.06,
+    "wasm-1-unsigned": 1.2,
     "wasm-2": 1.07,
     "wasm-5": 1.19,
     "extender": 30.0,
@@ -112,7 +113,15 @@ def scheduler_layer(chance: random.Random) -> list[Measurement]:
                 for scheduler, plugins in (
                     *(
                         ("kubewasp", plugins)
-                        for plugins in ("none", "builtin", "wasm-1", "wasm-1-unsigned", "wasm-2", "wasm-5")
+                        for plugins in (
+                            "none",
+                            "builtin",
+                            "wasm-1",
+                            "wasm-1-signed",
+                            "wasm-1-unsigned",
+                            "wasm-2",
+                            "wasm-5",
+                        )
                     ),
                     ("kube-scheduler", "none"),
                     ("kube-scheduler", "extender"),

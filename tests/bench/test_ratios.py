@@ -4,6 +4,7 @@ import pytest
 
 from kubewasp.bench import contenders, labels
 from kubewasp.bench.model import Measurement, Result, Skipped
+from kubewasp.bench.policies import SOURCES
 from kubewasp.bench.ratios import Ratio, ratios, why_missing
 from tests.bench import example
 
@@ -64,7 +65,7 @@ def test_what_a_plugin_adds_is_time_also_where_a_rate_was_measured(rate: float, 
     result = Result(
         measurements=[scheduler("kubewasp", "none", "rate", 100), scheduler("kubewasp", "wasm-1", "rate", rate)]
     )
-    found = named(result, "(signs pods): time a pod", "real", "500")
+    found = named(result, "(signs all pods at once): time a pod", "real", "500")
     assert found.values == (pytest.approx(100 / rate - 1),)
     assert (found.bar, found.reached) == (0.10, reached)
 
@@ -72,39 +73,46 @@ def test_what_a_plugin_adds_is_time_also_where_a_rate_was_measured(rate: float, 
 def test_the_bar_of_one_plugin_binds_where_it_signs_pods() -> None:
     overheads = [ratio for ratio in ratios(example.result()) if ratio.group == "overhead"]
     assert {
-        ratio.name.partition(":")[0]: (ratio.bar, ratio.bar is not None and ratio.binding) for ratio in overheads
+        (ratio.name.partition(":")[0], "real API" in ratio.name, ratio.bar)
+        for ratio in overheads
+        if ratio.bar is not None and ratio.binding
     } == {
-        "1 wasm plugin (signs pods)": (0.10, True),
-        "1 wasm plugin (does not sign)": (0.10, False),
-        "2 wasm plugins (1 signs)": (None, False),
-        "5 wasm plugins (1 signs)": (None, False),
+        ("1 wasm plugin (signs all pods at once)", True, 0.10),
+        ("1 wasm plugin (signs all pods at once)", False, 0.10),
+        ("1 wasm plugin (signs each pod)", True, 0.10),
+    }
+    assert {ratio.name.partition(":")[0] for ratio in overheads if ratio.bar is None} == {
+        "2 wasm plugins (both sign)",
+        "5 wasm plugins (2 sign)",
     }
 
 
 def test_names_tell_truly_which_plugins_sign_pods() -> None:
     for plugins in labels.WASM_PLUGINS:
         policies = list(contenders.WASM[plugins].values())
-        signing = sum(policy.endswith("-signed") for policy in policies)
-        told = {"1 wasm plugin (signs pods)": (1, 1), "1 wasm plugin (does not sign)": (1, 0)}
-        counted = (len(policies), signing)
-        assert told.get(labels.PLUGINS[plugins], counted) == counted
-        if len(policies) > 1:
-            assert labels.PLUGINS[plugins] == f"{len(policies)} wasm plugins ({signing} signs)"
+        sources = [(SOURCES / f"{policy}-go" / "main.go").read_text() for policy in policies]
+        at_once, each = (sum(word in source for source in sources) for word in ("SignAllPods()", ") SignPod("))
+        told = {
+            "1 wasm plugin (signs all pods at once)": (1, 1, 0),
+            "1 wasm plugin (signs each pod)": (1, 0, 1),
+            "1 wasm plugin (does not sign)": (1, 0, 0),
+            "2 wasm plugins (both sign)": (2, 1, 1),
+            "5 wasm plugins (2 sign)": (5, 1, 1),
+        }
+        assert told[labels.PLUGINS[plugins]] == (len(policies), at_once, each)
 
 
 def test_a_rate_as_high_as_that_of_kube_scheduler_reaches_the_bar() -> None:
     result = Result(
         measurements=[scheduler("kubewasp", "wasm-1", "rate", 50), scheduler("kube-scheduler", "none", "rate", 50)]
     )
-    found = named(result, "(signs pods), basic, 500 nodes", "without a plugin")
+    found = named(result, "(signs all pods at once), basic, 500 nodes", "without a plugin")
     assert (found.values, found.bar, found.reached, found.binding) == ((1.0,), 1.0, True, True)
 
 
 def test_the_bar_is_only_shown_for_workloads_other_than_basic() -> None:
     sides = [ratio for ratio in ratios(example.result()) if ratio.group == "peer scheduler" and ratio.bar]
-    assert {
-        ratio.name.split(", ")[:2] == ["1 wasm plugin (signs pods)", "basic"] for ratio in sides if ratio.binding
-    } == {True}
+    assert {ratio.name.split(", ")[1] for ratio in sides if ratio.binding} == {"basic"}
     missed = [ratio.name for ratio in sides if ratio.reached is False]
     assert missed
     assert all("pod-anti-affinity" in name or "does not sign" in name for name in missed)

@@ -221,3 +221,49 @@ def test_sharing_changes_no_placement(steps: list[tuple[str, int, int]]) -> None
                 cluster.delete("Node", "", f"node-{first}")
         placements.append({key: found.node for key, found in cluster.pods.items()})
     assert placements[0] == placements[1]
+
+
+# ---------------------------------------------------------------------- prescore
+
+
+# As TWINS, but the pod is looked at in prescore, which logs that it was called; EXTRA is for more hooks.
+PREPARED = (
+    SIGNED.replace("(global.set $last (call $last_of_name))\n    ", "(global.set $seen (call $last_of_name))\n    ")
+    .replace("(call $sign (global.get $last)", "(call $sign (global.get $seen)")
+    .replace(
+        '(func (export "score")',
+        """(global $seen (mut i32) (i32.const 0))
+  (data (i32.const 16) "prescore")
+  (func (export "prescore") (result i32)
+    (call $log (i32.const 0) (i32.const 16) (i32.const 8))
+    (global.set $last (call $last_of_name))
+    (i32.const 0))
+  EXTRA
+  (func (export "score")""",
+    )
+)
+
+
+def test_prescore_is_called_when_a_node_has_to_be_scored(asked: list[str]) -> None:
+    cluster = cluster_with(wat_text(PREPARED.replace("EXTRA", "")))
+    assert scheduled(cluster, "a-3") == ["node-3"]
+    assert asked.count("prescore") == 1
+    asked.clear()
+    assert scheduled(cluster, "b-3", "c-3") == ["node-3", "node-3"]
+    assert asked == [], "everything is known of such pods"
+    assert scheduled(cluster, "d-4") == ["node-4"]
+    assert asked.count("prescore") == 1, "another kind of pod"
+    asked.clear()
+    cluster.delete("Node", "", "node-3")
+    cluster.apply(node("node-13"))
+    assert scheduled(cluster, "e-3") == ["node-13"], "prepared before it is asked about the new node"
+    assert asked.count("prescore") == 1
+
+
+@pytest.mark.parametrize("hook", ["normalizescore", "reserve", "permit", "prebind", "postbind"])
+def test_prescore_is_called_for_every_pod_where_a_later_hook_may_need_it(hook: str, asked: list[str]) -> None:
+    result = {"postbind": "", "permit": "(result i64)"}.get(hook, "(result i32)")
+    value = {"postbind": "", "permit": "(i64.const 0)"}.get(hook, "(i32.const 0)")
+    cluster = cluster_with(wat_text(PREPARED.replace("EXTRA", f'(func (export "{hook}") {result} {value})')))
+    scheduled(cluster, "a-3", "b-3", "c-3")
+    assert asked.count("prescore") == 3

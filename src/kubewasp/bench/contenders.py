@@ -24,20 +24,22 @@ EXTENDER: Final = "extender"
 BUILTIN: Final = "builtin"
 _SCHEDULER_NAME: Final = "default-scheduler"
 
-# The policy of each wasm plugin by its name. One that signs pods is asked once for all that are alike; those that look
-# at the CPU which is requested cannot sign: each pod that is placed changes what they say.
+# The policy of each wasm plugin by its name. One that says that all pods are alike is asked once about a node; one that
+# signs each pod is called for every pod, and asked once for all that are alike. Those that look at the CPU which is
+# requested cannot sign: each pod that is placed changes what they say.
 WASM: Final[Mapping[str, Mapping[str, str]]] = {
-    "wasm-1": {"nodenumber": "nodenumber-signed"},
+    "wasm-1": {"zone": "zone"},
+    "wasm-1-signed": {"nodenumber": "nodenumber-signed"},
     "wasm-1-unsigned": {"nodenumber": "nodenumber"},
-    "wasm-2": {"nodenumber": "nodenumber-signed", "label-cpu": "label-cpu"},
+    "wasm-2": {"zone": "zone", "nodenumber": "nodenumber-signed"},
     "wasm-5": {
+        "zone": "zone",
         "nodenumber": "nodenumber-signed",
         "label-cpu": "label-cpu",
         "filter-reasons": "filter-reasons",
         "nodenumber-again": "nodenumber",
-        "label-cpu-again": "label-cpu",
     },
-    EXTENDER: {"nodenumber": "nodenumber-signed"},
+    EXTENDER: {"zone": "zone"},
 }
 
 

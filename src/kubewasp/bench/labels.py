@@ -72,16 +72,18 @@ WORKLOADS: Final = (
 PLUGINS: Final = {
     "none": "no plugin",
     "builtin": "one built-in plugin",
-    # What a plugin that signs pods says of a node is kept; the others are asked about every node for every pod. That is
-    # the greater part of the difference between these, so it is always told.
-    "wasm-1": "1 wasm plugin (signs pods)",
+    # What a plugin says of a node is kept for the pods that it says are alike: once for all, or by a signature of each
+    # pod. The others are asked about every node for every pod. That is the greater part of the difference between
+    # these, so it is always told.
+    "wasm-1": "1 wasm plugin (signs all pods at once)",
+    "wasm-1-signed": "1 wasm plugin (signs each pod)",
     "wasm-1-unsigned": "1 wasm plugin (does not sign)",
-    "wasm-2": "2 wasm plugins (1 signs)",
-    "wasm-5": "5 wasm plugins (1 signs)",
+    "wasm-2": "2 wasm plugins (both sign)",
+    "wasm-5": "5 wasm plugins (2 sign)",
     "extender": "an extender",
 }
 WASM_PLUGINS: Final = tuple(plugins for plugins in PLUGINS if plugins.startswith("wasm-"))
-ONE_WASM_PLUGIN: Final = ("wasm-1", "wasm-1-unsigned")
+ONE_WASM_PLUGIN: Final = ("wasm-1", "wasm-1-signed", "wasm-1-unsigned")
 PLACES: Final = {"real": "on a real API server", "embedded": "embedded, without an API server"}
 CYCLES: Final = {
     "unchanged_cycle": "no node changed",

@@ -37,7 +37,8 @@ PLACES: Final = ("embedded", "real")
 EMBEDDED, REAL = PLACES
 LONGEST: Final = 180.0  # seconds of a run
 _OURS: Final = tuple(
-    Contender(KUBEWASP, plugins) for plugins in ("none", BUILTIN, "wasm-1", "wasm-1-unsigned", "wasm-2", "wasm-5")
+    Contender(KUBEWASP, plugins)
+    for plugins in ("none", BUILTIN, "wasm-1", "wasm-1-signed", "wasm-1-unsigned", "wasm-2", "wasm-5")
 )
 _OURS_IN_SHORT: Final = (Contender(KUBEWASP), Contender(KUBEWASP, "wasm-1"))
 _THEIRS: Final = Contender(KUBE_SCHEDULER)

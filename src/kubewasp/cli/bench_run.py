@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kubewasp.bench import machine, model
 from kubewasp.bench.model import Measurement, Result
 from kubewasp.cli import output
+from kubewasp.wasm.errors import KubewaspError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -53,6 +54,7 @@ def _run(
 ) -> None:
     """Nothing is written unless all was measured: half a layer would look like a whole one."""
     kept = model.read(out) if out.exists() else Result()
+    _check_writable(out)
     fresh = new_result()
     began = time.monotonic()
     with progress(steps) as step:
@@ -63,12 +65,24 @@ def _run(
                 fresh.skipped.append(found)
     fresh.seconds[layer] = round(time.monotonic() - began, 1)
     kept.put(layer, fresh)
-    out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(kept.as_json(), encoding="utf-8")
     if as_json:
-        output.print_json(asdict(fresh))
+        output.print_json({"format": model.FORMAT} | asdict(fresh))
     else:
         _tell(layer, fresh, out)
+
+
+def _check_writable(out: Path) -> None:
+    """Makes its folder, and tries: to hear of it after all was measured is too late."""
+    is_new = not out.exists()
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with out.open("ab"):
+            pass
+        if is_new:
+            out.unlink()
+    except OSError as error:
+        raise KubewaspError(f"{out}: cannot be written: {error.strerror}") from None
 
 
 def _tell(layer: str, result: Result, out: Path) -> None:
@@ -77,8 +91,9 @@ def _tell(layer: str, result: Result, out: Path) -> None:
     bench_output.print_ratios(result)
     bench_output.print_skipped(result)
     minutes, seconds = divmod(round(result.seconds[layer]), 60)
-    print(f"{len(result.measurements):,} figures in {minutes}:{seconds:02} min, kept in {out}")  # noqa: T201
-    print(f"a page of it: kubewasp bench report {out}")  # noqa: T201
+    where = output.printable(str(out))
+    output.write(f"{len(result.measurements):,} figures in {minutes}:{seconds:02} min, kept in {where}\n")
+    output.write(f"a page of it: kubewasp bench report {where}\n")
 
 
 def new_result() -> Result:

@@ -277,7 +277,7 @@ class Framework:
             if wrong is not None:
                 text = invalid_score(scorer.name, wrong, MIN_SCORE, MAX_SCORE)
                 return _error(f"applying score defaultWeights on Score plugins: {text}", scorer)
-            totals += scores * weight
+            totals += scores if weight == 1 else scores * weight
             if record is not None:
                 record.scores.append(ScoreRecord(scorer.name, weight, raw, scores))
         if record is not None:

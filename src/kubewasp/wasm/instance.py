@@ -215,10 +215,7 @@ class GuestInstance:
             self._table = NodeTable.of(self._table.objects)
         if self._mirror is not None:
             self._mirror.sync(
-                by_name=self._finds_by_name,
-                objects=self._wants_objects,
-                images=self._wants_images,
-                table=self._table,
+                by_name=self._finds_by_name, objects=self._wants_objects, images=self._wants_images, table=self._table
             )
 
     def set_value(self, slot: int, value: bytes | None) -> None:

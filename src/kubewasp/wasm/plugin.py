@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -95,9 +94,11 @@ class WasmPlugin(
         self._handle = handle
         self._shared = SharedAnswers()
         self._scored = f"{name}: scored rows"
+        self._unprepared = f"{name}: rows to be scored"
         self._has_states = "clonestate" in guest.hooks
         # Whether the guest has a say after a node was chosen; if not, its instance need not wait for the pod.
         self._is_bound = any(hook in guest.hooks for hook in _BINDING_HOOKS)
+        self._prepares_score_only = not self._is_bound and "normalizescore" not in guest.hooks
         guest.handle = handle
 
     @property
@@ -161,8 +162,10 @@ class WasmPlugin(
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
         signature = self._signature(state)
         if signature:
-            with suppress(Unshared):
+            try:
                 return self._shared.filter(signature, lambda: self._cycle(state, pod), table, rows)
+            except Unshared:
+                pass  # and is asked directly
         calls = self._cycle(state, pod).call_rows("filter", rows)
         if not np.count_nonzero(calls.values):
             return None
@@ -182,16 +185,35 @@ class WasmPlugin(
         return PostFilterResult(known(result.status), nominated)
 
     def pre_score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status:
-        return known(self._cycle(state, pod).prescore_rows(rows).status)
+        """What the guest prepares here, it needs only if it is asked about a node: for alike pods, it seldom is."""
+        signature = self._signature(state)
+        if signature and self._prepares_score_only and self._shared.is_prepared(signature):
+            state[self._unprepared] = rows
+            return SUCCESS
+        status = known(self._cycle(state, pod).prescore_rows(rows).status)
+        if signature and status.is_success:
+            self._shared.prepared(signature)
+        return status
+
+    def _scoring(self, state: CycleState, pod: Pod) -> Cycle:
+        """The pod's instance, prepared to score. One that fails in that fails in scoring as well."""
+        cycle = self._cycle(state, pod)
+        rows = state.get(self._unprepared)
+        if rows is not None:
+            state[self._unprepared] = None
+            cycle.prescore_rows(rows)
+        return cycle
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
         if "normalizescore" in self.guest.hooks:
             state[self._scored] = rows
         signature = self._signature(state)
         if signature:
-            with suppress(Unshared):
-                return self._shared.score(signature, lambda: self._cycle(state, pod), table, rows)
-        calls = self._cycle(state, pod).call_rows("score", rows)
+            try:
+                return self._shared.score(signature, lambda: self._scoring(state, pod), table, rows)
+            except Unshared:
+                pass  # and is asked directly
+        calls = self._scoring(state, pod).call_rows("score", rows)
         codes = calls.values.astype(np.int32)
         if np.count_nonzero(codes):
             first = int(np.flatnonzero(codes)[0])

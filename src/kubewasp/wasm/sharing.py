@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value", bound=np.generic)
 _MOST_VERDICTS = 4096
 _MOST_GATHERED = 64
+_MOST_SIGNATURES = 4096
 
 
 class Unshared(Exception):  # noqa: N818 - a turn of the way, not an error
@@ -42,6 +43,16 @@ class SharedAnswers:
         self.hits = 0  # how often the guest was not asked about any node
         self._is_asked = False
         self._gathered: dict[Hashable, tuple[Rows, int, NDArray[Any]]] = {}
+        self._prepared: set[int] = set()
+
+    def is_prepared(self, signature: int) -> bool:
+        """Whether the guest had nothing against scoring for such a pod before."""
+        return signature in self._prepared
+
+    def prepared(self, signature: int) -> None:
+        if len(self._prepared) >= _MOST_SIGNATURES:
+            self._prepared.clear()
+        self._prepared.add(signature)
 
     def filter(self, signature: int, cycle: Callable[[], Cycle], table: NodeTable, rows: Rows) -> Verdicts | None:
         """The verdicts, or Unshared."""

@@ -115,6 +115,7 @@ def _scheduling(result: Result) -> Iterator[Picture]:
     sides = (
         ("kube-scheduler", "none", "kube-scheduler without a plugin", "orange"),
         ("kubewasp", "wasm-1", f"kubewasp, {labels.PLUGINS['wasm-1']}", "blue"),
+        ("kubewasp", "wasm-1-signed", f"kubewasp, {labels.PLUGINS['wasm-1-signed']}", "purple"),
         ("kubewasp", "wasm-1-unsigned", f"kubewasp, {labels.PLUGINS['wasm-1-unsigned']}", "green"),
     )
     rates = list(result.select("scheduler", "rate", where="real"))
@@ -170,7 +171,7 @@ def _overhead(result: Result) -> Iterator[Picture]:
                 groups,
                 title=caption,
                 description=_described(groups, {colour: name for name, colour in legend.items()}),
-                axis="more CPU time a pod than without a plugin (dashed: the bar for 1 plugin that signs)",
+                axis="more CPU time a pod than without a plugin (dashed: the bar for 1 plugin)",
                 tick=percent,
                 legend=legend,
                 mark=0.10,
