@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test e2e bench bench-cluster bench-report bars lint format lock clean
+.PHONY: help demo test e2e bench bench-cluster bench-report counts bars lint format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -27,6 +27,9 @@ bench-cluster: .venv/.dev ## what whole scheduling costs, beside kube-scheduler 
 
 bench-report: .venv/.dev ## pages and pictures of docs/benchmarks.json
 	@$(BIN)/kubewasp bench report docs/benchmarks.json --docs docs --readme README.md
+
+counts: .venv/.dev ## what a plugin costs in counts, the same on every machine: fails if that is more than it was
+	@$(BIN)/kubewasp bench counts --check bench/counts.json $(ARGS)
 
 bars: .venv/.dev ## the speed and memory bars of each part, as ratios measured side by side
 	@$(BIN)/python -m bench $(ARGS)

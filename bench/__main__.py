@@ -63,7 +63,7 @@ def _keep(found: list[Bar]) -> None:
         "versions": {name: version(name) for name in ("kubewasp", "wasmtime", "protobuf", "numpy")},
         "bars": [asdict(bar) | {"reached": bar.reached} for bar in found],
     }
-    (RESULTS / "latest.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    (RESULTS / "bars.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
 
 def _machine() -> str:

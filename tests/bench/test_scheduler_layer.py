@@ -200,7 +200,7 @@ def test_cases_with_as_many_nodes_share_an_api_server(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_workload_runs_in_memory(name: str) -> None:
     done = run(workload(name, nodes=20, pods=30), contenders.profile(NONE))
-    assert len(done.attempts) >= workload(name, nodes=20, pods=30).measured.count
+    assert len(done.attempts) >= done.pods > 0.7 * workload(name, nodes=20, pods=30).measured.count
     assert 0 < sum(done.attempts) <= done.seconds
     assert done.memory > 2**20
 

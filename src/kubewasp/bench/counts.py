@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     Meter = Callable[[Form, int], dict[str, tuple[str, float]]]
 
+LAYER: Final = "counts"
 NODES: Final = 1000
 FORMS: Final[dict[str, type[Any]]] = {
     "builtin": BuiltIn,
@@ -72,7 +73,7 @@ def measure(step: Callable[[str], None]) -> Iterator[Measurement | Skipped]:
             try:
                 yield from _form(kind, name, policy, cluster)
             except Unavailable as error:
-                yield Skipped("counts", f"{policy}, {name}", str(error))
+                yield Skipped(LAYER, f"{policy}, {name}", str(error))
     step("whole scheduling")
     yield from _scheduling()
 
@@ -94,7 +95,7 @@ def _form(kind: type[Any], name: str, policy: str, cluster: Cluster) -> Iterator
                 form.change(1)
             case: dict[str, str | int] = {"policy": policy, "form": name, "nodes": NODES, "cycle": cycle}
             for metric, (unit, value) in meter(form, pod).items():
-                yield Measurement("counts", case, metric, unit, (value,), exact=True)
+                yield Measurement(LAYER, case, metric, unit, (value,), exact=True)
         form.close()
 
 
@@ -177,7 +178,7 @@ def _scheduling() -> Iterator[Measurement]:
         "cycle": "unchanged",
     }
     calls = counted_calls(drain) / _PODS
-    yield Measurement("counts", case, "python_calls", "calls", (calls,), exact=True)
+    yield Measurement(LAYER, case, "python_calls", "calls", (calls,), exact=True)
 
 
 def regressions(baseline: Result, found: Result) -> list[Change]:
@@ -188,7 +189,8 @@ def regressions(baseline: Result, found: Result) -> list[Change]:
 def not_comparable(baseline: Result, found: Result) -> list[str]:
     """What was made or counted with another version than in the baseline, in words."""
     kept = {one.key for one in _comparable(baseline, found).measurements}
-    names = {name for one in baseline.measurements if one.key not in kept for name in _differing(one, baseline, found)}
+    left_out = [one for one in baseline.measurements if one.layer == LAYER and one.key not in kept]
+    names = {name for one in left_out for name in _differing(one, baseline, found)}
     return [
         f"{name} {found.versions.get(name, 'not there')}, not {baseline.versions.get(name, 'there')}"
         for name in sorted(names)
@@ -196,7 +198,8 @@ def not_comparable(baseline: Result, found: Result) -> list[str]:
 
 
 def _comparable(baseline: Result, found: Result) -> Result:
-    same = [one for one in baseline.measurements if not _differing(one, baseline, found)]
+    counted = [one for one in baseline.measurements if one.layer == LAYER]
+    same = [one for one in counted if not _differing(one, baseline, found)]
     return replace(baseline, measurements=same)
 
 

@@ -45,9 +45,9 @@ def figures(what: Workload, contender: Contender, folder: Path, longest: float) 
         raise RunError(f"{what.name}, {contender}, embedded: {done.stderr.strip().splitlines()[-1]}\n{done.stderr}")
     run = EmbeddedRun(**json.loads(done.stdout))
     return Figures(
-        rate=what.measured.count / run.seconds,
+        rate=run.pods / run.seconds,
         attempts={share: quantile(share, run.attempts) for share in Figures.SHARES},
         algorithm=statistics.fmean(run.attempts),
-        cpu=run.cpu / what.measured.count,
+        cpu=run.cpu / run.pods,
         memory=run.memory,
     )

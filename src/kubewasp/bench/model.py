@@ -79,12 +79,17 @@ class Result:
             if found.layer == layer and found.metric == metric and case.items() <= dict(found.case).items():
                 yield found
 
-    def put(self, layer: str, fresh: Result) -> None:
-        """Replaces a layer by that of another result, and keeps the others."""
+    def put(self, layer: str, fresh: Result, *, is_whole: bool = True) -> None:
+        """Replaces a layer by that of another result, or only what is measured there; keeps the other layers."""
         self.machine, self.versions, self.measured_on = fresh.machine, fresh.versions, fresh.measured_on
         self.seconds = self.seconds | fresh.seconds
-        self.measurements = [one for one in self.measurements if one.layer != layer] + fresh.measurements
-        self.skipped = [one for one in self.skipped if one.layer != layer] + fresh.skipped
+        measured, skipped = {one.key for one in fresh.measurements}, {one.what for one in fresh.skipped}
+        self.measurements = [
+            one for one in self.measurements if one.layer != layer or (not is_whole and one.key not in measured)
+        ] + fresh.measurements
+        self.skipped = [
+            one for one in self.skipped if one.layer != layer or (not is_whole and one.what not in skipped)
+        ] + fresh.skipped
 
     def as_json(self) -> str:
         document = {"format": FORMAT} | asdict(self)

@@ -7,10 +7,13 @@ that is bound, or one that is removed for another) until the last measured pod i
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from http import HTTPStatus
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.bench.contenders import EXTENDER, KUBEWASP, guests_of, packages, profile
@@ -133,14 +136,7 @@ class RealCluster:
         def spent() -> float:
             return sum(server.cpu_seconds() for server in servers)
 
-        watch = self._client.watch(
-            "Pod",
-            namespace=self._cluster.namespace,
-            accept=_METADATA,
-            fieldSelector="spec.nodeName!=",
-            labelSelector=f"{PART} in ({INITIAL},{MEASURED})",
-        )
-        with watch as changes, ExitStack() as stack:
+        with self._changes() as changes, ExitStack() as stack:
             bindings = _Bindings(changes, self._what.measured.count, spent)
             bindings.start()
             stack.enter_context(scheduler)
@@ -155,6 +151,33 @@ class RealCluster:
                 cpu=bindings.cpu_a_pod,
                 memory=sum(server.peak_memory() for server in servers),
             )
+
+    @contextmanager
+    def _changes(self) -> Iterator[Iterator[tuple[str, Object]]]:
+        """What changes of the pods that have a node.
+
+        The API server ends watches that are read too slowly, on a busy machine soon. What there is then is told anew.
+        """
+        client, namespace, over = self._client, self._cluster.namespace, threading.Event()
+        chosen = {"fieldSelector": "spec.nodeName!=", "labelSelector": f"{PART} in ({INITIAL},{MEASURED})"}
+
+        def follow(stack: ExitStack, changes: Iterator[tuple[str, Object]]) -> Iterator[tuple[str, Object]]:
+            while not over.is_set():
+                with suppress(HTTPException):
+                    yield from changes
+                path = client.path("Pod", namespace=namespace)
+                there = json.loads(client.request("GET", path, query=chosen, accept=_METADATA_LIST))
+                bound = (item for item in there["items"] if item["metadata"]["labels"][PART] == MEASURED)
+                yield from (("ADDED", item) for item in bound)
+                since = there["metadata"]["resourceVersion"]
+                changes = stack.enter_context(watch(resourceVersion=since))
+
+        watch = partial(client.watch, "Pod", namespace=namespace, accept=_METADATA, **chosen)
+        with ExitStack() as stack:
+            try:
+                yield follow(stack, stack.enter_context(watch()))
+            finally:
+                over.set()
 
     # ------------------------------------------------------------------ what happens meanwhile
 
@@ -236,7 +259,6 @@ class _Bindings(threading.Thread):
             if len(self._bound) == self._expected:
                 self._seconds, self._cpu = time.monotonic() - self._seconds, self._spent() - self._cpu
                 return
-        raise ConnectionError("the API server has ended the watch")
 
     def stop(self) -> None:
         self.done.set()

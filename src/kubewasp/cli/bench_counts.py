@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from kubewasp.bench import counts, model
 from kubewasp.bench.model import Measurement
 from kubewasp.cli import bench_compare, output
-from kubewasp.cli.bench_run import new_result, progress
+from kubewasp.cli.bench_run import kept_in, new_result, progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,12 +30,16 @@ _COLUMNS = {
 def run(*, check: Path | None, out: Path | None, as_json: bool) -> bool:
     """False if something costs more than the baseline says."""
     baseline = model.read(check) if check is not None else None
-    found = _counted()
+    found = new_result()
+    kept = None if out is None else kept_in(out, found)
+    _count(found)
     worse = [] if baseline is None else counts.regressions(baseline, found)
-    if out is not None:
-        out.write_text(found.as_json(), encoding="utf-8")
+    if out is not None and kept is not None:
+        kept.put(counts.LAYER, found)
+        out.write_text(kept.as_json(), encoding="utf-8")
     if as_json:
-        output.print_json(asdict(found) | {"worse": [change.as_dict() for change in worse]})
+        told = {"worse": [change.as_dict() for change in worse]}
+        output.print_json({"format": model.FORMAT} | asdict(found) | told)
     elif baseline is None:
         _print(found)
     else:
@@ -42,15 +47,15 @@ def run(*, check: Path | None, out: Path | None, as_json: bool) -> bool:
     return not worse
 
 
-def _counted() -> Result:
-    found = new_result()
+def _count(found: Result) -> None:
+    began = time.monotonic()
     with progress(counts.steps()) as step:
         for one in counts.measure(step):
             if isinstance(one, Measurement):
                 found.measurements.append(one)
             else:
                 found.skipped.append(one)
-    return found
+    found.seconds[counts.LAYER] = round(time.monotonic() - began, 1)
 
 
 def _print(found: Result) -> None:

@@ -37,25 +37,34 @@ def plugin(*, quick: bool, forms: Sequence[str], nodes: Sequence[int], out: Path
         if wants_peers:
             yield from peers.measure(step, plan.nodes)
 
-    _run("plugin", steps, measured, out, as_json=as_json)
+    _run("plugin", steps, measured, out, as_json=as_json, is_whole=not forms and not nodes)
 
 
 def scheduler(*, quick: bool, places: Sequence[str], workloads: Sequence[str], out: Path, as_json: bool) -> None:
     from kubewasp.bench import scheduler_layer
 
     plan = scheduler_layer.Plan.of(quick=quick, places=places, workloads=workloads)
-    _run(
-        "scheduler", scheduler_layer.steps(plan), lambda step: scheduler_layer.measure(step, plan), out, as_json=as_json
-    )
+    steps = scheduler_layer.steps(plan)
+    is_whole = set(places) == set(scheduler_layer.PLACES) and not workloads
+
+    def measured(step: Step) -> Iterator[Measurement | Skipped]:
+        return scheduler_layer.measure(step, plan)
+
+    _run("scheduler", steps, measured, out, as_json=as_json, is_whole=is_whole)
 
 
 def _run(
-    layer: str, steps: int, measured: Callable[[Step], Iterable[Measurement | Skipped]], out: Path, *, as_json: bool
+    layer: str,
+    steps: int,
+    measured: Callable[[Step], Iterable[Measurement | Skipped]],
+    out: Path,
+    *,
+    as_json: bool,
+    is_whole: bool,
 ) -> None:
     """Nothing is written unless all was measured: half a layer would look like a whole one."""
-    kept = model.read(out) if out.exists() else Result()
-    _check_writable(out)
     fresh = new_result()
+    kept = kept_in(out, fresh)
     began = time.monotonic()
     with progress(steps) as step:
         for found in measured(step):
@@ -64,7 +73,7 @@ def _run(
             else:
                 fresh.skipped.append(found)
     fresh.seconds[layer] = round(time.monotonic() - began, 1)
-    kept.put(layer, fresh)
+    kept.put(layer, fresh, is_whole=is_whole)
     out.write_text(kept.as_json(), encoding="utf-8")
     if as_json:
         output.print_json({"format": model.FORMAT} | asdict(fresh))
@@ -72,15 +81,26 @@ def _run(
         _tell(layer, fresh, out)
 
 
+def kept_in(out: Path, fresh: Result) -> Result:
+    """What the file has besides; what was measured elsewhere, or with other versions, is no part of one result."""
+    kept = model.read(out) if out.exists() else Result()
+    _check_writable(out)
+    if kept.measurements and (kept.machine, kept.versions) != (fresh.machine, fresh.versions):
+        output.warn(f"{out} is of another machine or other versions: what is in it is not kept")
+        return Result()
+    return kept
+
+
 def _check_writable(out: Path) -> None:
     """Makes its folder, and tries: to hear of it after all was measured is too late."""
     is_new = not out.exists()
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
+        if not out.parent.exists():
+            out.parent.mkdir(parents=True)
         with out.open("ab"):
             pass
         if is_new:
-            out.unlink()
+            out.resolve().unlink()  # of a link that leads nowhere yet, what it leads to
     except OSError as error:
         raise KubewaspError(f"{out}: cannot be written: {error.strerror}") from None
 

@@ -1,6 +1,6 @@
 """What the plugins make of a pod, as an extender is asked: which nodes, which scores, which victims.  HOT PATH.
 
-Guarded by `kubewasp bench plugin --only extender-names`. Nodes and pods on them are those of a scheduler's table;
+Guarded by `kubewasp bench plugin --form extender-names`. Nodes and pods on them are those of a scheduler's table;
 everything runs on its thread.
 """
 

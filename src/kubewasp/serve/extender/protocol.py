@@ -1,6 +1,6 @@
 """The v1 extender protocol: what kube-scheduler sends and expects, with its field names.  HOT PATH.
 
-Guarded by `kubewasp bench plugin --only extender-names`. Pods and nodes are left as they came; what is wrong with a
+Guarded by `kubewasp bench plugin --form extender-names`. Pods and nodes are left as they came; what is wrong with a
 body is told with its field.
 """
 
