@@ -62,6 +62,11 @@ def test_what_was_made_with_another_tool_is_not_compared(metric: str, form: str,
     assert counts.not_comparable(before, after) == ([] if is_compared else [f"{tool} 99.9, not {VERSIONS[tool]}"])
 
 
+@pytest.mark.parametrize(("after", "is_worse"), [(1050, False), (1051, True)])
+def test_no_two_builds_of_a_python_guest_burn_the_same(after: float, is_worse: bool) -> None:
+    assert bool(counts.regressions(result("fuel", 1000, "python"), result("fuel", after, "python"))) == is_worse
+
+
 def test_a_patch_of_python_changes_no_counts() -> None:
     before, after = result("python_calls", 100), result("python_calls", 900, python="3.11.99")
     assert counts.regressions(before, after)
