@@ -167,6 +167,9 @@ class FakeHandle(NoScheduler):
     def is_evicted(self, uid: str) -> bool:
         return False
 
+    def is_preempting(self, uid: str) -> bool:
+        return False
+
 
 def filtered(plugin: FilterPlugin, state: Any, pod: Pod, table: NodeTable) -> dict[str, Status]:
     """What Filter says of each node, by name."""

@@ -21,7 +21,7 @@ from tests.plugins.building import FakeHandle, make_node, make_pod, wakes
 from tests.scheduler.building import Cluster
 
 WEB = {"app": "web"}
-POINTS = ("queueSort", "preFilter", "filter", "postFilter", "permit", "bind")
+POINTS = ("preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "permit", "bind")
 
 
 def a_cluster(*nodes: str, plugins: Any = (), **args: Any) -> tuple[Cluster, DefaultPreemption]:
@@ -78,9 +78,9 @@ def test_a_pod_waits_for_its_victims_to_go() -> None:
 def slow_evictions(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """Victims are still there, unchanged, until the test deletes them: the API server takes its time."""
 
-    def evict(victim: Pod, *_: Any) -> str:
+    def evict(victim: Pod, preemptor: Pod, *_: Any) -> str:
         cluster.evicted.append(victim.name)
-        cluster.scheduler.evicting(victim)
+        cluster.scheduler.evicting(victim, preemptor)
         return ""
 
     monkeypatch.setattr(cluster, "evict", evict)
@@ -94,13 +94,60 @@ def test_a_pod_takes_no_more_victims_while_the_deletion_of_the_first_is_under_wa
     victims = {pod.name: pod for pod in (cluster.put(cpus("one", "n", "2")), cluster.put(cpus("other", "m", "2")))}
     pod = cluster.pod("p", requests={"cpu": "1"}, priority=5)
     cluster.one()
+    (name,) = cluster.evicted
+    cluster.scheduler.evicted(victims[name], pod)
     for _ in range(3):
         cluster.scheduler.queue.activate(pod.uid)
         assert "not eligible due to a terminating pod on the nominated node." in cluster.one().message
-    (name,) = cluster.evicted
     node = cluster.scheduler.nominator.node_of(pod.uid)
     cluster.delete(victims[name])
     assert cluster.one().node == node
+
+
+def test_a_pod_is_not_tried_until_the_api_server_has_heard_of_all_its_victims(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, _ = a_cluster("n", "m")
+    slow_evictions(cluster, monkeypatch)
+    first, second = (cluster.put(cpus(name, "n", "1")) for name in ("first", "second"))
+    other = cluster.put(cpus("other", "m", "2", priority=9))
+    pod = cluster.pod("p", requests={"cpu": "2"}, priority=5)
+    cluster.one()
+    assert sorted(cluster.evicted) == ["first", "second"]
+    cluster.scheduler.evicted(first, pod)
+    cluster.delete(first)
+    queued = cluster.scheduler.queue.get(pod.uid)
+    assert queued is not None
+    assert (cluster.place(pod), queued.gate_reason) == (
+        "unschedulable",
+        "waiting for the preemption for this pod to be finished",
+    )
+    cluster.scheduler.evicted(second, pod)
+    assert cluster.place(pod) == "unschedulable", "its second victim is still there"
+    cluster.delete(other)
+    assert cluster.one().node == "m", "it might fit elsewhere meanwhile"
+
+
+def test_victims_that_go_before_the_api_server_has_answered_are_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, _ = a_cluster("n")
+    slow_evictions(cluster, monkeypatch)
+    victim = cluster.put(cpus("low", "n", "2"))
+    pod = cluster.pod("p", requests={"cpu": "1"}, priority=5)
+    cluster.one()
+    cluster.delete(victim)
+    assert cluster.place(pod) == "unschedulable"
+    cluster.scheduler.evicted(victim, pod)
+    assert cluster.one().node == "n"
+
+
+def test_a_pod_that_is_deleted_while_it_preempts_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, _ = a_cluster("n")
+    slow_evictions(cluster, monkeypatch)
+    victim = cluster.put(cpus("low", "n", "2"))
+    pod = cluster.pod("p", requests={"cpu": "1"}, priority=5)
+    cluster.one()
+    cluster.delete(pod)
+    assert not cluster.scheduler.is_preempting(pod.uid)
+    cluster.scheduler.evicted(victim, pod)
+    assert not cluster.scheduler.is_preempting(pod.uid)
 
 
 def test_a_pod_whose_victim_cannot_be_deleted_looks_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -511,7 +558,7 @@ def test_a_pod_whose_victims_cannot_be_evicted_is_tried_again() -> None:
     assert [found.node for found in cluster.all()] == ["", "n"]
 
 
-def test_no_pod_waits_for_its_own_preemption_and_deleted_pods_do_not_help_it() -> None:
+def test_no_pod_waits_for_a_preemption_that_is_over_and_deleted_pods_do_not_help_it() -> None:
     plugin = DefaultPreemption({}, FakeHandle())
     assert plugin.pre_enqueue(make_pod()) == SUCCESS
     assert not wakes(plugin, "Pod", Action.DELETE, make_pod(), make_pod(node="n"))

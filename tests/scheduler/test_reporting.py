@@ -76,8 +76,11 @@ class FakeScheduler:
         self.asked += 1
         return self.waits
 
-    def evicting(self, victim: Pod) -> None:
-        self.heard.append(("evicting", victim.name))
+    def evicting(self, victim: Pod, preemptor: Pod) -> None:
+        self.heard.append(("evicting", victim.name, preemptor.name))
+
+    def evicted(self, victim: Pod, preemptor: Pod) -> None:
+        self.heard.append(("evicted", victim.name, preemptor.name))
 
     def not_evicted(self, victim: Pod, preemptor: Pod) -> None:
         self.heard.append(("not evicted", victim.name, preemptor.name))
@@ -210,7 +213,10 @@ async def test_a_victim_is_marked_and_deleted() -> None:
         "DisruptionTarget",
         "PreemptionByScheduler",
     )
-    assert (writes.of("delete"), live.heard) == ([("web",)], [("evicting", "web")])
+    assert (writes.of("delete"), live.heard) == (
+        [("web",)],
+        [("evicting", "web", "urgent"), ("evicted", "web", "urgent")],
+    )
     assert writes.of("event") == [("Preempted", "Preempted by pod default/urgent on node a")]
 
 
@@ -219,7 +225,7 @@ async def test_a_victim_that_cannot_be_deleted_makes_the_preemptor_try_again() -
     made, live = reporter(FakeWrites(delete="forbidden"))
     made.evict(POD, make_pod("urgent"), "a")
     assert await made.drained(SOON)
-    assert live.heard == [("evicting", "web"), ("not evicted", "web", "urgent")]
+    assert live.heard == [("evicting", "web", "urgent"), ("not evicted", "web", "urgent")]
 
 
 @asynchronous

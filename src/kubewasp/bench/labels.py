@@ -57,6 +57,7 @@ POLICIES: Final = {
     "nodenumber": "pods like nodes whose number ends in the same digit",
     "label-cpu": "a label and the requested CPU of every node",
     "filter-reasons": "a filter that rejects nodes with reasons",
+    "labels": "a label of every node, read from the whole Node as the classic ABI has it",
 }
 WORKLOADS: Final = (
     "basic",

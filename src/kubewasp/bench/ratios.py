@@ -84,17 +84,26 @@ def _plugin(result: Result) -> Iterator[Ratio]:
         yield _forms(
             result, group, f"the same guest file here against {name}", (peer + HERE, peer), bar=_SAME_GUEST_BAR
         )
+    name = f"the same guest file here against {_PEERS['wazero']}, a guest that reads every node whole"
+    yield _forms(result, "stand-in", name, ("wazero" + HERE, "wazero"), bar=_SAME_GUEST_BAR, policy="labels")
     for ours, theirs, name in _WAYS:
         yield _forms(result, "way", name, (ours, theirs))
 
 
 def _forms(
-    result: Result, group: str, name: str, sides: tuple[str, str], *, bar: float | None = None, aim: float | None = None
+    result: Result,
+    group: str,
+    name: str,
+    sides: tuple[str, str],
+    *,
+    bar: float | None = None,
+    aim: float | None = None,
+    policy: str = HEADLINE_POLICY,
 ) -> Ratio:
-    """Two forms of the headline's policy, ours first."""
+    """Two forms of a policy, ours first."""
     ours, theirs = sides
     ours_found, theirs_found = (
-        result.find("plugin", "unchanged_cycle", policy=HEADLINE_POLICY, form=form, nodes=HEADLINE_NODES)
+        result.find("plugin", "unchanged_cycle", policy=policy, form=form, nodes=HEADLINE_NODES)
         for form in (ours, theirs)
     )
     if ours_found is None or theirs_found is None:

@@ -132,6 +132,9 @@ class SchedulerHandle(Handle, Protocol):
     def is_evicted(self, uid: str) -> bool:
         """Whether that pod is being deleted to make room: this was asked for, and the pod is still there."""
 
+    def is_preempting(self, uid: str) -> bool:
+        """Whether that pod makes room for itself, and the API server has yet to hear of some of its victims."""
+
     def nominated_pods(self, node: str) -> Sequence[Pod]:
         """The pods that wait for room on that node."""
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _NOT_HELPFUL = rejection("Preemption is not helpful for scheduling", resolvable=False)
 _NO_VICTIMS = rejection("No preemption victims found for incoming pod", resolvable=False)
+_NOT_FINISHED = rejection("waiting for the preemption for this pod to be finished", resolvable=False)
 _PRIORITY_OFFSET = 2**31
 
 
@@ -47,8 +48,11 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         self.random = random.Random(0)  # noqa: S311 - where to begin looking; seeded for a simulation
 
     def pre_enqueue(self, pod: Pod) -> Status:
-        """A pod whose victims are still there may be tried, as it might fit elsewhere; it takes no more victims."""
-        return SUCCESS
+        """A pod waits until its victims have been told to go.
+
+        While they are still there it may be tried, as it might fit elsewhere; it takes no more victims.
+        """
+        return _NOT_FINISHED if self._handle.is_preempting(pod.uid) else SUCCESS
 
     def events(self) -> Sequence[Registration]:
         return [Registration("Pod", Action.DELETE, lambda _pod, _old, _new: False)]

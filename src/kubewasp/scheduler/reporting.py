@@ -122,7 +122,7 @@ class ClusterReporter:
             return f"the API server did not answer within {_LONGEST_UPDATE:g} s"
 
     def evict(self, pod: Pod, preemptor: Pod, node: str) -> str:
-        self.live.scheduler.evicting(pod)
+        self.live.scheduler.evicting(pod, preemptor)
         self._put(self._evict(pod, preemptor))
         note = f"Preempted by pod {preemptor.uid} on node {node}"
         self._record("Normal", "Preempted", "Preempting", pod, note)
@@ -142,6 +142,8 @@ class ClusterReporter:
         if error:
             logger.error("cannot preempt pod %s: %s", pod.key, error)
             self.live.post(lambda: self.live.scheduler.not_evicted(pod, preemptor))
+        else:
+            self.live.post(lambda: self.live.scheduler.evicted(pod, preemptor))
 
     # ------------------------------------------------------------------ live.Reporter
 

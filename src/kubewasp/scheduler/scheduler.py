@@ -91,6 +91,7 @@ class Scheduler:
         self._assumed: dict[str, Pod] = {}
         self._decided: dict[str, tuple[WaitingPod, Status]] = {}
         self._evicted: set[str] = set()  # uids of victims whose deletion is under way, until they are gone
+        self._preempting: dict[str, set[str]] = {}  # by preemptor: those of them that the API server has not heard of
         self._is_busy = False
         self.store.subscribe(self._object_changed)
 
@@ -201,6 +202,7 @@ class Scheduler:
     def _delete_pod(self, pod: Pod) -> None:
         self.queue.delete(pod.uid)  # first: what is undone below is not to come back
         self._evicted.discard(pod.uid)
+        self._preempting.pop(pod.uid, None)
         waiting = self._decided[pod.uid][0] if pod.uid in self._decided else self.waiting.get(pod.uid)
         if waiting is not None:
             self._reject(waiting, Status(Code.UNSCHEDULABLE, "removed"))
@@ -329,14 +331,33 @@ class Scheduler:
         with self._busy():
             self.on_settled(self._ended(binding, status))
 
-    def evicting(self, victim: Pod) -> None:
+    def evicting(self, victim: Pod, preemptor: Pod) -> None:
         """The deletion of a victim of preemption is under way."""
         self._evicted.add(victim.uid)
+        self._preempting.setdefault(preemptor.uid, set()).add(victim.uid)
+
+    def evicted(self, victim: Pod, preemptor: Pod) -> None:
+        """The API server has heard of a victim. After the last one, the pod that needs the room may be tried again."""
+        left = self._preempting.get(preemptor.uid)
+        if left is None:
+            return
+        left.discard(victim.uid)
+        if left:
+            return
+        del self._preempting[preemptor.uid]
+        if victim.uid not in self._evicted:  # it went while nobody could hear of it
+            change = ClusterChange("AssignedPod", Action.DELETE, victim, None)
+            with self._busy():
+                self.queue.move(change, lambda pod: pod.uid == preemptor.uid)
 
     def not_evicted(self, victim: Pod, preemptor: Pod) -> None:
         """A victim could not be deleted: the pod that needs its room looks for another."""
         self._evicted.discard(victim.uid)
+        self._preempting.pop(preemptor.uid, None)
         self.activate(preemptor)
+
+    def is_preempting(self, uid: str) -> bool:
+        return uid in self._preempting
 
     def retry_bindings(self) -> None:
         """Asks again the PreBind plugins that wait for something in the cluster, such as a volume."""

@@ -80,4 +80,4 @@ def test_a_peer_that_answers_otherwise_is_not_measured(tmp_path: Path) -> None:
 
 def test_all_peers_are_measured_unless_some_are_chosen() -> None:
     assert peers.FORMS == ("wazero", "wazero-guest-here", "go-extension", "go-extension-guest-here")
-    assert peers.steps() == 2 * (1 + 2 * len(peers.SIZES) * peers.REPETITIONS)
+    assert peers.steps() == 3 * (1 + 2 * len(peers.SIZES) * peers.REPETITIONS)

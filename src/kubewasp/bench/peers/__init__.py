@@ -19,7 +19,7 @@ REPETITIONS: Final = 5
 
 
 def pairs() -> tuple[Pair, ...]:
-    return wazero_host.pair(), go_extension.pair()
+    return wazero_host.pair(), wazero_host.labels_pair(), go_extension.pair()
 
 
 def steps(sizes: Sequence[int] = SIZES, *, repetitions: int = REPETITIONS, chosen: Sequence[Pair] | None = None) -> int:
