@@ -27,7 +27,6 @@ def section(text: str, heading: str) -> str:
     return found[1]
 
 
-@pytest.mark.skipif(not (DOCS / "benchmarks.json").exists(), reason="no result is committed yet")
 def test_the_committed_pages_are_what_the_committed_result_says() -> None:
     result = model.read(DOCS / "benchmarks.json")
     for name, text in report.files(result).items():

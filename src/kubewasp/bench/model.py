@@ -82,7 +82,8 @@ class Result:
     def put(self, layer: str, fresh: Result, *, is_whole: bool = True) -> None:
         """Replaces a layer by that of another result, or only what is measured there; keeps the other layers."""
         self.machine, self.versions, self.measured_on = fresh.machine, fresh.versions, fresh.measured_on
-        self.seconds = self.seconds | fresh.seconds
+        if is_whole or layer not in self.seconds:  # a part takes less time than the layer
+            self.seconds = self.seconds | fresh.seconds
         measured, skipped = {one.key for one in fresh.measurements}, {one.what for one in fresh.skipped}
         self.measurements = [
             one for one in self.measurements if one.layer != layer or (not is_whole and one.key not in measured)
