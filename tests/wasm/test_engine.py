@@ -1,14 +1,18 @@
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 import wasmtime
 
 from kubewasp.wasm.component_engine import component_engine
 from kubewasp.wasm.engine import classic_engine, strict_engine
+from kubewasp.wasm.ffi import AdapterCall
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import MIB, Limits
 from kubewasp.wasm.program import load_program
-from kubewasp.wasm.settings import Ticker
+from kubewasp.wasm.ticking import KernelTimer, ThreadTimer, Ticker
 from tests import samples
 from tests.guests.build import go_guest, wat
 
@@ -84,53 +88,117 @@ def test_guests_may_use_what_compilers_use(text: str) -> None:
 # ---------------------------------------------------------------- ticker
 
 
-@pytest.fixture
-def ticker() -> Ticker:
+def interruptible() -> wasmtime.Engine:
     config = wasmtime.Config()
     config.epoch_interruption = True
-    return Ticker(wasmtime.Engine(config))
+    return wasmtime.Engine(config)
 
 
 @pytest.mark.parametrize(("seconds", "ticks"), [(0.001, 5), (0.005, 5), (0.05, 14), (1, 204)])
-def test_a_limit_is_never_shorter_than_it_says(seconds: float, ticks: int, ticker: Ticker) -> None:
-    assert ticker.ticks(seconds) == ticks
+def test_a_limit_is_never_shorter_than_it_says(seconds: float, ticks: int) -> None:
+    assert Ticker(interruptible()).ticks(seconds) == ticks
 
 
 @pytest.mark.parametrize(("seconds", "ticks"), [(0.0, 1), (0.005, 1), (0.0062, 1), (0.015, 3), (0.1, 4), (3600, 4)])
-def test_a_sleep_that_took_longer_counts_for_more(seconds: float, ticks: int, ticker: Ticker) -> None:
-    assert ticker.due(seconds) == ticks
+def test_a_sleep_that_took_longer_counts_for_more(seconds: float, ticks: int) -> None:
+    assert ThreadTimer(interruptible()).due(seconds) == ticks
 
 
-LOOP = '(module (func (export "run") (loop $forever (br $forever))))'
+LOOP = '(module (func (export "run") (param i32) (loop $forever (br $forever))))'
 
 
-def test_a_call_that_never_ends_is_ended(ticker: Ticker) -> None:
-    store = wasmtime.Store(ticker._engine)
-    run = wasmtime.Instance(store, wasmtime.Module(ticker._engine, LOOP), []).exports(store)["run"]
+def looping(engine: wasmtime.Engine) -> tuple[wasmtime.Store, wasmtime.Func]:
+    store = wasmtime.Store(engine)
+    return store, wasmtime.Instance(store, wasmtime.Module(engine, LOOP), []).exports(store)["run"]  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("kind", [KernelTimer, ThreadTimer])
+def test_a_call_that_never_ends_is_ended(kind: type[KernelTimer | ThreadTimer]) -> None:
+    engine = interruptible()
+    ticker = Ticker(engine, kind(engine))
+    store, run = looping(engine)
     for _ in range(2):
         store.set_epoch_deadline(ticker.ticks(0.01))
         with ticker.running(), pytest.raises(wasmtime.Trap) as caught:
-            run(store)  # type: ignore[operator]
+            run(store, 1)
         assert caught.value.trap_code is wasmtime.TrapCode.INTERRUPT
 
 
-def test_a_ticker_without_calls_has_no_thread_and_a_busy_one_has_one(ticker: Ticker) -> None:
-    assert ticker._thread is None
-    with ticker.running(), ticker.running():
-        first = ticker._thread
-        assert first is not None
-        assert first.daemon
-    with ticker.running():
-        assert ticker._thread is first
+def test_a_call_that_keeps_pythons_lock_is_ended_too() -> None:
+    engine = interruptible()
+    ticker = Ticker(engine)
+    assert ticker.needs_no_lock
+    store, run = looping(engine)
+    call = AdapterCall(store, run, 1)
+    call.keep_the_lock(True)
+    store.set_epoch_deadline(ticker.ticks(0.05))
+    began = time.monotonic()
+    with ticker.running(), pytest.raises(wasmtime.Trap) as caught:
+        call(1)
+    assert caught.value.trap_code is wasmtime.TrapCode.INTERRUPT
+    assert time.monotonic() - began >= 0.05
 
 
-def test_a_ticker_rests_when_there_are_no_calls(ticker: Ticker, monkeypatch: pytest.MonkeyPatch) -> None:
-    resting = threading.Event()
-    monkeypatch.setattr(ticker, "PERIOD", 0.0001)
-    monkeypatch.setattr(ticker._busy, "clear", lambda: (threading.Event.clear(ticker._busy), resting.set()))
+def test_the_kernels_timer_runs_only_while_there_are_calls() -> None:
+    """An epoch that stands still ends nobody: the deadline is as far away after the sleep as before it."""
+    engine = interruptible()
+    ticker = Ticker(engine, KernelTimer(engine))
+    store, run = looping(engine)
     with ticker.running():
         pass
+    store.set_epoch_deadline(ticker.ticks(0.05))
+    time.sleep(0.2)
+    began = time.monotonic()
+    with ticker.running(), ticker.running(), pytest.raises(wasmtime.Trap):
+        run(store, 1)
+    assert time.monotonic() - began >= 0.05
+
+
+def test_a_process_that_was_forked_has_a_timer_of_its_own() -> None:
+    code = """if True:
+        import os, wasmtime
+        from kubewasp.wasm.ticking import Ticker
+        from tests.wasm.test_engine import interruptible, looping
+        engine = interruptible()
+        ticker = Ticker(engine)
+        with ticker.running():
+            pass
+        child = os.fork()
+        store, run = looping(engine)
+        store.set_epoch_deadline(ticker.ticks(0.05))
+        try:
+            with ticker.running():
+                run(store, 1)
+        except wasmtime.Trap:
+            if child:
+                raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            os._exit(0)
+    """
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=60, check=False)
+    assert done.returncode == 0
+
+
+def test_a_thread_that_ticks_is_made_when_it_is_needed() -> None:
+    timer = ThreadTimer(interruptible())
+    assert timer._thread is None
+    timer.start()
+    first = timer._thread
+    assert first is not None
+    assert first.daemon
+    timer.stop()
+    timer.start()
+    assert timer._thread is first
+    timer.stop()
+
+
+def test_a_thread_that_ticks_rests_when_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    resting = threading.Event()
+    timer = ThreadTimer(interruptible(), period=0.0001)
+    monkeypatch.setattr(timer._busy, "clear", lambda: (threading.Event.clear(timer._busy), resting.set()))
+    timer.start()
+    timer.stop()
     assert resting.wait(10)
-    assert not ticker._busy.is_set()
-    with ticker.running():
-        assert ticker._busy.is_set()
+    assert not timer._busy.is_set()
+    timer.start()
+    assert timer._busy.is_set()
+    timer.stop()

@@ -6,7 +6,8 @@ from wasmtime import Engine, Linker
 from wasmtime import component as components
 
 from kubewasp.wasi import host
-from kubewasp.wasm.settings import SWITCHED_OFF, Ticker, engine_config, one_for_each
+from kubewasp.wasm.settings import SWITCHED_OFF, engine_config, one_for_each
+from kubewasp.wasm.ticking import Ticker
 
 
 class WasiEngine:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NoReturn
 from wasmtime import Engine, WasmtimeError
 from wasmtime.component import Linker
 
-from kubewasp.wasm.settings import Ticker, engine_config, one_for_each
+from kubewasp.wasm.settings import engine_config, one_for_each
+from kubewasp.wasm.ticking import Ticker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -14,7 +14,8 @@ from kubewasp.wasm.heap import SharedHeap
 from kubewasp.wasm.mirror import NodeMirror
 from kubewasp.wasm.modules import compile_text
 from kubewasp.wasm.numbers import ResourceIds
-from kubewasp.wasm.settings import SWITCHED_OFF, Ticker, engine_config, one_for_each
+from kubewasp.wasm.settings import SWITCHED_OFF, engine_config, one_for_each
+from kubewasp.wasm.ticking import Ticker
 
 if TYPE_CHECKING:
     from kubewasp.cluster.nodes import Nodes

@@ -12,7 +12,7 @@ from kubewasp.wasm.errors import InstanceInUseError
 if TYPE_CHECKING:
     from kubewasp.wasm.callbacks import Servant
     from kubewasp.wasm.heap import SharedHeap
-    from kubewasp.wasm.settings import Ticker
+    from kubewasp.wasm.ticking import Ticker
 
 
 class Entry:

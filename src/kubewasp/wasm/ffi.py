@@ -28,7 +28,7 @@ from wasmtime import (
 )
 from wasmtime import _ffi as ffi
 
-import kubewasp.wasm.short_calls  # noqa: F401 # from here on they are short
+from kubewasp.wasm.short_calls import keeping_the_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,6 +78,8 @@ class AdapterCall:
     """
 
     __slots__ = ("_arguments", "_call", "_context", "_count", "_function")
+    _generous: Any = staticmethod(ffi.wasmtime_func_call_unchecked)
+    _keeping: Any = staticmethod(keeping_the_lock("wasmtime_func_call_unchecked"))
 
     def __init__(self, store: Store, function: Func, parameters: int) -> None:
         kind = function.type(store)
@@ -87,7 +89,11 @@ class AdapterCall:
         self._count = max(parameters, 1)
         self._context = store._context()
         self._function = ctypes.byref(function._func)
-        self._call: Any = ffi.wasmtime_func_call_unchecked
+        self._call: Any = self._generous
+
+    def keep_the_lock(self, keep: bool) -> None:
+        """Whether the next call keeps Python's lock: only if it is short, and is ended in time without it."""
+        self._call = self._keeping if keep else self._generous
 
     def __call__(self, *parameters: int) -> None:
         for index, value in enumerate(parameters):

@@ -9,7 +9,7 @@ a thread that counts, and others should go on.
 from __future__ import annotations
 
 import ctypes
-from typing import Final
+from typing import Any, Final
 
 from wasmtime import _bindings as bindings
 from wasmtime._ffi import dll
@@ -36,12 +36,15 @@ _SHORT: Final = (
 )
 
 
-def keep_the_lock() -> None:
-    library = ctypes.PyDLL(dll._name, handle=dll._handle)
-    for name in _SHORT:
-        generous, function = getattr(bindings, f"_{name}"), getattr(library, name)
-        function.argtypes, function.restype = generous.argtypes, generous.restype
-        setattr(bindings, f"_{name}", function)
+_library: Final = ctypes.PyDLL(dll._name, handle=dll._handle)
 
 
-keep_the_lock()
+def keeping_the_lock(name: str) -> Any:
+    """A function of wasmtime that does not give the lock away."""
+    generous, function = getattr(bindings, f"_{name}"), getattr(_library, name)
+    function.argtypes, function.restype = generous.argtypes, generous.restype
+    return function
+
+
+for _name in _SHORT:
+    setattr(bindings, f"_{_name}", keeping_the_lock(_name))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from wasmtime import Engine, Linker
 
-from kubewasp.wasm.settings import SWITCHED_OFF, Ticker, engine_config, one_for_each
+from kubewasp.wasm.settings import SWITCHED_OFF, engine_config, one_for_each
+from kubewasp.wasm.ticking import Ticker
 from kubewasp.web import handler_abi, middleware_abi
 from kubewasp.web.host import define
 
