@@ -1,14 +1,17 @@
 """DefaultPreemption: who may preempt, where it helps, who has to go, and which node it is."""
 
+import random
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubewasp.framework.config_reading import default_config
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.events import Action
 from kubewasp.framework.plugin import Candidate
+from kubewasp.framework.runtime import Framework
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.objects import DisruptionBudget
 from kubewasp.k8s.pods import Pod
@@ -16,6 +19,8 @@ from kubewasp.k8s.selectors import EVERYTHING, LabelSelector, label_selector, ma
 from kubewasp.plugins.default_binder import DefaultBinder
 from kubewasp.plugins.default_preemption import DefaultPreemption, pick, split_by_budgets
 from kubewasp.plugins.node_resources_fit import NodeResourcesFit
+from kubewasp.scheduler import profiles
+from kubewasp.scheduler.embedded import EmbeddedCluster
 from tests.framework.fakes import WAIT, Scripted, error, make_framework
 from tests.plugins.building import FakeHandle, make_node, make_pod, wakes
 from tests.scheduler.building import Cluster
@@ -563,3 +568,89 @@ def test_no_pod_waits_for_a_preemption_that_is_over_and_deleted_pods_do_not_help
     assert plugin.pre_enqueue(make_pod()) == SUCCESS
     assert not wakes(plugin, "Pod", Action.DELETE, make_pod(), make_pod(node="n"))
     assert not wakes(plugin, "Node", Action.ADD, make_pod(), None, make_node("n"))
+
+
+# ---------------------------------------------------------------------- alike nodes
+
+
+# What runs on a node of four CPUs: the CPU and the priority of each pod, the oldest first.
+FULL = [((3, 0), (1, 0)), ((1, 0), (3, 0)), ((2, 0), (2, 0)), ((2, 1), (2, 0)), ((4, 0),), ((1, 0), (1, 0), (2, 0)), ()]
+
+
+def drawn(chance: random.Random) -> tuple[list[Any], list[Any]]:
+    """Few kinds of nodes, so that some are alike, and pods that need room on them."""
+    nodes = [
+        (chance.choice(FULL), chance.choice(["3", "110"]), chance.random() < 0.2) for _ in range(chance.randint(3, 7))
+    ]
+    kinds = ["", "", "", "spread", "budget"]
+    pods = [(chance.randint(0, 4), chance.randint(1, 3), chance.choice(kinds)) for _ in range(chance.randint(1, 3))]
+    return nodes, pods
+
+
+def history(nodes: list[Any], pods: list[Any]) -> tuple[Any, ...]:
+    """Where pods went and what was said when they came one after the other; those who were evicted are not there."""
+    cluster = EmbeddedCluster()
+    profiles.start(cluster.scheduler, default_config())
+    if any(kind == "budget" for *_, kind in pods):
+        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
+        metadata = {"name": "budget", "namespace": "default"}
+        budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
+        cluster.apply(budget | {"status": {"disruptionsAllowed": 1}})
+    for number, (running, room, is_tainted) in enumerate(nodes):
+        taints = [{"key": "dedicated", "effect": "NoSchedule"}] if is_tainted and number % 3 == 0 else []
+        status = {"allocatable": {"cpu": "4", "memory": "4Gi", "pods": room}}
+        metadata = {"name": f"node-{number}", "labels": {"kubernetes.io/hostname": f"node-{number}"}}
+        cluster.apply({"kind": "Node", "metadata": metadata, "spec": {"taints": taints}, "status": status})
+        for place, (cpu, priority) in enumerate(running):
+            old = a_pod(f"old-{number}-{place}", cpu, priority)
+            old["spec"]["nodeName"] = f"node-{number}"
+            cluster.apply(old | {"status": {"phase": "Running", **started(place)}})
+    told = []
+    for number, (cpu, priority, kind) in enumerate(pods):
+        cluster.apply(a_pod(f"new-{number}", cpu, priority, kind))
+        cluster.settle()
+        told.append(sorted((queued.pod.name, queued.message) for queued in cluster.scheduler.queue))
+    return told, {name: pod.node for name, pod in cluster.pods.items()}
+
+
+def a_pod(name: str, cpu: int, priority: int, kind: str = "") -> dict[str, Any]:
+    requests = {"cpu": str(cpu)} if cpu else {"memory": "1Gi"}
+    spec: dict[str, Any] = {
+        "containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}],
+        "priority": priority,
+    }
+    if kind == "spread":
+        rule = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}
+        spec["topologySpreadConstraints"] = [rule | {"labelSelector": {"matchLabels": {"app": "web"}}}]
+    return {"kind": "Pod", "metadata": {"name": name, "namespace": "default", "labels": {"app": "web"}}, "spec": spec}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_known_of_alike_nodes_changes_no_decision(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(60):
+        nodes, pods = drawn(chance)
+        quick = history(nodes, pods)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Framework, "judges_by_counts", lambda *_: False)
+            assert history(nodes, pods) == quick, (nodes, pods)
+
+
+def test_alike_nodes_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, preemption = a_cluster(*(f"n{number}" for number in range(20)))
+    for number in range(20):
+        cluster.put(cpus(f"low-{number}", f"n{number}", "2"))
+    pod = cluster.pod("p", requests={"cpu": "1"}, priority=5)
+    tried: list[int] = []
+    real = preemption._try
+
+    def counted(state: Any, pod: Pod, table: Any, row: int, budgets: Any) -> Any:
+        tried.append(row)
+        return real(state, pod, table, row, budgets)
+
+    monkeypatch.setattr(preemption, "_try", counted)
+    attempt = cluster.one()
+    assert len(tried) == 1
+    assert [victim.node for victim in attempt.victims] == [attempt.nominated_node]
+    assert cluster.one().node == attempt.nominated_node
+    assert cluster.where(pod) == attempt.nominated_node

@@ -84,7 +84,7 @@ def _plugin(result: Result) -> Iterator[Ratio]:
         yield _forms(
             result, group, f"the same guest file here against {name}", (peer + HERE, peer), bar=_SAME_GUEST_BAR
         )
-    name = f"the same guest file here against {_PEERS['wazero']}, a guest that reads every node whole"
+    name = f"a guest file that reads every node whole, here against {_PEERS['wazero']}"
     yield _forms(result, "stand-in", name, ("wazero" + HERE, "wazero"), bar=_SAME_GUEST_BAR, policy="labels")
     for ours, theirs, name in _WAYS:
         yield _forms(result, "way", name, (ours, theirs))

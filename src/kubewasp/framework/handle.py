@@ -123,6 +123,9 @@ class SchedulerHandle(Handle, Protocol):
     def check(self, state: CycleState, pod: Pod, row: int) -> Status:
         """The verdict of all filters on one node as it stands in the table, pods nominated to it counted."""
 
+    def judges_by_counts(self, state: CycleState, pod: Pod) -> bool:
+        """Whether nodes that are the same in what is counted on them are the same to all filters of the pod."""
+
     def put_on(self, state: CycleState, pod: Pod, other: Pod, row: int) -> Status:
         """Adds another pod to a node, in the table and in the plugins' state, for a trial that the caller undoes."""
 

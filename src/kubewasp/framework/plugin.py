@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -112,7 +112,14 @@ class Verdicts:
 
 
 class FilterPlugin(Plugin):
-    """Says which nodes can take the pod."""
+    """Says which nodes can take the pod.
+
+    With `counts_only`, what it says of a node follows from the node's taints, from whether it is cordoned, and from how
+    much of what the pod asks for is there and taken: nodes that are the same in this are the same to the plugin, and no
+    node matters to another.
+    """
+
+    counts_only: ClassVar[bool] = False
 
     @abstractmethod
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:

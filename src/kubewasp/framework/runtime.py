@@ -71,6 +71,14 @@ class Framework:
         self._pre_scorers = [(plugin, PluginUse("PreScore", plugin.name)) for plugin in self.pre_score]
         self._scorers = [(plugin, weight, PluginUse("Score", plugin.name)) for plugin, weight in self.score]
 
+    def judges_by_counts(self, state: CycleState) -> bool:
+        """Whether all plugins that have a say on the pod's nodes only count, see `FilterPlugin.counts_only`."""
+        return all(
+            getattr(plugin, "counts_only", False)
+            for plugin in (*self.pre_filter, *self.filter)
+            if plugin.name not in state.skip_filter
+        )
+
     def uses(self) -> Iterator[PluginUse]:
         """How the plugins were used so far; may be asked from any thread."""
         for pairs in (self._pre_filters, self._filters, self._pre_scorers):

@@ -6,6 +6,7 @@ Candidates are tried on the table itself: pods are taken off a node, the filters
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.framework.events import Action
@@ -20,9 +21,10 @@ from kubewasp.framework.plugin import (
     rejection,
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
@@ -104,13 +106,17 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         start = self.random.randrange(len(names))
         wanted = min(max(len(names) * self._percentage // 100, self._absolute), len(names))
         budgets = list(self._handle.store.all("PodDisruptionBudget"))
+        known = AlikeNodes(pod, table) if not budgets and self._handle.judges_by_counts(state, pod) else None
         found: list[Candidate] = []
         failures: list[tuple[str, Status]] = []
         for name in names[start:] + names[:start]:
             row = table.row(name)
             if row is None:
                 continue
-            result = self._try(state, pod, table, row, budgets)
+            if known is None or self._handle.nominated_pods(name):
+                result = self._try(state, pod, table, row, budgets)
+            else:
+                result = known.candidate(row, partial(self._try, state, pod, table, row, budgets))
             if isinstance(result, Status):
                 failures.append((name, result))
                 continue
@@ -172,6 +178,51 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
                 continue
             if handle.client.evict(victim, pod, best.node):
                 handle.activate(pod)
+
+
+class AlikeNodes:
+    """What came of trying nodes, for the others that are alike. In most clusters many are.
+
+    Good where all filters count only and no budget protects a pod: then nothing else can make a difference. What counts
+    of pods is the order in which they are put back and what each of them takes of that which the pod asks for.
+    """
+
+    def __init__(self, pod: Pod, table: NodeTable) -> None:
+        self._priority = pod.priority
+        self._table = table
+        asked = pod.spec.resources.requests
+        names = [CPU, MEMORY, EPHEMERAL, *asked.scalars]
+        self._names = [name for name in names if asked.get(name)]
+        self._columns = [(table.allocatable_of(name), table.requested_of(name)) for name in self._names]
+        self._known: dict[Hashable, Status | tuple[int, ...]] = {}
+
+    def candidate(self, row: int, tried: Callable[[], Candidate | Status]) -> Candidate | Status:
+        """Of that node; it is tried if none like it was."""
+        table, names = self._table, self._names
+        lower = [other for other in table.pods_on[row].values() if other.priority < self._priority]
+        lower.sort(key=_importance)
+        kind = (
+            int(table.taint_ids[row]),
+            bool(table.is_unschedulable[row]),
+            int(table.max_pods[row] - table.pod_count[row]),
+            tuple((int(there[row]), int(taken[row])) for there, taken in self._columns),
+            tuple(tuple(other.resources.requests.get(name) for name in names) for other in lower),
+        )
+        known = self._known.get(kind)
+        if known is None:
+            result = tried()
+            if isinstance(result, Status):
+                if not result.is_rejected:  # it names the node
+                    return result
+                known = result
+            else:
+                places = {other.uid: place for place, other in enumerate(lower)}
+                known = tuple(places[victim.uid] for victim in result.victims)
+            self._known[kind] = known
+            return result
+        if isinstance(known, Status):
+            return known
+        return Candidate(table.node(row).name, tuple(lower[place] for place in known), 0)
 
 
 def split_by_budgets(pods: Sequence[Pod], budgets: Sequence[DisruptionBudget]) -> tuple[list[Pod], list[Pod]]:

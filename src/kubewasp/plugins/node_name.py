@@ -24,6 +24,7 @@ class NodeName(FilterPlugin, EnqueueExtensions):
     """`spec.nodeName`."""
 
     name = "NodeName"
+    counts_only = True
 
     def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
         pass

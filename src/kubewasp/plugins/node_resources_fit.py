@@ -45,6 +45,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     """A verdict is a number whose bits are what is short, and one more: short even if the node were empty."""
 
     name = "NodeResourcesFit"
+    counts_only = True
 
     def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
         strategy = args.get("scoringStrategy") or {}

@@ -27,6 +27,7 @@ class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
     """`spec.unschedulable` is a taint by another name."""
 
     name = "NodeUnschedulable"
+    counts_only = True
 
     def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
         pass

@@ -38,6 +38,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
     """Nodes have few different sets of taints: each set is judged once, and the rows take its verdict."""
 
     name = "TaintToleration"
+    counts_only = True
 
     def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
         pass

@@ -17,7 +17,6 @@ from kubewasp.framework.messages import NO_NODES, fit_error, histogram
 from kubewasp.framework.outcomes import FilterOutcome, Objection
 from kubewasp.framework.plugin import rejection
 from kubewasp.framework.status import SUCCESS, Status
-from kubewasp.k8s.pods import placed_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -136,13 +135,16 @@ class SchedulingCycle:
             return outcome
         failed: list[int] = []
         late: list[Objection] = []
-        for row, others in self._contested(pod, rows):
-            trial = self._with_nominated(state, pod, row, others, record)
+        contested = self._contested(pod, rows)
+        # Where no node matters to another, all of them are tried at once.
+        at_once = len(contested) > 1 and record is None and self._framework.judges_by_counts(state)
+        for some in [contested] if at_once else [[one] for one in contested]:
+            trial = self._with_nominated(state, pod, some, record)
             if not trial.error.is_success:
                 return trial
-            if not len(trial.rows):
-                failed.append(row)
-                late += trial.objections
+            passed = set(trial.rows.tolist())
+            failed += [row for row, _ in some if row not in passed]
+            late += trial.objections
         if not failed:
             return outcome
         kept = [objection.without(failed) for objection in outcome.objections]
@@ -163,18 +165,21 @@ class SchedulingCycle:
         return [(row, others) for row, others in placed if row is not None and row in asked]
 
     def _with_nominated(
-        self, state: CycleState, pod: Pod, row: int, others: Sequence[Pod], record: DecisionRecord | None
+        self, state: CycleState, pod: Pod, contested: Sequence[tuple[int, list[Pod]]], record: DecisionRecord | None
     ) -> FilterOutcome:
+        """The filters on those rows, with the pods that are nominated to them."""
         table, trial = self._table, state.clone()
-        name = table.node(row).name
-        added = [placed_on(other, name) for other in others]
+        added: list[Pod] = []
         try:
-            for other in added:
-                table.add_pod(other)
-                status = self._framework.run_add_pod(trial, pod, other, row, table)
-                if not status.is_success:
-                    return FilterOutcome(np.zeros(0, np.int32), (), status)
-            return self._framework.run_filters(trial, pod, table, np.array([row], np.int32), record)
+            for row, others in contested:
+                for other in map(self._nominator.placed, others):
+                    added.append(other)
+                    table.add_pod(other)
+                    status = self._framework.run_add_pod(trial, pod, other, row, table)
+                    if not status.is_success:
+                        return FilterOutcome(np.zeros(0, np.int32), (), status)
+            rows = np.array([row for row, _ in contested], np.int32)
+            return self._framework.run_filters(trial, pod, table, rows, record)
         finally:
             for other in added:
                 table.remove_pod(other)

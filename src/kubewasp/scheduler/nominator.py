@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kubewasp.k8s.pods import placed_on
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -16,6 +18,7 @@ class Nominator:
     def __init__(self) -> None:
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
+        self._placed: dict[str, tuple[Pod, Pod]] = {}
 
     def nominate(self, pod: Pod, node: str) -> None:
         self.withdraw(pod.uid)
@@ -24,11 +27,19 @@ class Nominator:
             self._node_of[pod.uid] = node
 
     def withdraw(self, uid: str) -> None:
+        self._placed.pop(uid, None)
         node = self._node_of.pop(uid, None)
         if node is not None:
             del self._by_node[node][uid]
             if not self._by_node[node]:
                 del self._by_node[node]
+
+    def placed(self, pod: Pod) -> Pod:
+        """A nominated pod as if it were on its node."""
+        found = self._placed.get(pod.uid)
+        if found is None or found[0] is not pod:
+            found = self._placed[pod.uid] = pod, placed_on(pod, self._node_of[pod.uid])
+        return found[1]
 
     def on(self, node: str) -> list[Pod]:
         return list(self._by_node.get(node, {}).values())

@@ -541,6 +541,9 @@ class Scheduler:
         cycle = self._cycles[pod.spec.scheduler_name]
         return one_objection(cycle.filter_rows(state, pod, np.array([row], np.int32)))
 
+    def judges_by_counts(self, state: CycleState, pod: Pod) -> bool:
+        return self.frameworks[pod.spec.scheduler_name].judges_by_counts(state)
+
     def put_on(self, state: CycleState, pod: Pod, other: Pod, row: int) -> Status:
         self.table.add_pod(other)
         return self.frameworks[pod.spec.scheduler_name].run_add_pod(state, pod, other, row, self.table)
