@@ -11,7 +11,6 @@ import json
 import sys
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.bench.workload_list import workload
@@ -19,6 +18,7 @@ from kubewasp.bench.workloads import MEASURED, PART, problems
 from kubewasp.framework.config_reading import read_config
 from kubewasp.scheduler import profiles
 from kubewasp.scheduler.embedded import EmbeddedCluster
+from kubewasp.testbed.process import peak_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def run(what: Workload, profile: Object) -> EmbeddedRun:
     seconds_of = tuple(attempts)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     _check(cluster, what)
-    return EmbeddedRun(len(cluster.placed) - before, seconds_of, seconds, cpu, _peak_memory())
+    return EmbeddedRun(len(cluster.placed) - before, seconds_of, seconds, cpu, peak_memory("self"))
 
 
 def _skip(attempts: Iterator[float], pods: float, cluster: EmbeddedCluster) -> None:
@@ -106,11 +106,6 @@ def _check(cluster: EmbeddedCluster, what: Workload) -> None:
         wrong.append("a pod was placed more than once")
     if wrong:
         raise RuntimeError(f"{what.name} on {what.nodes:,} nodes came out wrong: {'; '.join(wrong)}")
-
-
-def _peak_memory() -> int:
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return 1024 * int(status.partition("VmHWM:")[2].split()[0])
 
 
 def main() -> None:

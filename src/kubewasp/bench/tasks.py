@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from kubewasp.bench import where
 from kubewasp.bench.forms.catalogue import COMPILED, FORMS, GUESTS
 from kubewasp.bench.forms.form import FormError
+from kubewasp.scheduler.scheduler import COLLECT_AFTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,8 +28,6 @@ _MOST_UNCHANGED, _MOST_CHANGED, _SECONDS = 40, 7, 0.4
 # A component tells its memory with every sixteenth pod.
 _UNTIL_MEASURED: Final = 17
 _SETTLED: Final = 5
-# As `kubewasp run` sets it.
-_COLLECT_AFTER: Final = (20_000, 20, 20)
 
 
 def cycles(policy: str, name: str, cluster: Cluster) -> Figures:
@@ -36,7 +35,7 @@ def cycles(policy: str, name: str, cluster: Cluster) -> Figures:
     form = FORMS[name](policy, cluster)
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*_COLLECT_AFTER)
+    gc.set_threshold(*COLLECT_AFTER)
     before = resident()
     form.prepare()
     load = "load_cached" if name in COMPILED else "load"

@@ -15,7 +15,6 @@ import typer
 
 from kubewasp.cli import connection
 from kubewasp.cli.extender_config import check, managed_resources
-from kubewasp.cli.run import COLLECT_AFTER
 from kubewasp.cli.simulate import configured
 from kubewasp.cluster.api import auth
 from kubewasp.cluster.api.client import ApiClient
@@ -25,7 +24,7 @@ from kubewasp.cluster.api.writes import ClusterWrites
 from kubewasp.framework.config import Extender
 from kubewasp.framework.handle import Onlooker, SystemClock
 from kubewasp.scheduler.profiles import resolve
-from kubewasp.scheduler.scheduler import Scheduler
+from kubewasp.scheduler.scheduler import COLLECT_AFTER, Scheduler
 from kubewasp.serve import logs, sources
 from kubewasp.serve.app import create_app as operations_app
 from kubewasp.serve.app import shown_configuration

@@ -18,6 +18,7 @@ from kubewasp.cluster.api.client import ApiClient
 from kubewasp.cluster.api.errors import ApiConfigError, ApiError
 from kubewasp.framework.config_reading import default_config, load_config
 from kubewasp.scheduler.process import ClusterProcess, ProcessError
+from kubewasp.scheduler.scheduler import COLLECT_AFTER
 from kubewasp.serve import logs, sources
 from kubewasp.serve.app import create_app, shown_configuration
 from kubewasp.serve.decisions import DecisionSettings, DecisionStore
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from kubewasp.scheduler.scheduler import Attempt, Scheduler
 
 logger = logging.getLogger(__name__)
-
-# Python's own are 700, 10, 10; next to nothing of what a scheduler makes is in cycles.
-COLLECT_AFTER = (20_000, 20, 20)
 
 
 class RunError(KubewaspError):

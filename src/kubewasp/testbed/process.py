@@ -133,8 +133,7 @@ class Server:
 
     def peak_memory(self) -> int:
         """The most bytes that were resident at a time."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        return 1024 * int(status.partition("VmHWM:")[2].split()[0])
+        return peak_memory(self.pid)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -153,3 +152,9 @@ class Server:
             code = self._process.returncode if self._process else None
             raise RuntimeError(f"{self.name} ended with code {code}; {self.log_tail()}")
         return self.ready()
+
+
+def peak_memory(process: int | str) -> int:
+    """The most bytes of a process, or of this one (`self`), that were resident at a time."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    return 1024 * int(status.partition("VmHWM:")[2].split()[0])

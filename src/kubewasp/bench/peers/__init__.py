@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kubewasp.bench.labels import HERE
 from kubewasp.bench.peers import go_extension, wazero_host
-from kubewasp.bench.peers.pairs import HERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

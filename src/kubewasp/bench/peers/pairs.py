@@ -6,6 +6,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from kubewasp.bench.labels import HERE
 from kubewasp.bench.model import Measurement, Skipped
 from kubewasp.bench.peers import runs
 from kubewasp.bench.peers.cluster import Cluster
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from kubewasp.bench.peers.runs import Run
 
-HERE: Final = "-guest-here"
 # Enough cycles for a median that one pause does not move; a run takes about a second on each side.
 _CYCLES: Final = ((100, 1_000), (1_000, 400), (5_000, 120), (20_000, 40))
 
