@@ -84,3 +84,6 @@ func exportSelectState() { loaded.runSelectState() }
 
 //go:wasmexport dropstate
 func exportDropState() { loaded.runDropState() }
+
+//go:wasmexport signpod
+func exportSignPod() int64 { return loaded.runSignPod() }

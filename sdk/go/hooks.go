@@ -26,6 +26,7 @@ const (
 	hookCloneState
 	hookSelectState
 	hookDropState
+	hookSignPod
 )
 
 // implementation has the plugin's extension points, each found out once.
@@ -93,7 +94,7 @@ func (i *implementation) inspect(plugin any) (hooks uint32) {
 	i.postBind, ok = plugin.(PostBind)
 	has(ok, hookPostBind)
 	i.signature, ok = plugin.(Signature)
-	has(ok, hookPreFilter)
+	has(ok, hookSignPod)
 	return hooks
 }
 
@@ -159,17 +160,14 @@ func (g *guest) runDropState() {
 
 // ---------------------------------------------------------------------- scheduling cycle
 
+func (g *guest) runSignPod() int64 {
+	g.begin()
+	return int64(g.plugin.signature.SignPod(&g.pod))
+}
+
 func (g *guest) runPreFilter() int32 {
 	g.begin()
 	g.forgetPod()
-	if g.plugin.signature != nil {
-		if signature := g.plugin.signature.SignPod(&g.pod); signature != 0 {
-			g.host.SignPod(signature)
-		}
-	}
-	if g.plugin.preFilter == nil {
-		return int32(CodeSuccess)
-	}
 	nodes, status := g.plugin.preFilter.PreFilter(g.state, &g.pod)
 	if nodes != nil && status.IsSuccess() {
 		if len(nodes) == 0 { // which could not be told from: all

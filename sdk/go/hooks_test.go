@@ -499,7 +499,7 @@ func TestPodsAreSigned(t *testing.T) {
 	one := plugin.Signature(kubewasptest.Pod{Name: "one"})
 	check(t, "alike", one != 0 && one == plugin.Signature(kubewasptest.Pod{Name: "two"}), true)
 	check(t, "other namespace", plugin.Signature(kubewasptest.Pod{Name: "one", Namespace: "other"}) == one, false)
-	if got := plugin.Hooks(); !slices.Equal(got, []string{"prefilter", "filter"}) {
+	if got := plugin.Hooks(); !slices.Equal(got, []string{"filter", "signpod"}) {
 		t.Errorf("the hooks are %q", got)
 	}
 }

@@ -47,6 +47,7 @@ func init() {
 			CloneState:     g.runCloneState,
 			SelectState:    g.runSelectState,
 			DropState:      g.runDropState,
+			SignPod:        g.runSignPod,
 		}, nil
 	}
 }

@@ -76,6 +76,8 @@ const MaxScore = 100
 // Signature lets the scheduler share answers between pods that are alike. SignPod is a promise: all pods with this
 // signature get the same answers of Filter and Score for as long as the Node object stays the same, whatever pods are on
 // the node and whatever time it is. 0 promises nothing. NewHasher helps to make one. See also Handle.SignAllPods.
+//
+// Pods are signed before it is their turn, several at a time: look at the pod, and at no nodes.
 type Signature interface {
 	SignPod(pod *Pod) uint64
 }

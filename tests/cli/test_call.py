@@ -75,6 +75,17 @@ def test_every_status_is_told_by_number_and_by_name(answers: Answers, hook: str,
         assert call["reason"] == ("all hooks say so" if code else "")
 
 
+@pytest.mark.parametrize(("answer", "shown"), [("-1", "ffffffffffffffff"), ("258", "0000000000000102"), ("0", "")])
+def test_signpod_tells_the_signature(kubewasp: Kubewasp, answers: Answers, answer: str, shown: str) -> None:
+    guest = wat_text(
+        f"""(module (memory (export "memory") 1) (func (export "filter") (result i32) (i32.const 0))
+          (func (export "signpod") (result i64) (i64.const {answer})))"""
+    )
+    [call] = answers(guest, "signpod")
+    assert (call["node"], call["status"], call["signature"]) == (None, "Success", shown)
+    assert f"signature {shown or '(none)'}" in kubewasp("plugin", "call", guest, "signpod").out
+
+
 def test_enqueue_tells_resources_and_actions(answers: Answers) -> None:
     [call] = answers(wat("enqueue"), "enqueue")
     assert call["events"] == [

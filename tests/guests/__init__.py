@@ -3,7 +3,7 @@
 # Bit i of the global `where` (all_hooks, misbehave) stands for HOOKS[i].
 # Those beyond the classic contract that can be called by hand.
 SINGLE_EXTENSION_HOOKS = ("preenqueue", "queuesort", "queueinghint")
-EXTENSION_HOOKS = (*SINGLE_EXTENSION_HOOKS, "clonestate", "selectstate", "dropstate")
+EXTENSION_HOOKS = (*SINGLE_EXTENSION_HOOKS, "clonestate", "selectstate", "dropstate", "signpod")
 HOOKS = (
     "enqueue",
     "prefilter",
@@ -21,7 +21,7 @@ HOOKS = (
     "bind",
     "postbind",
 )
-SINGLE_HOOKS = (*HOOKS, *SINGLE_EXTENSION_HOOKS)
+SINGLE_HOOKS = (*HOOKS, *SINGLE_EXTENSION_HOOKS, "signpod")
 
 # The global `which` of echo. "node" and "nodeImageStates" are asked for the current node.
 GETTERS = (

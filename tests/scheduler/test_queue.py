@@ -108,6 +108,29 @@ def test_a_pod_that_is_added_again_is_tried_once() -> None:
     assert (bench.pops(), len(bench.queue)) == (["p"], 1)
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=40), st.integers(0, 45))
+def test_upcoming_are_those_that_are_popped_next(pods: list[tuple[int, bool]], count: int) -> None:
+    bench = Bench()
+    for number, (priority, is_deleted) in enumerate(pods):
+        pod = bench.add(f"p{number}", priority)
+        if is_deleted:
+            bench.queue.delete(pod.uid)
+    bench.queue.pop()
+    told = [pod.name for pod in bench.queue.upcoming(count)]
+    popped = bench.pops()
+    assert told == popped[: len(told)]
+    if not any(is_deleted for _, is_deleted in pods):
+        assert len(told) == min(count, len(popped))
+
+
+def test_upcoming_leaves_the_queue_as_it_is() -> None:
+    bench = Bench()
+    for number in range(5):
+        bench.add(f"p{number}")
+    assert [pod.name for pod in bench.queue.upcoming(3)] == ["p0", "p1", "p2"]
+    assert bench.pops() == ["p0", "p1", "p2", "p3", "p4"]
+
+
 # ---------------------------------------------------------------------- backoff
 
 

@@ -204,8 +204,9 @@ def test_pre_filter_narrows_the_nodes(guest: Guest, table: NodeTable) -> None:
 
 def test_pods_are_signed(guest: Guest, table: NodeTable) -> None:
     def signature(**labels: str) -> int:
-        with begun(guest, pod(labels=labels), table) as cycle:
-            return cycle.signature
+        with guest.cycle(pod(labels=labels), table) as cycle:
+            (found,) = cycle.signpods([cycle.pod]).signatures
+            return found
 
     assert signature(sign="a") == signature(sign="a") != 0
     assert signature(sign="b") != signature(sign="a")

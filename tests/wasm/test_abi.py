@@ -9,7 +9,7 @@ from tests import guests
 def test_the_host_knows_the_hooks_of_the_contract() -> None:
     assert tuple(HOOKS)[:15] == guests.HOOKS
     assert tuple(HOOKS)[15:] == guests.EXTENSION_HOOKS
-    assert [hook.index for hook in HOOKS.values()] == list(range(21))
+    assert [hook.index for hook in HOOKS.values()] == list(range(22))
 
 
 @pytest.mark.parametrize(

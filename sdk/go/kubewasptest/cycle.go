@@ -42,11 +42,13 @@ func (p *Plugin) PreFilter(pod Pod) ([]string, kubewasp.Status) {
 func (p *Plugin) Signature(pod Pod) uint64 {
 	cycle := p.acquire()
 	defer p.release(cycle)
-	if cycle.has("prefilter") {
-		cycle.host.signature = 0
-	}
 	cycle.begin(pod)
-	return cycle.host.signature
+	if cycle.has("signpod") {
+		if signature := uint64(cycle.guest.SignPod()); signature != 0 {
+			return signature
+		}
+	}
+	return cycle.host.signature // of all pods
 }
 
 func (c *Cycle) begin(pod Pod) ([]string, kubewasp.Status) {

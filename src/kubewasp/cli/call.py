@@ -167,6 +167,9 @@ class Session:
             scores = self._request.scores or self._answers("score", "score") or dict.fromkeys(self._nodes, 0)
             normalized = cycle.normalize_score(scores)
             return _call(hook, node, normalized, normalized_scores=normalized.scores)
+        if hook == "signpod":
+            signed = cycle.signpods([self._pod])
+            return _call(hook, node, signed, signature=f"{signed.signatures[0]:016x}" if any(signed.signatures) else "")
         if hook == "preenqueue":
             return _call(hook, node, cycle.preenqueue())
         if hook == "queuesort":
@@ -289,6 +292,8 @@ def _answer(call: Call) -> str:
         return f"key {extra['sort_key'] or '(empty)'}"
     if call.hook == "queueinghint":
         return "queue" if extra["queue"] else "skip"
+    if call.hook == "signpod":
+        return f"signature {extra['signature'] or '(none)'}"
     if call.hook == "normalizescore":
         return _few([f"{name}={score}" for name, score in extra["normalized_scores"].items()])
     return ""

@@ -147,5 +147,8 @@ class SchedulerHandle(Handle, Protocol):
     def preempt_waiting_pod(self, uid: str) -> bool:
         """Whether a pod was waiting for permission under that uid; if so, it goes back to the queue, to be retried."""
 
+    def upcoming_pods(self, count: int) -> Sequence[Pod]:
+        """At most so many of the pods that are tried next if nothing else happens, of any profile."""
+
     def activate(self, pod: Pod) -> None:
         """Tries a pod again as soon as possible, whatever it waits for."""

@@ -199,6 +199,22 @@ class SchedulingQueue:
     def get(self, uid: str) -> QueuedPod | None:
         return self._pods.get(uid)
 
+    def upcoming(self, count: int) -> list[Pod]:
+        """At most so many of the pods that come next if nothing else happens."""
+        heap = self._active
+        found: list[Pod] = []
+        front = [(heap[0], 0)] if heap else []
+        for _ in range(2 * count):  # some may have left their place
+            if not front or len(found) == count:
+                break
+            entry, place = heapq.heappop(front)
+            if self._is_due(entry):
+                found.append(entry[-1].pod)
+            for below in (2 * place + 1, 2 * place + 2):
+                if below < len(heap):
+                    heapq.heappush(front, (heap[below], below))
+        return found
+
     def pending(self) -> dict[str, int]:
         """How many pods wait in each part of the queue. This and the next two may be asked from any thread."""
         found = dict.fromkeys((_ACTIVE, _BACKOFF, _UNSCHEDULABLE, "gated"), 0)
@@ -309,10 +325,15 @@ class SchedulingQueue:
 
     def _pop_active(self) -> QueuedPod | None:
         while self._active:
-            key, _, queued = heapq.heappop(self._active)
-            if queued.place == _ACTIVE and queued.sort_key == key and self._is_here(queued):
-                return queued
+            entry = heapq.heappop(self._active)
+            if self._is_due(entry):
+                return entry[-1]
         return None
+
+    def _is_due(self, entry: tuple[Any, int, QueuedPod]) -> bool:
+        """Whether that is still the pod's place in the heap of active pods."""
+        key, _, queued = entry
+        return queued.place == _ACTIVE and queued.sort_key == key and self._is_here(queued)
 
     def _pop_backoff(self) -> QueuedPod | None:
         """Pods that failed by an error keep waiting; the others may be tried early."""

@@ -568,6 +568,9 @@ class Scheduler:
             queued.pod = replace(queued.pod, nominated_node="")
         self._nomination_ended(pod)
 
+    def upcoming_pods(self, count: int) -> Sequence[Pod]:
+        return self.queue.upcoming(count)
+
     def activate(self, pod: Pod) -> None:
         with self._busy():
             self.queue.activate(pod.uid)

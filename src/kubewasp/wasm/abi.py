@@ -18,6 +18,7 @@ class Answer(Enum):
     SCORE = auto()  # i64: high the signed score, low the status
     NOMINATION = auto()  # i64: high the nominating mode, low the status
     PERMIT = auto()  # i64: high the status, low the timeout in ms; the other way round from the other two
+    SIGNATURE = auto()  # i64, not packed
 
     @property
     def wasm_type(self) -> str:
@@ -60,6 +61,7 @@ _HOOKS: tuple[tuple[str, Answer], ...] = (
     ("clonestate", Answer.NOTHING),
     ("selectstate", Answer.NOTHING),
     ("dropstate", Answer.NOTHING),
+    ("signpod", Answer.SIGNATURE),
 )
 HOOKS: dict[str, Hook] = {name: Hook(name, answer, index) for index, (name, answer) in enumerate(_HOOKS)}
 

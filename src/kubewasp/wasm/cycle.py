@@ -31,6 +31,7 @@ from kubewasp.wasm.results import (
     PermitResult,
     PostFilterResult,
     PreFilterResult,
+    SignResult,
     SortResult,
     Trace,
 )
@@ -51,6 +52,7 @@ logger = logging.getLogger(__name__)
 
 # What a failed hook answers under `failurePolicy: Ignore`: as if the plugin were not there.
 _LONGEST_KEY = 1024
+_64_BITS = 2**64 - 1
 _IGNORED = {"prescore": Code.SKIP, "bind": Code.SKIP, "postfilter": Code.UNSCHEDULABLE}
 
 
@@ -67,6 +69,7 @@ class Cycle:
 
     def __init__(self, guest: Guest, pod: AnyPod, nodes: Nodes, table: NodeTable | None = None) -> None:
         self.guest = guest
+        self.pod = pod
         self.nodes = nodes
         self._states = 0
         self._forgotten: list[int] = []
@@ -125,9 +128,20 @@ class Cycle:
             self.runner.take_signature()
         calls, status = self._call("prefilter")
         if self._signs and self._failure is None:
-            self.signature = self.runner.take_signature() or self.guest.signature
+            self.signature = self.runner.take_signature() or self.signature
         names = payloads.node_names(calls.received.get(slots.NODE_NAMES)) if status.is_success else None
         return PreFilterResult(status, _trace(calls), node_names=names)
+
+    def signpods(self, pods: Sequence[AnyPod]) -> SignResult:
+        """The signatures of those pods. What the guest has prepared for the pod of this cycle is lost."""
+        self._exported("signpod")
+        if self._failure is not None:
+            return SignResult(self._policy("signpod", self._failure))
+        calls = self.runner.sign([encoded_pod(pod) for pod in pods])
+        self._record("signpod", calls)
+        if calls.failure is not None:
+            return SignResult(self._policy("signpod", calls.failure), _trace(calls))
+        return SignResult(SUCCESS, _trace(calls), tuple(value & _64_BITS for value in calls.values.tolist()))
 
     def preenqueue(self) -> HookResult:
         calls, status = self._call("preenqueue")

@@ -36,6 +36,11 @@ def evaluate(cycle: Cycle) -> Evaluation:
     feasible: Sequence[str] = tuple(cycle.nodes)
     rejected: dict[str, Status] = {}
     skip_filter = False
+    if "signpod" in hooks:  # its answer matters to other pods only, but it must not fail
+        signed = cycle.signpods([cycle.pod])
+        logs += signed.trace.logs
+        if not signed.status.is_success:
+            return Evaluation(signed.status, {}, dict.fromkeys(feasible, signed.status), tuple(logs))
     if "prefilter" in hooks:
         first = cycle.prefilter()
         logs += first.trace.logs

@@ -15,7 +15,7 @@ from wasmtime import ExitTrap, Func, Global, Instance, Memory, Store, Table, Tra
 
 from kubewasp.cluster.table import NodeTable
 from kubewasp.wasm import callbacks, polling
-from kubewasp.wasm.abi import ADAPTER_IMPORTS, HOOKS, Answer, Hook
+from kubewasp.wasm.abi import ADAPTER_IMPORTS, HOOKS, Hook
 from kubewasp.wasm.entry import Entry
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.failures import HookFailure, Overrun, TimeLimit, describe
@@ -63,8 +63,8 @@ RESULT_IMPORTS = (
     "result.node_scores",
     "result.sort_key",
 )
-_KINDS = {Answer.NOTHING: 0, Answer.STATUS: 1, Answer.SCORE: 2, Answer.NOMINATION: 2, Answer.PERMIT: 2}
-_KIND_OF_HOOK = {hook.index: _KINDS[hook.answer] for hook in HOOKS.values()}
+_KIND_OF_TYPE = {"": 0, "i32": 1, "i64": 2}
+_KIND_OF_HOOK = {hook.index: _KIND_OF_TYPE[hook.answer.wasm_type] for hook in HOOKS.values()}
 _FIRST_ROOM = 64
 # A batch is at most so many times the one before: nobody knows how long a call takes before the first has returned.
 _GROWTH = 64
@@ -153,6 +153,7 @@ class GuestInstance:
         exports = self._adapter = adapter.exports(store)
         self._own = cast("Memory", exports["memory"])
         self._run = AdapterCall(store, cast("Func", exports["run"]), 7)
+        self._sign = AdapterCall(store, cast("Func", exports["sign"]), 3)
         hooks = cast("Table", exports["hooks"])
         for hook in program.hooks.values():
             hooks.set(store, hook.index, guest[hook.name])
@@ -307,6 +308,34 @@ class GuestInstance:
                 self._paces[hook.index] = pace
             return self._finish(self._results)
 
+    def sign(self, pods: Sequence[bytes]) -> Calls:
+        mirror, self._mirror = self._mirror, None  # a signature is of the pod alone
+        with self._entry:
+            self._make_room(len(pods))
+            self._begin(len(pods))
+            block = self._place_pods(pods)
+            self._called(HOOKS["signpod"], len(pods), self._sign, HOOKS["signpod"].index, self._results, len(pods))
+            with self._engine.heap.lock:
+                self._engine.heap.retire(*block)
+            calls = self._calls
+            calls.values = np.frombuffer(self._bytes, "<i8", len(calls.values), self._results).copy()
+        self._mirror = mirror
+        (self._cycle_number,) = _INT.unpack_from(self._bytes, _CYCLE)
+        address, length = self._blocks.get(POD, (0, 0))
+        self._set_slot(POD, address | length << 32)
+        return calls
+
+    def _place_pods(self, pods: Sequence[bytes]) -> tuple[int, int]:
+        """Puts pods side by side into the shared memory, and their places where the adapter looks for them."""
+        heap, content = self._engine.heap, b"".join(pods)
+        with heap.lock:
+            address = heap.place(content)
+        lengths = np.fromiter(map(len, pods), np.int64, len(pods))
+        places = (address + lengths.cumsum() - lengths | lengths << 32).tobytes()
+        self._bytes[self._results : self._results + len(places)] = places
+        self.bytes_written += len(places) + len(content)
+        return address, len(content)
+
     def _list_rows(self, rows: NDArray[np.int32]) -> int:
         """Where the row numbers stand. The same array as last time stands there already: nobody may change it."""
         if rows is not self._listed:
@@ -331,12 +360,19 @@ class GuestInstance:
             self._directory = directory
 
     def _run_batch(self, hook: Hook, rows: int, start: int, stop: int, results: int, *, first: bool) -> None:
+        number = hook.index
+        self._called(
+            hook, stop - start, self._run, number, _KIND_OF_HOOK[number], rows, start, stop, results, int(first)
+        )
+
+    def _called(self, hook: Hook, count: int, function: AdapterCall, *arguments: int) -> None:
+        """One call of the adapter, which calls the hook so many times."""
         self._arm(self._limits.call_timeout)
-        number, count = hook.index, stop - start
+        number = hook.index
         # Others may not run meanwhile, but need not be waited for afterwards.
-        self._run.keep_the_lock(self._may_keep_lock and self._seconds_a_row.get(number, 1.0) * count < _SHORT)
+        function.keep_the_lock(self._may_keep_lock and self._seconds_a_row.get(number, 1.0) * count < _SHORT)
         began = time.perf_counter()
-        error = self._guarded(self._run, number, _KIND_OF_HOOK[number], rows, start, stop, results, int(first))
+        error = self._guarded(function, *arguments)
         spent = time.perf_counter() - began
         self._seconds_a_row[number] = spent / count
         self._calls.seconds += spent

@@ -37,6 +37,7 @@ from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.results import known
 from kubewasp.wasm.sharing import SharedAnswers, Unshared
+from kubewasp.wasm.signing import PodSigner
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -55,6 +56,7 @@ _POINTS = {
     "preenqueue": "preEnqueue",
     "queuesort": "queueSort",
     "prefilter": "preFilter",
+    "signpod": "preFilter",
     "filter": "filter",
     "postfilter": "postFilter",
     "prescore": "preScore",
@@ -93,6 +95,8 @@ class WasmPlugin(
         self.guest = guest
         self._handle = handle
         self._shared = SharedAnswers()
+        self._signer = PodSigner(guest, handle) if "signpod" in guest.hooks else None
+        self._signed = f"{name}: signature"
         self._scored = f"{name}: scored rows"
         self._unprepared = f"{name}: rows to be scored"
         self._has_states = "clonestate" in guest.hooks
@@ -127,12 +131,15 @@ class WasmPlugin(
         return cycle
 
     def _signature(self, state: CycleState) -> int:
-        """That of the pod, if the guest has seen it; else the one that holds for all pods."""
+        """That of the pod, if the guest gave it one; else the one that holds for all pods."""
         cycle: Cycle | None = state.shared(self.name)
-        return self.guest.signature if cycle is None else cycle.signature
+        if cycle is not None:
+            return cycle.signature
+        return state.get(self._signed) or self.guest.signature
 
     def _begin(self, state: CycleState, pod: Pod) -> Cycle:
         cycle = self.guest.cycle(pod, self._handle.table)
+        cycle.signature = state.get(self._signed) or cycle.signature
         state.share(self.name, cycle, until_chosen=not self._is_bound)
         if self._has_states:
             state[self.name] = GuestState(cycle)
@@ -145,6 +152,10 @@ class WasmPlugin(
     # ------------------------------------------------------------------ scheduling cycle
 
     def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
+        if self._signer is not None:
+            status, state[self._signed] = self._signer.sign(pod)
+            if "prefilter" not in self.guest.hooks or not status.is_success:
+                return PreFilterResult(known(status))
         result = self._begin(state, pod).prefilter()
         names = None if result.node_names is None else frozenset(result.node_names)
         return PreFilterResult(known(result.status), names)

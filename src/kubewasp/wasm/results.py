@@ -88,6 +88,13 @@ class HintResult(HookResult):
 
 
 @dataclass(frozen=True, slots=True)
+class SignResult(HookResult):
+    """The signatures of pods, 0 where the guest gives none; empty where it failed."""
+
+    signatures: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class NodeStatuses:
     """A status for each node: `codes[i]` and `reason(i)` are of the node `names[i]`."""
 

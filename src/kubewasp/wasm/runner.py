@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -100,6 +100,9 @@ class Runner(Protocol):
 
     def call_rows(self, hook: Hook, rows: NDArray[np.int32] | int) -> Calls:
         """Calls a hook for those rows, or for the first so many."""
+
+    def sign(self, pods: Sequence[bytes]) -> Calls:
+        """Calls `signpod` for those pods; a value is a signature. What the guest remembers of its own pod is gone."""
 
 
 @dataclass(slots=True)

@@ -69,6 +69,7 @@
   (func (export "clonestate") (drop (call $hook (i32.const 18))))
   (func (export "selectstate") (drop (call $hook (i32.const 19))))
   (func (export "dropstate") (drop (call $hook (i32.const 20))))
+  (func (export "signpod") (result i64) (i64.extend_i32_u (call $hook (i32.const 21))))
 
   ;; The numbers of `which`
   (table funcref (elem

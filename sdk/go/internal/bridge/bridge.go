@@ -12,7 +12,7 @@ type Guest struct {
 	PreFilter, AddPod, RemovePod, Filter, PreScore func() int32
 	NormalizeScore, Reserve, PreBind, Bind         func() int32
 	PreEnqueue, QueueSort, QueueingHint            func() int32
-	PostFilter, Score, Permit                      func() int64
+	PostFilter, Score, Permit, SignPod             func() int64
 }
 
 // Load makes a plugin; package kubewasp sets it. The factory is a func(*kubewasp.Handle) (any, error).
@@ -25,5 +25,5 @@ var Requests func(pod, resource string) int64
 var Hooks = []string{
 	"enqueue", "prefilter", "addpod", "removepod", "filter", "postfilter", "prescore", "score", "normalizescore", "reserve",
 	"unreserve", "permit", "prebind", "bind", "postbind", "preenqueue", "queuesort", "queueinghint", "clonestate",
-	"selectstate", "dropstate",
+	"selectstate", "dropstate", "signpod",
 }

@@ -54,9 +54,10 @@ _RATIOS: Final = (
     "The first repetition of one side against the first of the other, and so on: the median of these, the least and "
     f"the greatest. A plugin is measured with the policy `{labels.HEADLINE_POLICY}` over {HEADLINE_NODES:,} nodes of "
     "which none changed. For whole scheduling, a plugin may say that all pods are alike, and is asked about a node "
-    "again only when that changes; or sign each pod, which takes a call a pod; or do neither, and is asked about every "
-    "node for every pod. The bar of what a plugin adds is set for the first, and on a real API server for the second; "
-    "the bar against kube-scheduler is set for all three, with `basic`. Elsewhere it is a line to compare with.\n"
+    "again only when that changes; or sign each pod, some of them with one call before it is their turn; or do "
+    "neither, and is asked about every node for every pod. The bar of what a plugin adds is set for the first, and on "
+    "a real API server for the second; the bar against kube-scheduler is set for all three, with `basic`. Elsewhere it "
+    "is a line to compare with.\n"
 )
 _LOSSES: Final = (
     "Every case in which something else was faster or smaller, and the repetitions of both lie apart by more than they "
