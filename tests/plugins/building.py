@@ -141,8 +141,8 @@ class FakeClient:
     def update(self, manifest: Mapping[str, Any]) -> str:
         return self._call("update", manifest)
 
-    def evict(self, pod: Pod, preemptor: Pod, node: str) -> str:
-        return self._call("evict", pod, preemptor, node)
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node: str) -> str:
+        return self._call("evict", victims, preemptor, node)
 
     def _call(self, name: str, *arguments: Any) -> str:
         self.calls.append((name, *arguments))

@@ -1,6 +1,7 @@
 """DefaultPreemption: who may preempt, where it helps, who has to go, and which node it is."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -83,9 +84,10 @@ def test_a_pod_waits_for_its_victims_to_go() -> None:
 def slow_evictions(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """Victims are still there, unchanged, until the test deletes them: the API server takes its time."""
 
-    def evict(victim: Pod, preemptor: Pod, *_: Any) -> str:
-        cluster.evicted.append(victim.name)
-        cluster.scheduler.evicting(victim, preemptor)
+    def evict(victims: Sequence[Pod], preemptor: Pod, *_: Any) -> str:
+        for victim in victims:
+            cluster.evicted.append(victim.name)
+            cluster.scheduler.evicting(victim, preemptor)
         return ""
 
     monkeypatch.setattr(cluster, "evict", evict)

@@ -1,6 +1,6 @@
 """A scheduler with a cluster around it that does at once what the API server and the kubelet would do."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -97,14 +97,15 @@ class Cluster:
     def update(self, manifest: Mapping[str, Any]) -> str:
         return self.errors.get("update", "")
 
-    def evict(self, pod: Pod, preemptor: Pod, node: str) -> str:
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node: str) -> str:
         if self.errors.get("evict"):
             return self.errors["evict"]
-        self.evicted.append(pod.name)
-        if self.victims_linger:
-            self.put(replace(self.pods[pod.uid], is_terminating=True, is_disrupted=True))
-        else:
-            self.delete(pod)
+        for pod in victims:
+            self.evicted.append(pod.name)
+            if self.victims_linger:
+                self.put(replace(self.pods[pod.uid], is_terminating=True, is_disrupted=True))
+            else:
+                self.delete(pod)
         return ""
 
 

@@ -297,5 +297,5 @@ def test_binding_refuses_what_is_not_there_or_bound() -> None:
     assert cluster.bind(web, "a") == 'pod web is already assigned to node "a"'
     cluster.finish_pod(web)
     assert cluster.bind(web, "a") == 'pods "web" not found'
-    assert cluster.evict(web, web, "a") == 'pods "web" not found'
+    assert cluster.evict([web], web, "a") == 'pods "web" not found'
     assert not cluster.preemptions

@@ -113,7 +113,7 @@ async def test_who_is_not_the_leader_writes_nothing() -> None:
     made, live = reporter(writes := FakeWrites(), leads=False)
     made.bind(POD, "a")
     made.failed(POD, "Unschedulable", "no")
-    made.evict(POD, make_pod("urgent"), "a")
+    made.evict([POD], make_pod("urgent"), "a")
     assert await made.drained(SOON)
     assert writes.made == []
     assert ("bound", POD.uid, "this scheduler is no longer the leader") in live.heard
@@ -206,7 +206,7 @@ async def test_a_nomination_is_written_and_taken_back() -> None:
 @asynchronous
 async def test_a_victim_is_marked_and_deleted() -> None:
     made, live = reporter(writes := FakeWrites())
-    made.evict(POD, make_pod("urgent"), "a")
+    made.evict([POD], make_pod("urgent"), "a")
     assert await made.drained(SOON)
     ((_, status),) = writes.of("patch")
     assert (status["conditions"][0]["type"], status["conditions"][0]["reason"]) == (
@@ -221,9 +221,22 @@ async def test_a_victim_is_marked_and_deleted() -> None:
 
 
 @asynchronous
+async def test_the_last_victim_goes_after_all_others() -> None:
+    made, live = reporter(writes := FakeWrites())
+    victims = [make_pod(name) for name in ("one", "two", "three")]
+    made.evict(victims, make_pod("urgent"), "a")
+    assert await made.drained(SOON)
+    assert [name for what, name, _ in live.heard if what == "evicting"] == ["one", "two", "three"]
+    assert [name for what, name, _ in live.heard if what == "evicted"][-1] == "three"
+    marked_and_deleted = [call[:2] for call in writes.made if call[0] in ("patch", "delete")]
+    assert sorted(marked_and_deleted[:4]) == [("delete", "one"), ("delete", "two"), ("patch", "one"), ("patch", "two")]
+    assert marked_and_deleted[4:] == [("patch", "three"), ("delete", "three")]
+
+
+@asynchronous
 async def test_a_victim_that_cannot_be_deleted_makes_the_preemptor_try_again() -> None:
     made, live = reporter(FakeWrites(delete="forbidden"))
-    made.evict(POD, make_pod("urgent"), "a")
+    made.evict([POD], make_pod("urgent"), "a")
     assert await made.drained(SOON)
     assert live.heard == [("evicting", "web", "urgent"), ("not evicted", "web", "urgent")]
 

@@ -89,8 +89,8 @@ class Client(Protocol):
     def update(self, manifest: Mapping[str, Any]) -> str:
         """Writes an object (a PersistentVolume or a claim, on the way to a bound pod)."""
 
-    def evict(self, pod: Pod, preemptor: Pod, node: str) -> str:
-        """Deletes a victim of preemption, with the condition that says so."""
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node: str) -> str:
+        """Deletes victims of preemption, with the condition that says so. An error is of one of them at least."""
 
 
 class Onlooker:
@@ -104,7 +104,7 @@ class Onlooker:
     def update(self, manifest: Mapping[str, Any]) -> str:
         return self._REFUSED
 
-    def evict(self, pod: Pod, preemptor: Pod, node: str) -> str:
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node: str) -> str:
         return ""
 
 

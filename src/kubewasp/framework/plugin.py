@@ -47,6 +47,10 @@ class PreEnqueuePlugin(Plugin):
     @abstractmethod
     def pre_enqueue(self, pod: Pod) -> Status: ...
 
+    def is_shut(self, pod: Pod) -> bool:
+        """Whether a pod that was rejected would be so again, as far as that is known at once; saves asking others."""
+        return False
+
 
 class QueueSortPlugin(Plugin):
     """Orders the active queue; exactly one is enabled."""

@@ -50,6 +50,7 @@ class Framework:
     def __init__(self, name: str, points: Mapping[str, Sequence[tuple[Plugin, int]]]) -> None:
         self.name = name
         self.pre_enqueue: list[PreEnqueuePlugin] = _of(points, "preEnqueue")
+        self.gates = {plugin.name: plugin for plugin in self.pre_enqueue}
         self.queue_sort: QueueSortPlugin = _of(points, "queueSort")[0]
         self.pre_filter: list[PreFilterPlugin] = _of(points, "preFilter")
         self.filter: list[FilterPlugin] = _of(points, "filter")
@@ -104,9 +105,11 @@ class Framework:
     # ------------------------------------------------------------------ before the nodes
 
     @observed("PreEnqueue", itself)
-    def run_pre_enqueue(self, pod: Pod) -> Status:
+    def run_pre_enqueue(self, pod: Pod, gated_by: str = "") -> Status:
+        """Whether the pod may be queued. The plugin that held it back the last time is asked first."""
         is_sampled = self.observer.samples()
-        for plugin in self.pre_enqueue:
+        first = self.gates.get(gated_by)
+        for plugin in self.pre_enqueue if first is None else dict.fromkeys((first, *self.pre_enqueue)):
             began = time.perf_counter()
             status = plugin.pre_enqueue(pod)
             if is_sampled:

@@ -56,6 +56,9 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         """
         return _NOT_FINISHED if self._handle.is_preempting(pod.uid) else SUCCESS
 
+    def is_shut(self, pod: Pod) -> bool:
+        return self._handle.is_preempting(pod.uid)
+
     def events(self) -> Sequence[Registration]:
         return [Registration("Pod", Action.DELETE, lambda _pod, _old, _new: False)]
 
@@ -173,11 +176,13 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         for other in list(handle.nominated_pods(best.node)):
             if other.priority < pod.priority:
                 handle.withdraw_nomination(other)
-        for victim in best.victims:
-            if victim.is_terminating or handle.preempt_waiting_pod(victim.uid):
-                continue
-            if handle.client.evict(victim, pod, best.node):
-                handle.activate(pod)
+        victims = [
+            victim
+            for victim in best.victims
+            if not victim.is_terminating and not handle.preempt_waiting_pod(victim.uid)
+        ]
+        if victims and handle.client.evict(victims, pod, best.node):
+            handle.activate(pod)
 
 
 class AlikeNodes:

@@ -26,7 +26,7 @@ from kubewasp.scheduler.scheduler import Attempt, Scheduler
 from kubewasp.scheduler.workloads import WORKLOADS, controller_of, replacement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kubewasp.k8s.objects import PriorityClass
     from kubewasp.k8s.pods import Pod
@@ -238,7 +238,11 @@ class EmbeddedCluster:
         self._volumes.sync()
         return ""
 
-    def evict(self, pod: Pod, preemptor: Pod, node: str) -> str:
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node: str) -> str:
+        errors = [self._evict(victim, preemptor, node) for victim in victims]
+        return next(filter(None, errors), "")
+
+    def _evict(self, pod: Pod, preemptor: Pod, node: str) -> str:
         known = self.pods.get(pod.key)
         if known is None or known.uid != pod.uid:
             return f'pods "{pod.name}" not found'

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.pods import Pod
 
+    _Hints = dict[str, list[Registration]]
+
 FLUSH_AFTER = 5 * 60.0
 _ACTIVE, _BACKOFF, _UNSCHEDULABLE, _IN_FLIGHT = "active", "backoff", "unschedulable", "in flight"
 
@@ -63,6 +65,7 @@ class SchedulingQueue:
         self._in_flight: dict[str, int] = {}
         self._changes_dropped = 0
         self._hints = {name: _hints(framework) for name, framework in frameworks.items()}
+        self._hints_by_event: dict[tuple[str, int], dict[str, _Hints]] = {}
         self._registered = {
             resource for hints in self._hints.values() for found in hints.values() for resource in _resources(found)
         }
@@ -155,9 +158,10 @@ class SchedulingQueue:
             return
         if self._in_flight:
             self._changes.append(change)
+        label = change.label
         for queued in self._concerned(change):
             if condition(queued.pod) and self._wakes(queued, change):
-                self._requeue(queued, change.label)
+                self._requeue(queued, label)
 
     def activate(self, uid: str) -> None:
         """Tries a pod again whatever it waits for."""
@@ -270,8 +274,11 @@ class SchedulingQueue:
         self.observer.queue_incoming(_ACTIVE, event)
 
     def _passes_gates(self, queued: QueuedPod, event: str) -> bool:
+        status = self._framework(queued).run_pre_enqueue(queued.pod, queued.gated_by)
+        if queued.place == _UNSCHEDULABLE and queued.gated_by == status.plugin != "":  # it stays where it is
+            queued.gate_reason = status.reason
+            return False
         was_parked = self._unpark(queued)
-        status = self._framework(queued).run_pre_enqueue(queued.pod)
         queued.gated_by, queued.gate_reason = status.plugin, status.reason
         if status.is_success:
             return True
@@ -301,11 +308,17 @@ class SchedulingQueue:
         if change.is_wildcard:
             return list(self._waiting.values())
         found = dict(self._waiting_for.get("", {}))
-        for hints in self._hints.values():
-            for plugin, registrations in hints.items():
-                if plugin in self._waiting_for and any(_matches(item, change) for item in registrations):
-                    found |= self._waiting_for[plugin]
+        for hints in self._hints_for(change).values():
+            for plugin in hints:
+                found |= self._waiting_for.get(plugin, {})
         return list(found.values())
+
+    def _hints_for(self, change: ClusterChange) -> dict[str, _Hints]:
+        """By profile: the plugins that want to hear of such a change, and with which hints."""
+        key = (change.resource, int(change.action))
+        if key not in self._hints_by_event:
+            self._hints_by_event[key] = {name: _matching(hints, change) for name, hints in self._hints.items()}
+        return self._hints_by_event[key]
 
     def _backoff_end(self, queued: QueuedPod) -> float | None:
         count = queued.errors or queued.unschedulable_count
@@ -364,18 +377,16 @@ class SchedulingQueue:
     def _wakes(self, queued: QueuedPod, change: ClusterChange) -> bool:
         if change.is_wildcard:
             return True
-        hints = self._hints[queued.pod.spec.scheduler_name]
+        hints = self._hints_for(change)[queued.pod.spec.scheduler_name]
         plugins = queued.rejected_by
         if queued.gated_by:
-            if not any(_matches(hint, change) for hint in hints.get(queued.gated_by, ())):
+            if queued.gated_by not in hints or self._framework(queued).gates[queued.gated_by].is_shut(queued.pod):
                 return False
             plugins |= {queued.gated_by}
         if not plugins:
             return True
         return any(
-            _matches(hint, change) and self._helps(plugin, hint, change, queued.pod)
-            for plugin in plugins
-            for hint in hints.get(plugin, ())
+            self._helps(plugin, hint, change, queued.pod) for plugin in plugins for hint in hints.get(plugin, ())
         )
 
     def _helps(self, plugin: str, hint: Registration, change: ClusterChange, pod: Pod) -> bool:
@@ -392,8 +403,13 @@ def _blamed(queued: QueuedPod) -> tuple[str, ...]:
     return (queued.gated_by,) if queued.gated_by else tuple(queued.rejected_by) or ("",)
 
 
-def _hints(framework: Framework) -> dict[str, list[Registration]]:
-    found: dict[str, list[Registration]] = {}
+def _matching(hints: _Hints, change: ClusterChange) -> _Hints:
+    found = {plugin: [hint for hint in listed if _matches(hint, change)] for plugin, listed in hints.items()}
+    return {plugin: listed for plugin, listed in found.items() if listed}
+
+
+def _hints(framework: Framework) -> _Hints:
+    found: _Hints = {}
     for name, registration in framework.registrations():
         found.setdefault(name, []).append(registration)
     for registrations in found.values():

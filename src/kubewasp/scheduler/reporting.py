@@ -20,7 +20,7 @@ from kubewasp.k8s import timestamps
 from kubewasp.k8s.codec import decode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from kubewasp.cluster.api.event_series import Write
     from kubewasp.cluster.api.writes import ClusterWrites
@@ -121,12 +121,20 @@ class ClusterReporter:
             future.cancel()
             return f"the API server did not answer within {_LONGEST_UPDATE:g} s"
 
-    def evict(self, pod: Pod, preemptor: Pod, node: str) -> str:
-        self.live.scheduler.evicting(pod, preemptor)
-        self._put(self._evict(pod, preemptor))
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node: str) -> str:
+        for victim in victims:
+            self.live.scheduler.evicting(victim, preemptor)
+        self._put(self._evict_all(victims, preemptor))
         note = f"Preempted by pod {preemptor.uid} on node {node}"
-        self._record("Normal", "Preempted", "Preempting", pod, note)
+        for victim in victims:
+            self._record("Normal", "Preempted", "Preempting", victim, note)
         return ""
+
+    async def _evict_all(self, victims: Sequence[Pod], preemptor: Pod) -> None:
+        """The last one after all others: when it is gone there is room, and the pod that needs it is tried then."""
+        *others, last = victims
+        await asyncio.gather(*(self._evict(victim, preemptor) for victim in others))
+        await self._evict(last, preemptor)
 
     async def _evict(self, pod: Pod, preemptor: Pod) -> None:
         condition = {
