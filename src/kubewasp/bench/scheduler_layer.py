@@ -45,7 +45,10 @@ _THEIRS: Final = Contender(KUBE_SCHEDULER)
 _ALL: Final = {EMBEDDED: _OURS, REAL: (_THEIRS, *_OURS, Contender(KUBE_SCHEDULER, EXTENDER))}
 _IN_SHORT: Final = {EMBEDDED: _OURS_IN_SHORT, REAL: (_THEIRS, *_OURS_IN_SHORT)}
 _REPETITIONS: Final = {EMBEDDED: (5, 5), REAL: (5, 3)}  # of `basic`, and of the others
-_BASIC: Final = {EMBEDDED: 3000, REAL: 2000}  # pods: long runs, as differences of some percent are to be seen
+_BASIC: Final = {EMBEDDED: 3000, REAL: 1000}  # pods
+# A bar of a tenth is set for what these differ by, and runs scatter by more than that: they are measured more often.
+_CLOSE: Final = tuple(Contender(KUBEWASP, plugins) for plugins in ("none", "wasm-1", "wasm-1-signed"))
+_MORE: Final = {EMBEDDED: 5, REAL: 10}  # repetitions
 _ALSO_LARGE: Final = {EMBEDDED: ("basic", "topology-spread"), REAL: ("basic",)}
 _PREEMPTING: Final = {EMBEDDED: 100, REAL: 200}  # pods: to make room for one takes much longer than to place one
 _NO_EXTENDERS: Final = Skipped(
@@ -63,6 +66,8 @@ class Case:
     pods: int
     contenders: tuple[Contender, ...]
     repetitions: int
+    close: tuple[Contender, ...] = ()
+    more: int = 0  # repetitions of those that are close
 
     def __str__(self) -> str:
         return f"{self.where}, {self.workload}, {self.nodes:,} nodes"
@@ -70,6 +75,16 @@ class Case:
     @property
     def what(self) -> Workload:
         return workload(self.workload, self.nodes, self.pods)
+
+    def rounds(self) -> Iterator[tuple[Contender, ...]]:
+        """Who is measured after whom. Each round begins with another contender."""
+        for who, count in ((self.contenders, self.repetitions), (self.close, self.more)):
+            for number in range(count):
+                begin = number % len(who)
+                yield who[begin:] + who[:begin]
+
+    def times(self, contender: Contender) -> int:
+        return sum(contender in who for who in self.rounds())
 
     def key(self, contender: Contender) -> dict[str, str | int]:
         """What measurements are found by."""
@@ -108,7 +123,7 @@ def _quick(where: str, names: Collection[str]) -> list[Case]:
 def _full(where: str, names: Collection[str]) -> list[Case]:
     """`basic` has all contenders, the other workloads those that tell most. What has 5,000 nodes comes last."""
     first, others = _REPETITIONS[where]
-    small = [Case(where, "basic", 500, _BASIC[where], _ALL[where], first)]
+    small = [Case(where, "basic", 500, _BASIC[where], _ALL[where], first, _CLOSE, _MORE[where])]
     small += [
         Case(where, name, 500, _PREEMPTING[where] if name == "preemption" else 1000, _IN_SHORT[where], others)
         for name in WORKLOADS
@@ -120,7 +135,7 @@ def _full(where: str, names: Collection[str]) -> list[Case]:
 
 def steps(plan: Plan) -> int:
     """How often `measure` calls its `step`."""
-    return 1 + sum(len(case.contenders) * case.repetitions for case in plan.cases)
+    return 1 + sum(len(who) for case in plan.cases for who in case.rounds())
 
 
 # ---------------------------------------------------------------------- measuring
@@ -162,18 +177,16 @@ def _measured(step: Step, case: Case, run: Run, missing: Collection[str]) -> Ite
     """One case. A contender that is too slow is not tried again."""
     found: dict[Contender, list[Figures]] = {contender: [] for contender in case.contenders}
     left_out: dict[Contender, str] = {}
-    for repetition in range(case.repetitions):
-        begin = repetition % len(case.contenders)
-        for contender in case.contenders[begin:] + case.contenders[:begin]:
-            about = f"{case}, {contender}"
-            if {case.where, contender.plugins} & set(missing) or contender in left_out:
-                step(f"{about}: left out")
-                continue
-            step(f"{about}: {repetition + 1} of {case.repetitions}")
-            try:
-                found[contender].append(run(contender))
-            except TooSlowError as error:
-                left_out[contender] = str(error)
+    for contender in itertools.chain.from_iterable(case.rounds()):
+        about = f"{case}, {contender}"
+        if {case.where, contender.plugins} & set(missing) or contender in left_out:
+            step(f"{about}: left out")
+            continue
+        step(f"{about}: {len(found[contender]) + 1} of {case.times(contender)}")
+        try:
+            found[contender].append(run(contender))
+        except TooSlowError as error:
+            left_out[contender] = str(error)
     for contender, figures in found.items():
         if contender in left_out:
             yield Skipped(LAYER, f"{case}, {contender}", left_out[contender])
