@@ -110,6 +110,25 @@ def test_a_quick_plan_is_small() -> None:
     assert {case.workload for case in Plan.of(quick=True, workloads=["gated"]).cases} == {"gated"}
 
 
+def test_what_is_close_is_measured_more_often() -> None:
+    other = Contender("kube-scheduler")
+    case = Case("real", "basic", 10, 20, (other, NONE, WASM), 2, close=(NONE, WASM), more=3)
+    assert list(case.rounds()) == [
+        (other, NONE, WASM),
+        (NONE, WASM, other),
+        (NONE, WASM),
+        (WASM, NONE),
+        (NONE, WASM),
+    ]
+    assert [case.times(contender) for contender in (other, NONE, WASM)] == [2, 5, 5]
+
+
+def test_what_bars_are_set_for_is_measured_more_often() -> None:
+    for case in Plan.of().cases:
+        assert bool(case.more) == (case.workload == "basic")
+        assert set(case.close) <= set(case.contenders)
+
+
 def test_an_unknown_workload_is_told_with_those_there_are() -> None:
     with pytest.raises(KubewaspError, match="no workload 'basik'; there are basic, node-affinity"):
         Plan.of(workloads=["basik"])
