@@ -113,13 +113,7 @@ def test_a_quick_plan_is_small() -> None:
 def test_what_is_close_is_measured_more_often() -> None:
     other = Contender("kube-scheduler")
     case = Case("real", "basic", 10, 20, (other, NONE, WASM), 2, close=(NONE, WASM), more=3)
-    assert list(case.rounds()) == [
-        (other, NONE, WASM),
-        (NONE, WASM, other),
-        (NONE, WASM),
-        (WASM, NONE),
-        (NONE, WASM),
-    ]
+    assert list(case.rounds()) == [(other, NONE, WASM), (NONE, WASM, other), (NONE, WASM), (WASM, NONE), (NONE, WASM)]
     assert [case.times(contender) for contender in (other, NONE, WASM)] == [2, 5, 5]
 
 

@@ -48,10 +48,7 @@ _REPETITIONS: Final = {EMBEDDED: (5, 5), REAL: (5, 3)}  # of `basic`, and of the
 _BASIC: Final = {EMBEDDED: 3000, REAL: 1000}  # pods
 # What a bar is set for: runs scatter by more than they are away from it, so these are measured more often.
 _CLOSE_OF_OURS: Final = tuple(Contender(KUBEWASP, plugins) for plugins in ("none", "wasm-1", "wasm-1-signed"))
-_CLOSE: Final = {
-    EMBEDDED: _CLOSE_OF_OURS,
-    REAL: (_THEIRS, *_CLOSE_OF_OURS, Contender(KUBEWASP, "wasm-1-unsigned")),
-}
+_CLOSE: Final = {EMBEDDED: _CLOSE_OF_OURS, REAL: (_THEIRS, *_CLOSE_OF_OURS, Contender(KUBEWASP, "wasm-1-unsigned"))}
 _MORE: Final = {EMBEDDED: 5, REAL: 10}  # repetitions
 _ALSO_LARGE: Final = {EMBEDDED: ("basic", "topology-spread"), REAL: ("basic",)}
 _PREEMPTING: Final = {EMBEDDED: 100, REAL: 200}  # pods: to make room for one takes much longer than to place one
