@@ -22,7 +22,7 @@ e2e: .venv/.dev ## the tests against a real API server (builds it once: about 5 
 bench: .venv/.dev ## what plugins cost in every form, beside their peers (about 12 minutes; ARGS=--quick: one)
 	@$(BIN)/kubewasp bench plugin --out bench/results/latest.json $(ARGS)
 
-bench-cluster: .venv/.dev ## what whole scheduling costs, beside kube-scheduler (about 30 minutes; ARGS=--quick: two)
+bench-cluster: .venv/.dev ## what whole scheduling costs, beside kube-scheduler (about 35 minutes; ARGS=--quick: two)
 	@$(BIN)/kubewasp bench scheduler --out bench/results/latest.json $(ARGS)
 
 bench-report: .venv/.dev ## pages and pictures of docs/benchmarks.json
