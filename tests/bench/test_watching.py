@@ -73,12 +73,13 @@ def test_the_cost_of_timers_is_taken_off() -> None:
             pass
 
     points = [Point(Nothing, "outer", "outer"), Point(Nothing, "inner", "inner")]
-    spent = []
-    for corrected in (False, True):
-        with Watch(points, corrected=corrected) as watch:
-            Nothing().outer()
-        spent.append(sum(watch.seconds.values()))
-    assert spent[1] < spent[0]
+    spent: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(20):  # the quickest of them: a busy machine makes any single one slower
+        for corrected, found in spent.items():
+            with Watch(points, corrected=corrected) as watch:
+                Nothing().outer()
+            found.append(sum(watch.seconds.values()))
+    assert min(spent[True]) < min(spent[False])
 
 
 def test_a_function_that_is_not_there_is_an_error() -> None:

@@ -197,6 +197,49 @@ def test_the_pod_of_the_cycle_is_at_hand_again_afterwards() -> None:
         assert cycle.score().as_dict() == {"node-1": 50, "node-2": 0}
 
 
+BY_REQUESTS = """
+(module
+  (import "kubewasp/v1" "pod_requests" (func $requests (param i32 i32) (result i32)))
+  (import "kubewasp/v1" "resource" (func $resource (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "example.com/gpu")
+  (func (export "signpod") (result i64)
+    (drop (call $requests (i32.const 64) (i32.const 1024)))
+    (i64.load (i32.const 64)))
+  (func (export "prefilter") (result i32)
+    (drop (call $requests (i32.const 64) (i32.const 1024)))
+    (i32.load (i32.const 64)))
+  (func (export "score") (result i64) (i64.const 0)))
+"""
+
+
+def asking(cpu: str) -> dict[str, Any]:
+    made = pod(f"asks-{cpu}")
+    made["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu, "example.com/gpu": cpu}}
+    return made
+
+
+def test_each_pod_has_its_own_requests() -> None:
+    guest = Guest.load(wat_text(BY_REQUESTS))
+    with guest.cycle(asking("7")) as cycle:
+        assert cycle.signpods([asking("1"), asking("2"), asking("3")]).signatures == (1000, 2000, 3000)
+        assert cycle.prefilter().code == 7000
+        assert cycle.signpods([asking("4"), cycle.pod]).signatures == (4000, 7000)
+
+
+def test_a_resource_may_be_asked_for_while_pods_are_signed() -> None:
+    """What the pod at hand asks for of it is there at once, and that of the next one too."""
+    asked_for = """(local $place i32)
+    (local.set $place (i32.add (i32.const 80) (i32.shl (call $resource (i32.const 0) (i32.const 15)) (i32.const 3))))
+    (drop (call $requests (i32.const 64) (i32.const 1024)))
+    (i64.load (local.get $place))"""
+    first = """(drop (call $requests (i32.const 64) (i32.const 1024)))
+    (i64.load (i32.const 64))"""
+    guest = Guest.load(wat_text(BY_REQUESTS.replace(first, asked_for)))
+    with guest.cycle(asking("7")) as cycle:
+        assert cycle.signpods([asking("1"), asking("2"), cycle.pod]).signatures == (1, 2, 7)
+
+
 def test_all_64_bits_are_kept() -> None:
     guest = Guest.load(wat_text(signing("(return (i64.const -2))")))
     with guest.cycle(pod("a-1")) as cycle:

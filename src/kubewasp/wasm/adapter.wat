@@ -686,6 +686,7 @@
       (if (i32.lt_u (global.get $at) (local.get $count))
         (then
           (i64.store $own (i32.const 1280) (i64.load $own (local.get $pods)))
+          (i64.store $own (i32.const 1328) (i64.const -1)) ;; its requests: Python looks at $at
           (i32.store $own (i32.const 1200)
             (i32.and (i32.add (i32.load $own (i32.const 1200)) (i32.const 1)) (i32.const 0x7FFFFFFF)))
           (global.set $output_len (i32.const 0))

@@ -129,7 +129,7 @@ class ComponentSession:
     def set_queued_at(self, seconds: float) -> None:
         self._queued_at = seconds
 
-    def sign(self, pods: Sequence[bytes]) -> Calls:
+    def sign(self, pods: Sequence[AnyPod]) -> Calls:
         raise NotImplementedError("a component signs a pod in an answer about it, and has no hook for it")
 
     def take_signature(self) -> int:

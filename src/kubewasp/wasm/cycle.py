@@ -137,7 +137,7 @@ class Cycle:
         self._exported("signpod")
         if self._failure is not None:
             return SignResult(self._policy("signpod", self._failure))
-        calls = self.runner.sign([encoded_pod(pod) for pod in pods])
+        calls = self.runner.sign(pods)
         self._record("signpod", calls)
         if calls.failure is not None:
             return SignResult(self._policy("signpod", calls.failure), _trace(calls))

@@ -210,12 +210,15 @@ class GuestInstance:
         self._cycle_number = self._cycle_number + 1 & 0x7FFFFFFF
         _INT.pack_into(self._bytes, _CYCLE, self._cycle_number)
         self.set_value(POD, encoded_pod(pod))
-        self._requests = lambda: pod_requests(parsed_pod(pod), self._engine.resources)
-        if self._wants_requests:
-            self.set_filler(POD_REQUESTS, self._requests)
+        self._offer_requests(lambda: pod_requests(parsed_pod(pod), self._engine.resources))
         self._mirror = self._engine.mirror(nodes)
         self._table = table if self._wants_numbers else None
         self.sync()
+
+    def _offer_requests(self, requests: Callable[[], bytes]) -> None:
+        self._requests = requests
+        if self._wants_requests:
+            self.set_filler(POD_REQUESTS, requests)
 
     def sync(self) -> None:
         if self._table is not None and self._table.is_behind:
@@ -308,12 +311,14 @@ class GuestInstance:
                 self._paces[hook.index] = pace
             return self._finish(self._results)
 
-    def sign(self, pods: Sequence[bytes]) -> Calls:
+    def sign(self, pods: Sequence[AnyPod]) -> Calls:
         mirror, self._mirror = self._mirror, None  # a signature is of the pod alone
+        requests = self._requests
+        self._offer_requests(lambda: pod_requests(parsed_pod(pods[self._get("at")]), self._engine.resources))
         with self._entry:
             self._make_room(len(pods))
             self._begin(len(pods))
-            block = self._place_pods(pods)
+            block = self._place_pods([encoded_pod(pod) for pod in pods])
             self._called(HOOKS["signpod"], len(pods), self._sign, HOOKS["signpod"].index, self._results, len(pods))
             with self._engine.heap.lock:
                 self._engine.heap.retire(*block)
@@ -323,6 +328,7 @@ class GuestInstance:
         (self._cycle_number,) = _INT.unpack_from(self._bytes, _CYCLE)
         address, length = self._blocks.get(POD, (0, 0))
         self._set_slot(POD, address | length << 32)
+        self._offer_requests(requests)
         return calls
 
     def _place_pods(self, pods: Sequence[bytes]) -> tuple[int, int]:
@@ -464,7 +470,9 @@ class GuestInstance:
     # ------------------------------------------------------------------ callbacks.Servant
 
     def fill(self, slot: int) -> None:
-        self.set_value(slot, self._fillers[slot]())
+        filler = self._fillers[slot]
+        self.set_value(slot, filler())
+        self._fillers[slot] = filler  # for the next pod that is signed
 
     def drain(self) -> None:
         self._read_journal(self._get("journal_len"))
@@ -498,11 +506,10 @@ class GuestInstance:
         ids = self._engine.resources
         known = len(ids.names)
         number = self._link.resource(self.read(name, length, "resource").decode("utf-8", "replace"), ids)
-        if number >= known and self._mirror is not None:  # in a hook: what it reads from here on has the number
+        if number >= known:  # what a hook reads from here on has the number
             self.sync()
             self._set_directory()
-            if self._wants_requests:
-                self.set_filler(POD_REQUESTS, self._requests)
+            self._offer_requests(self._requests)
         return number
 
     def fill_pods(self, row: int) -> None:

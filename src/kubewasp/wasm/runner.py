@@ -101,7 +101,7 @@ class Runner(Protocol):
     def call_rows(self, hook: Hook, rows: NDArray[np.int32] | int) -> Calls:
         """Calls a hook for those rows, or for the first so many."""
 
-    def sign(self, pods: Sequence[bytes]) -> Calls:
+    def sign(self, pods: Sequence[AnyPod]) -> Calls:
         """Calls `signpod` for those pods; a value is a signature. What the guest remembers of its own pod is gone."""
 
 
