@@ -16,23 +16,23 @@ test: .venv/.dev ## all tests (builds the Go and C test guests)
 	@$(BIN)/python -m pytest -n auto $(ARGS)
 
 e2e: .venv/.dev ## the tests against a real API server (builds it once: about 5 minutes)
-	@$(BIN)/python -m kubewasp.testbed.build
+	@$(BIN)/python -m tools.testbed.build
 	@$(BIN)/python -m pytest -n0 $(if $(findstring tests/,$(ARGS)),,tests/e2e) $(ARGS)
 
 bench: .venv/.dev ## what plugins cost in every form, beside their peers (about 12 minutes; ARGS=--quick: one)
-	@$(BIN)/kubewasp bench plugin --out bench/results/latest.json $(ARGS)
+	@$(BIN)/python -m tools.bench plugin --out .build/bench/latest.json $(ARGS)
 
 bench-cluster: .venv/.dev ## what whole scheduling costs, beside kube-scheduler (about 35 minutes; ARGS=--quick: two)
-	@$(BIN)/kubewasp bench scheduler --out bench/results/latest.json $(ARGS)
+	@$(BIN)/python -m tools.bench scheduler --out .build/bench/latest.json $(ARGS)
 
 bench-report: .venv/.dev ## pages and pictures of docs/benchmarks.json
-	@$(BIN)/kubewasp bench report docs/benchmarks.json --docs docs --readme README.md
+	@$(BIN)/python -m tools.bench report docs/benchmarks.json --docs docs --readme README.md
 
 counts: .venv/.dev ## what a plugin costs in counts, the same on every machine: fails if that is more than it was
-	@$(BIN)/kubewasp bench counts --check bench/counts.json $(ARGS)
+	@$(BIN)/python -m tools.bench counts --check tools/bench/counts.json $(ARGS)
 
 bars: .venv/.dev ## the speed and memory bars of each part, as ratios measured side by side
-	@$(BIN)/python -m bench $(ARGS)
+	@$(BIN)/python -m tools.bench.bars $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo
@@ -46,7 +46,7 @@ lock: .venv/.dev ## pin the newest allowed dependencies
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate pyproject.toml --group dev -o requirements-dev.lock
 
 clean: ## remove everything the other targets made
-	rm -rf .venv .build .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache bench/results
+	rm -rf .venv .build .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 .venv/.runtime: requirements.lock pyproject.toml
 	@echo "preparing .venv (once)"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from kubewasp.cluster.nodes import Nodes
+from kubewasp.state.node_objects import Nodes
 from tests import samples
 from tests.guests.build import ROOT
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kubewasp.cluster.nodes import Nodes
+from kubewasp.state.node_objects import Nodes
 
 
 def pod(name: str = "pod-1", **metadata: Any) -> dict[str, Any]:

@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubewasp.framework import registry
-from kubewasp.framework.config_reading import read_config
+from kubewasp.framework.config.reading import read_config
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.plugin import NodeByNode
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.nodes import Node
 from kubewasp.k8s.pods import Pod
 from kubewasp.scheduler import profiles
-from kubewasp.scheduler.embedded import EmbeddedCluster
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from tests.guests.build import ROOT, example, project_guest
 from tests.scheduler.building import HEAD
-from tests.scheduler.simulating import node, pod
+from tests.simulation.simulating import node, pod
 
 PLUGINS = ROOT / "examples" / "plugins"
 NAMES = [*(f"node-{number}" for number in range(6)), "node-13", "node-23", "spare", "node-3a"]

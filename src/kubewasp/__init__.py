@@ -15,13 +15,13 @@ __version__ = "0.1.0"
 __all__ = ["Guest", "KubewaspError", "Limits", "Nodes"]
 
 if TYPE_CHECKING:
-    from kubewasp.cluster.nodes import Nodes
-    from kubewasp.wasm.errors import KubewaspError
+    from kubewasp.errors import KubewaspError
+    from kubewasp.state.node_objects import Nodes
     from kubewasp.wasm.guest import Guest
     from kubewasp.wasm.limits import Limits
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
-_HOMES = {"Guest": "wasm.guest", "KubewaspError": "wasm.errors", "Limits": "wasm.limits", "Nodes": "cluster.nodes"}
+_HOMES = {"Guest": "wasm.guest", "KubewaspError": "errors", "Limits": "wasm.limits", "Nodes": "state.node_objects"}
 
 
 def __getattr__(name: str) -> Any:

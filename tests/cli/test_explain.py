@@ -9,7 +9,7 @@ import yaml
 
 from tests.cli.conftest import Ended, Kubewasp
 from tests.guests.build import example, wat
-from tests.scheduler.simulating import Object, node, pod, priority_class, workload
+from tests.simulation.simulating import Object, node, pod, priority_class, workload
 
 Manifests = Callable[..., Path]
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kubewasp.serve.app import create_app
-from kubewasp.serve.decisions import DecisionSettings, DecisionStore
-from kubewasp.serve.health import Health
-from kubewasp.serve.metrics import Metrics
-from kubewasp.serve.server import Address, AppServer
+from kubewasp.server.decisions import DecisionSettings, DecisionStore
+from kubewasp.server.endpoints import create_app
+from kubewasp.server.health import Health
+from kubewasp.server.http_server import Address, AppServer
+from kubewasp.server.metrics import Metrics
+from tests.apiserver.fake_server import FakeServer
 from tests.cli.conftest import Kubewasp
-from tests.cluster.api.fake_server import FakeServer
-from tests.scheduler.simulating import Object, filled, node, pod
-from tests.scheduler.test_survey import lay_out, stored
+from tests.live.test_snapshot import lay_out, stored
+from tests.simulation.simulating import Object, filled, node, pod
 
 SOON = 20.0
 

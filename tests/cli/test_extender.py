@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kubewasp.framework.config_reading import read_config
+from kubewasp.framework.config.reading import read_config
 from tests.cli.conftest import Kubewasp
 from tests.guests.build import example, wat
 

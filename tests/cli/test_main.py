@@ -170,7 +170,7 @@ def test_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, kubewasp: Kube
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kubewasp.cli.inspect.run", interrupted)
+    monkeypatch.setattr("kubewasp.cli.plugin_inspect.run", interrupted)
     ended = kubewasp("plugin", "inspect", wat("filter"))
     assert (ended.code, ended.out, ended.err) == (130, "", "")
 
@@ -179,7 +179,7 @@ def test_mistake_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("kubewasp.cli.inspect.run", wrong)
+    monkeypatch.setattr("kubewasp.cli.plugin_inspect.run", wrong)
     monkeypatch.setattr("sys.argv", ["kubewasp", "plugin", "inspect", "guest.wasm"])
     with pytest.raises(ZeroDivisionError):
         main()

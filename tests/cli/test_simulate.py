@@ -15,7 +15,7 @@ import yaml
 from kubewasp.cli import simulate as command
 from tests.cli.conftest import Ended, Kubewasp
 from tests.guests.build import EXAMPLES, ROOT, example, wat
-from tests.scheduler.simulating import Object, node, pod, priority_class, spec, steered, wasm, workload
+from tests.simulation.simulating import Object, node, pod, priority_class, spec, steered, wasm, workload
 
 Write = Callable[[str, str], Path]
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

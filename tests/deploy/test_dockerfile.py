@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 import pytest
 
 from kubewasp import __version__
-from kubewasp.serve.server import DEFAULT_PORT
+from kubewasp.server.http_server import DEFAULT_PORT
 from tests.deploy.dockerfile import stages
 from tests.deploy.manifests import BASE, DEPLOY, ROOT, one, resources
 

@@ -6,9 +6,9 @@ import yaml
 from typer.testing import CliRunner
 
 from kubewasp.cli.main import app
-from kubewasp.framework.config_reading import load_config
+from kubewasp.extender import cluster_watch
+from kubewasp.framework.config.reading import load_config
 from kubewasp.k8s.codec import message_name
-from kubewasp.serve.extender import watch
 from tests.deploy.manifests import ROOT, Manifest, one, read
 from tests.deploy.test_manifests import unknown_fields
 from tests.guests.build import EXAMPLES
@@ -38,7 +38,10 @@ def test_names_lead_somewhere() -> None:
 
 def test_the_role_only_reads_what_is_watched() -> None:
     (rule,) = one(manifests(), "ClusterRole")["rules"]
-    assert (sorted(rule["resources"]), rule["verbs"]) == (sorted(watch.NODES_AND_PODS), ["get", "list", "watch"])
+    assert (sorted(rule["resources"]), rule["verbs"]) == (
+        sorted(cluster_watch.NODES_AND_PODS),
+        ["get", "list", "watch"],
+    )
 
 
 def test_the_options_of_the_container_exist() -> None:

@@ -7,11 +7,11 @@ import pytest
 import yaml
 
 from kubewasp import __version__
-from kubewasp.framework.config import LeaderElection as LeaderElectionConfig
+from kubewasp.framework.config.model import LeaderElection as LeaderElectionConfig
 from kubewasp.k8s.codec import decode_message, encode_message, message_name
 from kubewasp.k8s.kinds import api_versions
-from kubewasp.scheduler import process
-from kubewasp.serve.server import DEFAULT_PORT
+from kubewasp.live import process
+from kubewasp.server.http_server import DEFAULT_PORT
 from tests.deploy.manifests import BASE, CHART, DEPLOY, Manifest, field_paths, one, read, resources
 
 # Templates are no YAML before Helm has rendered them.

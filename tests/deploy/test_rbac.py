@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kubewasp.cluster.api.resources import RESOURCES
-from kubewasp.scheduler.process import WATCHED
+from kubewasp.apiserver.api_resources import RESOURCES
+from kubewasp.live.process import WATCHED
 from tests.deploy.manifests import BASE, CHART, LEASE_ROLE, ONLY_SCHEDULER, cluster_rules, lease_rules, one, resources
 from tests.deploy.rbac import allows, triples
 
-# Beside the lists and watches: kubewasp.cluster.api.writes and kubewasp.cluster.api.lease.
+# Beside the lists and watches: kubewasp.apiserver.writes and kubewasp.apiserver.lease.
 WRITES = {
     ("get", "", "pods"),  # whether a bind that was not answered was made
     ("delete", "", "pods"),

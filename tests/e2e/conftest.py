@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kubewasp.testbed import build
-from kubewasp.testbed.cluster import Cluster
-from kubewasp.testbed.kubewasp import Kubewasp, StartKubewasp
-from kubewasp.testbed.nodes import FakeNodes
-from kubewasp.testbed.servers import ApiServer, Etcd, KubeScheduler, Servers, StartKubeScheduler
+from tools.testbed import build
+from tools.testbed.cluster import Cluster
+from tools.testbed.kubewasp import Kubewasp, StartKubewasp
+from tools.testbed.nodes import FakeNodes
+from tools.testbed.servers import ApiServer, Etcd, KubeScheduler, Servers, StartKubeScheduler
 
 HERE = Path(__file__).parent
 

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from kubewasp.testbed.client import ApiError, Object
-from kubewasp.testbed.cluster import Cluster, pod
-from kubewasp.testbed.kubewasp import NAME
-from kubewasp.testbed.waiting import wait_until
+from tools.testbed.client import ApiError, Object
+from tools.testbed.cluster import Cluster, pod
+from tools.testbed.kubewasp import NAME
+from tools.testbed.waiting import wait_until
 
 EVENTS: Final = "events.k8s.io/v1"
 SOON: Final = 60.0  # seconds; the machine may be busy

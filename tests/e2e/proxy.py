@@ -19,9 +19,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
-from kubewasp.testbed.process import free_port
-from kubewasp.testbed.servers import ApiServer
-from tests.cluster.api.fake_server import frame, status_answer, status_manifest
+from tests.apiserver.fake_server import frame, status_answer, status_manifest
+from tools.testbed.process import free_port
+from tools.testbed.servers import ApiServer
 
 _REASONS: Final = {
     409: "Conflict",

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from kubewasp.bench.contenders import Contender
-from kubewasp.bench.figures import TooSlowError
-from kubewasp.bench.real_layer import RealCluster
-from kubewasp.bench.workload_list import WORKLOADS, workload
-from kubewasp.testbed.servers import Servers
+from tools.bench.contenders import Contender
+from tools.bench.figures import TooSlowError
+from tools.bench.real_layer import RealCluster
+from tools.bench.workload_list import WORKLOADS, workload
+from tools.testbed.servers import Servers
 
 LONGEST = 60.0
 ALL = [

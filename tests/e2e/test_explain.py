@@ -11,16 +11,16 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from kubewasp.cluster.api.resources import RESOURCES
-from kubewasp.scheduler.process import WATCHED
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.cluster import Cluster, pod
-from kubewasp.testbed.kubewasp import NAME, StartKubewasp, profile
-from kubewasp.testbed.nodes import FakeNodes
-from kubewasp.testbed.servers import ADMIN, ApiServer, Servers
-from kubewasp.testbed.waiting import wait_until
+from kubewasp.apiserver.api_resources import RESOURCES
+from kubewasp.live.process import WATCHED
 from tests.e2e.kubewasp import SOON, ours, wait_events, wait_node, wait_unschedulable
 from tests.guests.build import example
+from tools.testbed.client import Object
+from tools.testbed.cluster import Cluster, pod
+from tools.testbed.kubewasp import NAME, StartKubewasp, profile
+from tools.testbed.nodes import FakeNodes
+from tools.testbed.servers import ADMIN, ApiServer, Servers
+from tools.testbed.waiting import wait_until
 
 READER: Final = "alice"
 POINTS: Final = 1000  # the weight of a guest

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.cluster import Cluster, pod
-from kubewasp.testbed.extender import Extender, StartExtender
-from kubewasp.testbed.nodes import FakeNodes
-from kubewasp.testbed.servers import Servers, StartKubeScheduler
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import SOON, is_gone, wait_node, wait_unschedulable
 from tests.guests.build import example, wat, wat_text
+from tools.testbed.client import Object
+from tools.testbed.cluster import Cluster, pod
+from tools.testbed.extender import Extender, StartExtender
+from tools.testbed.nodes import FakeNodes
+from tools.testbed.servers import Servers, StartKubeScheduler
+from tools.testbed.waiting import wait_until
 
 NODE_2_RESERVED = {"guestConfig": '{"reserved": 2}'}
 LOOP = '(module (memory (export "memory") 1) (func (export "filter") (result i32) (loop $l (br $l)) (i32.const 0)))'

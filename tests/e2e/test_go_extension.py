@@ -5,12 +5,12 @@ It compiles the scheduling framework of another Kubernetes release, which takes 
 
 from pathlib import Path
 
-from kubewasp.bench import peers
-from kubewasp.bench.model import Measurement
-from kubewasp.bench.peers import go_extension, go_programs
-from kubewasp.bench.peers.pairs import Pair
+from tools.bench import peers
+from tools.bench.model import Measurement
+from tools.bench.peers import go_extension, go_programs
+from tools.bench.peers.pairs import Pair
 
-MODULE = Path(__file__).parents[1] / "bench" / "peers" / "extension_module"
+MODULE = Path(__file__).parents[1] / "tools" / "bench" / "peers" / "extension_module"
 
 
 def test_the_program_compiles_runs_and_agrees_with_kubewasp() -> None:

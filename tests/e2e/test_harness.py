@@ -6,12 +6,12 @@ from typing import Final
 
 import pytest
 
-from kubewasp.testbed import build
-from kubewasp.testbed.client import ApiError, Client, Credentials, Object
-from kubewasp.testbed.cluster import Cluster, pod
-from kubewasp.testbed.nodes import LEASES, FakeNodes
-from kubewasp.testbed.servers import NOBODY, Access, ApiServer, Servers, StartKubeScheduler
-from kubewasp.testbed.waiting import wait_until
+from tools.testbed import build
+from tools.testbed.client import ApiError, Client, Credentials, Object
+from tools.testbed.cluster import Cluster, pod
+from tools.testbed.nodes import LEASES, FakeNodes
+from tools.testbed.servers import NOBODY, Access, ApiServer, Servers, StartKubeScheduler
+from tools.testbed.waiting import wait_until
 
 PRIORITY_CLASS: Final[Object] = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000}
 

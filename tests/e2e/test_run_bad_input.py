@@ -17,16 +17,16 @@ from typing import Any, ClassVar, Final
 import pytest
 import yaml
 
-from kubewasp.testbed.certificates import Authority
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.cluster import Cluster, pod
-from kubewasp.testbed.kubewasp import NAME, Kubewasp, StartKubewasp
-from kubewasp.testbed.nodes import FakeNodes
-from kubewasp.testbed.process import free_port
-from kubewasp.testbed.servers import ADMIN, NOBODY, ApiServer, Servers
-from kubewasp.testbed.waiting import wait_until
 from tests.deploy.manifests import cluster_rules
 from tests.e2e.kubewasp import SOON, ours, wait_events, wait_node, wait_unschedulable
+from tools.testbed.certificates import Authority
+from tools.testbed.client import Object
+from tools.testbed.cluster import Cluster, pod
+from tools.testbed.kubewasp import NAME, Kubewasp, StartKubewasp
+from tools.testbed.nodes import FakeNodes
+from tools.testbed.process import free_port
+from tools.testbed.servers import ADMIN, NOBODY, ApiServer, Servers
+from tools.testbed.waiting import wait_until
 
 PROGRAM: Final = Path(sys.executable).with_name("kubewasp")
 LOST_TOUCH: Final = '"Lost touch with the API server"'

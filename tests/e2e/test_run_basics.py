@@ -2,13 +2,13 @@
 
 import socket
 
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.cluster import Cluster, pod
-from kubewasp.testbed.kubewasp import StartKubewasp, profile
-from kubewasp.testbed.nodes import FakeNodes
-from kubewasp.testbed.servers import StartKubeScheduler
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import SOON, condition, events_of, ours, wait_events, wait_node, wait_unschedulable
+from tools.testbed.client import Object
+from tools.testbed.cluster import Cluster, pod
+from tools.testbed.kubewasp import StartKubewasp, profile
+from tools.testbed.nodes import FakeNodes
+from tools.testbed.servers import StartKubeScheduler
+from tools.testbed.waiting import wait_until
 
 TOO_BIG = (
     "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. no new claims to deallocate, "

@@ -2,12 +2,12 @@
 
 import pytest
 
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.cluster import Cluster
-from kubewasp.testbed.kubewasp import StartKubewasp
-from kubewasp.testbed.nodes import FakeNodes
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import SOON, condition, events_of, ours, wait_node, wait_unschedulable
+from tools.testbed.client import Object
+from tools.testbed.cluster import Cluster
+from tools.testbed.kubewasp import StartKubewasp
+from tools.testbed.nodes import FakeNodes
+from tools.testbed.waiting import wait_until
 
 TAINT = [{"key": "maintenance", "effect": "NoSchedule"}]
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from kubewasp.testbed.client import ApiError, Object
-from kubewasp.testbed.cluster import Cluster
-from kubewasp.testbed.kubewasp import NAME, Kubewasp, StartKubewasp
-from kubewasp.testbed.nodes import FakeNodes
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import SOON, ours
+from tools.testbed.client import ApiError, Object
+from tools.testbed.cluster import Cluster
+from tools.testbed.kubewasp import NAME, Kubewasp, StartKubewasp
+from tools.testbed.nodes import FakeNodes
+from tools.testbed.waiting import wait_until
 
 NODES, PODS, SECONDS = map(int, os.environ.get("CHURN", "300x1500x30").split("x"))
 NODE_CPU: Final = 4000

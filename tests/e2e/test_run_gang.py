@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.cluster import Cluster
-from kubewasp.testbed.kubewasp import StartKubewasp, profile
-from kubewasp.testbed.nodes import FakeNodes
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import SOON, is_gone, ours, wait_node, wait_unschedulable
 from tests.guests.build import ROOT, project_guest
+from tools.testbed.client import Object
+from tools.testbed.cluster import Cluster
+from tools.testbed.kubewasp import StartKubewasp, profile
+from tools.testbed.nodes import FakeNodes
+from tools.testbed.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.cluster import Cluster
-from kubewasp.testbed.kubewasp import Kubewasp, StartKubewasp
-from kubewasp.testbed.nodes import LEASES, FakeNodes
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import SOON, ours, wait_node
+from tools.testbed.client import Object
+from tools.testbed.cluster import Cluster
+from tools.testbed.kubewasp import Kubewasp, StartKubewasp
+from tools.testbed.nodes import LEASES, FakeNodes
+from tools.testbed.waiting import wait_until
 
 LEASE = "kubewasp"
 

@@ -12,15 +12,15 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from kubewasp.serve.metric_list import METRICS, NOT_OFFERED
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.cluster import Cluster, pod
-from kubewasp.testbed.kubewasp import NAME, Kubewasp, StartKubewasp, profile
-from kubewasp.testbed.nodes import LEASES, FakeNodes
-from kubewasp.testbed.servers import KubeScheduler, Servers, StartKubeScheduler
-from kubewasp.testbed.waiting import wait_until
+from kubewasp.server.metric_list import METRICS, NOT_OFFERED
 from tests.deploy.manifests import cluster_rules
 from tests.e2e.kubewasp import SOON, ours, wait_node, wait_unschedulable
+from tools.testbed.client import Object
+from tools.testbed.cluster import Cluster, pod
+from tools.testbed.kubewasp import NAME, Kubewasp, StartKubewasp, profile
+from tools.testbed.nodes import LEASES, FakeNodes
+from tools.testbed.servers import KubeScheduler, Servers, StartKubeScheduler
+from tools.testbed.waiting import wait_until
 
 OURS_AND_THEIRS: Final = re.compile(r"scheduler_|rest_client_|leader_election_|workqueue_")
 TIMES: Final = {"leaseDuration": "20s", "renewDeadline": "15s", "retryPeriod": "500ms"}

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.cluster import Cluster
-from kubewasp.testbed.kubewasp import Kubewasp, StartKubewasp, profile
-from kubewasp.testbed.nodes import FakeNodes
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import SOON, events_of, ours, wait_events, wait_node, wait_unschedulable
 from tests.guests.build import project_guest
+from tools.testbed.client import Object
+from tools.testbed.cluster import Cluster
+from tools.testbed.kubewasp import Kubewasp, StartKubewasp, profile
+from tools.testbed.nodes import FakeNodes
+from tools.testbed.waiting import wait_until
 
 GUESTS = Path(__file__).parent / "guests"
 Start = Callable[[], Kubewasp]

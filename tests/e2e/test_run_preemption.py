@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.cluster import Cluster
-from kubewasp.testbed.kubewasp import StartKubewasp
-from kubewasp.testbed.nodes import FakeNodes
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import SOON, condition, is_gone, ours, wait_events, wait_node, wait_unschedulable
+from tools.testbed.client import Object
+from tools.testbed.cluster import Cluster
+from tools.testbed.kubewasp import StartKubewasp
+from tools.testbed.nodes import FakeNodes
+from tools.testbed.waiting import wait_until
 
 POLICY = "policy/v1"
 MakePod = Callable[..., Object]

@@ -9,12 +9,6 @@ from typing import Final
 
 import pytest
 
-from kubewasp.testbed.client import ApiError, Object
-from kubewasp.testbed.cluster import RBAC, Cluster
-from kubewasp.testbed.kubewasp import NAME, Kubewasp, profile
-from kubewasp.testbed.nodes import LEASES, FakeNodes
-from kubewasp.testbed.servers import Access, ApiServer, Servers
-from kubewasp.testbed.waiting import wait_until
 from tests.deploy.manifests import cluster_rules, lease_rules
 from tests.deploy.rbac import triples
 from tests.e2e.kubewasp import EVENTS, SOON, events_of, is_gone, ours, wait_node, wait_unschedulable
@@ -30,6 +24,12 @@ from tests.e2e.test_run_volumes import (
     using,
 )
 from tests.guests.build import ROOT, project_guest
+from tools.testbed.client import ApiError, Object
+from tools.testbed.cluster import RBAC, Cluster
+from tools.testbed.kubewasp import NAME, Kubewasp, profile
+from tools.testbed.nodes import LEASES, FakeNodes
+from tools.testbed.servers import Access, ApiServer, Servers
+from tools.testbed.waiting import wait_until
 
 QUICK: Final = {"leaseDuration": "20s", "renewDeadline": "15s", "retryPeriod": "500ms"}
 # So slow that a bind waits for its turn long enough for somebody else to be quicker.

@@ -7,12 +7,12 @@ from typing import Final
 
 import pytest
 
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.cluster import Cluster
-from kubewasp.testbed.kubewasp import StartKubewasp
-from kubewasp.testbed.nodes import FakeNodes
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import SOON, events_of, is_gone, ours, wait_node, wait_unschedulable
+from tools.testbed.client import Object
+from tools.testbed.cluster import Cluster
+from tools.testbed.kubewasp import StartKubewasp
+from tools.testbed.nodes import FakeNodes
+from tools.testbed.waiting import wait_until
 
 STORAGE: Final = "storage.k8s.io/v1"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from kubewasp.framework.config import ConfigError, Profile, SchedulerConfig
-from kubewasp.framework.config_reading import read_config
-from kubewasp.framework.default_plugins import BUILT_IN
-from kubewasp.framework.profiles import expanded
+from kubewasp.framework.config.default_plugins import BUILT_IN
+from kubewasp.framework.config.model import ConfigError, Profile, SchedulerConfig
+from kubewasp.framework.config.profiles import expanded
+from kubewasp.framework.config.reading import read_config
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 BUILT_IN_POINTS: Mapping[str, Collection[str]] = {name: plugin.points for name, plugin in BUILT_IN.items()}

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kubewasp.cluster.table import NodeTable
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.plugin import (
     EXTENSION_POINTS,
@@ -32,6 +31,7 @@ from kubewasp.framework.plugin import (
 from kubewasp.framework.runtime import Framework
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.pods import Pod
+from kubewasp.state.node_table import NodeTable
 
 Rows = Scores = NDArray[Any]
 SKIP, WAIT = Status(Code.SKIP), Status(Code.WAIT)

@@ -6,10 +6,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubewasp.framework.config import POINTS, ConfigError, SchedulerConfig
-from kubewasp.framework.config_reading import default_config, parse_config, read_config
-from kubewasp.framework.config_writing import as_document, as_template
-from kubewasp.framework.default_plugins import BUILT_IN
+from kubewasp.framework.config.default_plugins import BUILT_IN
+from kubewasp.framework.config.model import POINTS, ConfigError, SchedulerConfig
+from kubewasp.framework.config.reading import default_config, parse_config, read_config
+from kubewasp.framework.config.writing import as_document, as_template
 from kubewasp.framework.registry import Registry
 from tests.framework.configs import HEAD, named, read
 

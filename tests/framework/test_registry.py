@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from kubewasp.framework import registry
-from kubewasp.framework.config import ConfigError, EnabledPlugin, Profile, WasmPluginSettings
-from kubewasp.framework.default_plugins import DEFAULT_PLUGINS, DefaultPlugin
+from kubewasp.framework.config.default_plugins import DEFAULT_PLUGINS, DefaultPlugin
+from kubewasp.framework.config.model import ConfigError, EnabledPlugin, Profile, WasmPluginSettings
 from kubewasp.framework.plugin import (
     EXTENSION_POINTS,
     NodeByNode,

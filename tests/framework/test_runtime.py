@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.cycle_state import CycleState
-from kubewasp.framework.events import Action
 from kubewasp.framework.plugin import (
     FilterPlugin,
     NodeByNode,

@@ -83,7 +83,15 @@ def python_example(folder: Path) -> Path:
     """The component in a folder of the examples: app.py, for the world `handler` of its wit."""
 
     def build(target: Path) -> None:
-        command = [Path(sys.executable).parent / "componentize-py", "-d", "wit", "-w", "handler", "componentize", "app"]
+        command: list[str | Path] = [
+            Path(sys.executable).parent / "componentize-py",
+            "-d",
+            "wit",
+            "-w",
+            "handler",
+            "componentize",
+            "app",
+        ]
         _run([*command, "-o", target], cwd=folder)
 
     return _built(

@@ -4,8 +4,8 @@ import pytest
 
 from kubewasp.k8s import codec
 from kubewasp.k8s.errors import ManifestError, WireError
-from kubewasp.k8s.fields import VALUE_MESSAGES, messages
-from kubewasp.k8s.values import VALUE_TYPES
+from kubewasp.k8s.wire_table import VALUE_MESSAGES, messages
+from kubewasp.k8s.wire_values import VALUE_TYPES
 
 # Worked out by hand from the field table: tag, length, content.
 METADATA_OF_P = b"\x0a\x01p\x12\x00\x1a\x00\x22\x00\x2a\x00\x32\x00\x38\x00\x42\x00"

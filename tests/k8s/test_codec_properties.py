@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kubewasp.k8s import codec
 from kubewasp.k8s.errors import ManifestError, WireError
-from kubewasp.k8s.fields import Field, messages
-from kubewasp.k8s.values import VALUE_TYPES
+from kubewasp.k8s.wire_table import Field, messages
+from kubewasp.k8s.wire_values import VALUE_TYPES
 
 TIMES = st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30)).map(  # noqa: DTZ001
     lambda moment: moment.replace(tzinfo=UTC).isoformat()

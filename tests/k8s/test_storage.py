@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from kubewasp.cluster.store import ObjectStore
 from kubewasp.k8s.csi_migration import BY_SOURCE
 from kubewasp.k8s.selectors import NodeSelectorTerm, Requirement
 from kubewasp.k8s.storage import (
@@ -18,6 +17,7 @@ from kubewasp.k8s.storage import (
     parse_volume,
     with_selected_node,
 )
+from kubewasp.state.object_store import ObjectStore
 from tests.plugins.storage_building import capacity, claim, csi_node, storage_class, topology, volume
 
 

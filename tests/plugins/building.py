@@ -4,15 +4,15 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kubewasp.cluster.store import ObjectStore
-from kubewasp.cluster.table import NodeTable
-from kubewasp.framework.events import Action, RecordedEvent
+from kubewasp.framework.cluster_events import Action, RecordedEvent
 from kubewasp.framework.handle import NoScheduler
 from kubewasp.framework.plugin import EnqueueExtensions, FilterPlugin, PreScorePlugin, ScorePlugin
 from kubewasp.framework.status import SUCCESS, Status
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.nodes import Node, parse_node
 from kubewasp.k8s.pods import Pod, PodParser
+from kubewasp.state.node_table import NodeTable
+from kubewasp.state.object_store import ObjectStore
 
 PARSER = PodParser()
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kubewasp.cluster.store import ObjectStore
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.k8s.storage import BIND_COMPLETED, SELECTED_NODE
+from kubewasp.state.object_store import ObjectStore
 from tests.plugins.building import FakeClient, make_pod
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kubewasp.cluster.table import NodeTable
-    from kubewasp.cluster.volume_controller import VolumeController
     from kubewasp.framework.plugin import EnqueueExtensions, PreFilterPlugin
     from kubewasp.framework.status import Status
     from kubewasp.k8s.pods import Pod
+    from kubewasp.simulation.volume_controller import VolumeController
+    from kubewasp.state.node_table import NodeTable
 
 Manifest = dict[str, Any]
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewasp.framework.config_reading import default_config
+from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.config.reading import default_config
 from kubewasp.framework.cycle_state import CycleState
-from kubewasp.framework.events import Action
 from kubewasp.framework.plugin import Candidate
 from kubewasp.framework.runtime import Framework
 from kubewasp.framework.status import SUCCESS, Code, Status
@@ -21,7 +21,7 @@ from kubewasp.plugins.default_binder import DefaultBinder
 from kubewasp.plugins.default_preemption import DefaultPreemption, pick, split_by_budgets
 from kubewasp.plugins.node_resources_fit import NodeResourcesFit
 from kubewasp.scheduler import profiles
-from kubewasp.scheduler.embedded import EmbeddedCluster
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from tests.framework.fakes import WAIT, Scripted, error, make_framework
 from tests.plugins.building import FakeHandle, make_node, make_pod, wakes
 from tests.scheduler.building import Cluster

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kubewasp.cluster.table import NodeTable
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.status import Status
 from kubewasp.plugins.image_locality import ImageLocality
+from kubewasp.state.node_table import NodeTable
 from tests.plugins.building import FakeHandle, make_node, make_pod, make_table
 
 MI = 1024 * 1024

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewasp.cluster.table import NodeTable
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.cycle_state import CycleState
-from kubewasp.framework.events import Action
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.nodes import Node
 from kubewasp.k8s.pods import AffinityTerm, Pod
 from kubewasp.plugins.inter_pod_affinity import InterPodAffinity
+from kubewasp.state.node_table import NodeTable
 from tests.plugins.building import (
     HOSTNAME,
     ZONE,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.cycle_state import CycleState
-from kubewasp.framework.events import Action
 from kubewasp.framework.plugin import PreFilterResult
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.plugins.node_affinity import NodeAffinity

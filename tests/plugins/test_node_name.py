@@ -1,7 +1,7 @@
 """NodeName: a pod that names its node goes there or nowhere."""
 
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.cycle_state import CycleState
-from kubewasp.framework.events import Action
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.plugins.node_name import NodeName
 from tests.plugins.building import FakeHandle, filtered, make_node, make_pod, make_table, wakes

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.plugins.node_volume_limits import NodeVolumeLimits
 from tests.plugins.building import FakeHandle, filtered, make_node, make_pod, make_table

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewasp.cluster.table import NodeTable
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.cycle_state import CycleState
-from kubewasp.framework.events import Action
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.nodes import Node
 from kubewasp.k8s.pods import Pod, SpreadConstraint
 from kubewasp.k8s.selectors import LabelSelector
 from kubewasp.k8s.taints import untolerated
 from kubewasp.plugins.pod_topology_spread import SYSTEM_DEFAULTS, PodTopologySpread
+from kubewasp.state.node_table import NodeTable
 from tests.plugins.building import HOSTNAME, ZONE, FakeHandle, filtered, make_node, make_pod, make_table, scored, spread
 
 SYSTEM = {"defaultingType": "System", "defaultConstraints": []}

@@ -1,6 +1,6 @@
 """SchedulingGates: a pod with gates waits until the last one is gone."""
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.plugins.scheduling_gates import SchedulingGates
 from tests.plugins.building import FakeHandle, make_pod, wakes

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from kubewasp.cluster.volume_controller import VolumeController
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.cycle_state import CycleState
-from kubewasp.framework.events import Action
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.plugins.volume_binding import VolumeBinding
+from kubewasp.simulation.volume_controller import VolumeController
 from tests.plugins.building import FakeHandle, filtered, make_node, make_pod, make_table
 from tests.plugins.storage_building import (
     BindingClient,

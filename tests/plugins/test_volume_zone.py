@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.plugins.volume_zone import VolumeZone
 from tests.plugins.building import FakeHandle, filtered, make_node, make_pod, make_table

@@ -8,7 +8,7 @@ import pytest
 
 from tests.guests.build import wat, wat_text
 from tests.projects.writing import case, run_one
-from tests.scheduler.simulating import steered
+from tests.simulation.simulating import steered
 
 UNSCHEDULABLE, WAIT = 2, 4
 

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from kubewasp.framework.config import ConfigError
-from kubewasp.framework.config_fields import Problems
+from kubewasp.framework.config.fields import Problems
+from kubewasp.framework.config.model import ConfigError
 from kubewasp.projects.short_forms import expand
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kubewasp.framework.config_reading import default_config, read_config
+from kubewasp.framework.config.reading import default_config, read_config
 from kubewasp.framework.plugin import Plugin
 from kubewasp.framework.runtime import Framework
 from kubewasp.k8s.nodes import Node

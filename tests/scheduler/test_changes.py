@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.k8s.nodes import Node, parse_node
 from kubewasp.scheduler.changes import node_actions, pod_actions
 from tests.plugins.building import make_node, make_pod

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kubewasp.cluster.table import NodeTable
 from kubewasp.framework.plugin import PostFilterResult
 from kubewasp.framework.record import DecisionRecord
 from kubewasp.framework.status import Status
 from kubewasp.k8s.pods import Pod
 from kubewasp.scheduler.cycle import Choice, Rotation, SchedulingCycle, select
 from kubewasp.scheduler.nominator import Nominator
+from kubewasp.state.node_table import NodeTable
 from tests.framework.fakes import SKIP, Scripted, error, make_framework, unresolvable, unschedulable
 from tests.plugins.building import make_node, make_pod, make_table
 

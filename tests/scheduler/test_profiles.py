@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from kubewasp.framework import registry
-from kubewasp.framework.config import ConfigError
+from kubewasp.framework.config.model import ConfigError
 from kubewasp.framework.plugin import NodeByNode, PreEnqueuePlugin, rejection
 from kubewasp.framework.status import SUCCESS, Status
 from tests.framework.configs import named
-from tests.scheduler.simulating import config, node, pending, placed, pod, profile, settled, started
+from tests.simulation.simulating import config, node, pending, placed, pod, profile, settled, started
 
 
 class Names(NodeByNode):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import Registration
 from kubewasp.k8s.pods import Pod
 from kubewasp.scheduler.queue import FLUSH_AFTER, SchedulingQueue

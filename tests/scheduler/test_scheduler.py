@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from kubewasp.framework.cluster_events import Action, ObjectReference, RecordedEvent
 from kubewasp.framework.cycle_state import CycleState
-from kubewasp.framework.events import Action, ObjectReference, RecordedEvent
 from kubewasp.framework.plugin import PostFilterResult, Registration
 from kubewasp.framework.record import DecisionRecord
 from kubewasp.framework.status import SUCCESS, Code, Status

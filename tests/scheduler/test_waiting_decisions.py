@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import Registration
 from kubewasp.framework.status import SUCCESS, Status
 from kubewasp.k8s.pods import Pod

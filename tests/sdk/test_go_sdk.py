@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kubewasp.cluster.nodes import Nodes
-from kubewasp.cluster.table import NodeTable
-from kubewasp.framework.events import Action, ClusterEvent
+from kubewasp.framework.cluster_events import Action, ClusterEvent
 from kubewasp.framework.status import Code, Status
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.projects import go, toolchain
-from kubewasp.wasm.abi import HOOKS
-from kubewasp.wasm.cycle import Cycle
+from kubewasp.state.node_objects import Nodes
+from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.core.abi import HOOKS
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.guest_cycle import Cycle
 from tests import samples
 from tests.guests.build import project_guest
 from tests.wasm.fakes import FakeHandle

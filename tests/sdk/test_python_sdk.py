@@ -32,7 +32,7 @@ from kubewasp_sdk.guest import Guest, implemented_hooks
 from kubewasp_sdk.node_info import NotWantedError
 from kubewasp_sdk.testing import FakeCluster, make_node, make_pod, run
 
-from kubewasp.framework import events as host_events
+from kubewasp.framework import cluster_events as host_events
 from kubewasp.k8s import quantity as host_quantity
 from kubewasp.k8s.resources import pod_resources
 

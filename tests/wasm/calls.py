@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from kubewasp.framework.status import Status
-from kubewasp.wasm.cycle import Cycle
+from kubewasp.wasm.guest_cycle import Cycle
 from tests import samples
 
 _OTHER = samples.pod("other")

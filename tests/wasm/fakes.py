@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from kubewasp.framework.events import RecordedEvent
+from kubewasp.framework.cluster_events import RecordedEvent
 
 
 class FakeClock:

@@ -6,8 +6,8 @@ from typing import Any
 
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.pods import Pod, PodParser
-from kubewasp.wasm.cycle import Cycle
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.guest_cycle import Cycle
 from tests.guests import EXTENSION, EXTENSION_HOOKS, HOOKS
 from tests.guests.build import wat
 from tests.wasm.calls import STATUS_OF

@@ -4,7 +4,7 @@ from typing import cast
 
 from wasmtime import Global
 
-from kubewasp.wasm.cycle import Cycle
+from kubewasp.wasm.guest_cycle import Cycle
 from tests.guests import GETTERS, HOOKS, MISBEHAVIOURS
 
 

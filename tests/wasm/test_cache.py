@@ -6,11 +6,11 @@ import pytest
 from wasmtime import Module
 
 from kubewasp.wasm import cache as cache_module
-from kubewasp.wasm import modules
+from kubewasp.wasm import compilation
 from kubewasp.wasm.cache import CompilationCache
-from kubewasp.wasm.engine import classic_engine
+from kubewasp.wasm.core.core_engine import classic_engine
+from kubewasp.wasm.core.guest_module import Program, load_program
 from kubewasp.wasm.limits import Limits
-from kubewasp.wasm.program import Program, load_program
 from tests.guests.build import wat
 
 
@@ -107,7 +107,7 @@ def test_an_entry_that_the_runtime_refuses_is_made_again(folder: Path) -> None:
     key = entry(folder).stem
     CompilationCache(folder).put(key, b"\x7fELF, but of something else")
     engine = program.engine
-    assert modules.load_compiled(Module, engine.engine, engine.settings, wat("filter").read_bytes()) is None
+    assert compilation.load_compiled(Module, engine.engine, engine.settings, wat("filter").read_bytes()) is None
     assert not load().from_cache
     assert load().from_cache
 

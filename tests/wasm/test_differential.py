@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wasmtime import Global
 
-from kubewasp.cluster.nodes import Nodes
 from kubewasp.k8s.codec import encode
-from kubewasp.wasm.abi import HOOKS, Answer
-from kubewasp.wasm.callback_host import CallbackHost
+from kubewasp.state.node_objects import Nodes
+from kubewasp.wasm.core.abi import HOOKS, Answer
+from kubewasp.wasm.core.callback_host import CallbackHost
+from kubewasp.wasm.core.guest_module import Program, load_program
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
-from kubewasp.wasm.program import Program, load_program
 from tests.guests import GETTERS
 from tests.guests.build import c_guest, example, go_guest, wat
 from tests.wasm.steering import steer

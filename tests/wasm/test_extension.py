@@ -4,14 +4,14 @@ import struct
 
 import pytest
 
-from kubewasp.cluster.nodes import Nodes
-from kubewasp.cluster.table import NodeTable
 from kubewasp.k8s.codec import decode, encode
 from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.pods import placed_on
-from kubewasp.wasm.cycle import Cycle
+from kubewasp.state.node_objects import Nodes
+from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.guest_cycle import Cycle
 from kubewasp.wasm.limits import Limits
 from tests import samples
 from tests.guests import EXTENSION_HOOKS, HOOKS

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from wasmtime import Global
 
-from kubewasp.cluster.table import NodeTable
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.pods import PodParser
-from kubewasp.wasm.callback_host import CallbackHost
-from kubewasp.wasm.cycle import Cycle
+from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.core.callback_host import CallbackHost
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.guest_cycle import Cycle
 from tests import samples
 from tests.guests import EXTENSION
 from tests.plugins.building import make_node

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from kubewasp.framework.config import ConfigError
+from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.config.model import ConfigError
 from kubewasp.framework.cycle_state import CycleState
-from kubewasp.framework.events import Action
 from kubewasp.k8s.codec import encode
 from kubewasp.scheduler import profiles
-from kubewasp.scheduler.embedded import EmbeddedCluster
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.plugin import WasmPlugin
 from tests import samples
 from tests.guests.build import SOURCES, wat, wat_text
-from tests.scheduler.simulating import (
+from tests.simulation.simulating import (
     Object,
     config,
     filled,

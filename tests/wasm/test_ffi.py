@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 from wasmtime import Func, Instance, Module, Store, Trap, WasmtimeError
 
-from kubewasp.wasm.engine import classic_engine
+from kubewasp.wasm.core.core_engine import classic_engine
 from kubewasp.wasm.ffi import PAGE, AdapterCall, NodeMemory
 from kubewasp.wasm.limits import MIB
 

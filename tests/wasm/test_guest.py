@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from kubewasp.cluster.nodes import Nodes
-from kubewasp.framework.events import ObjectReference, RecordedEvent
+from kubewasp.framework.cluster_events import ObjectReference, RecordedEvent
 from kubewasp.framework.status import Status
 from kubewasp.k8s.codec import decode, encode
+from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.hook_runner import PoolStats
 from kubewasp.wasm.limits import LimitError, Limits
-from kubewasp.wasm.runner import PoolStats
 from tests import samples
 from tests.guests.build import example, go_guest, wat
 from tests.wasm.fakes import FakeHandle
@@ -116,11 +116,11 @@ def test_instances_wait_for_pods_as_far_as_they_are_small(nodes: Nodes, monkeypa
     guest = load("filter")
     cycles = [guest.cycle(samples.pod(), nodes) for _ in range(10)]
     assert guest.stats.created == 10
-    monkeypatch.setattr("kubewasp.wasm.pool._IDLE_BYTES", 6 * cycles[0].runner.memory_bytes)
+    monkeypatch.setattr("kubewasp.wasm.core.instance_pool._IDLE_BYTES", 6 * cycles[0].runner.memory_bytes)
     for cycle in cycles:
         cycle.close()
     assert len(guest.pool._idle) == 6
-    monkeypatch.setattr("kubewasp.wasm.pool._IDLE_BYTES", 0)
+    monkeypatch.setattr("kubewasp.wasm.core.instance_pool._IDLE_BYTES", 0)
     few = load("filter")
     for cycle in [few.cycle(samples.pod(), nodes) for _ in range(10)]:
         cycle.close()

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from kubewasp.wasm.errors import KubewaspError
+from kubewasp.errors import KubewaspError
 from kubewasp.wasm.limits import MIB, LimitError, Limits, config_name
 
 

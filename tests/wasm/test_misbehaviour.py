@@ -5,13 +5,13 @@ import logging
 import numpy as np
 import pytest
 
-from kubewasp.cluster.nodes import Nodes
 from kubewasp.framework.status import Status
-from kubewasp.wasm.cycle import Cycle
+from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import FailurePolicy, Guest
+from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.hook_runner import PoolStats
 from kubewasp.wasm.limits import Limits
-from kubewasp.wasm.runner import PoolStats
 from tests import samples
 from tests.guests import HOOKS
 from tests.guests.build import go_guest, wat, wat_text

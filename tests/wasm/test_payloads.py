@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewasp.framework.events import RESOURCES, ClusterEvent, ObjectReference, RecordedEvent
+from kubewasp.framework.cluster_events import RESOURCES, ClusterEvent, ObjectReference, RecordedEvent
 from kubewasp.wasm import payloads
 from kubewasp.wasm.payloads import PayloadError
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from kubewasp.framework.config import ConfigError
-from kubewasp.framework.events import Action
-from kubewasp.scheduler.embedded import EmbeddedCluster
+from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.config.model import ConfigError
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from kubewasp.wasm.plugin import WasmPlugin
 from tests.guests.build import SOURCES, example, wat, wat_text
-from tests.scheduler.simulating import (
+from tests.simulation.simulating import (
     Object,
     config,
     filled,

@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubewasp.framework.config_reading import read_config
+from kubewasp.framework.config.reading import read_config
 from kubewasp.framework.observer import NoObserver
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.scheduler import profiles
-from kubewasp.scheduler.embedded import EmbeddedCluster
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from kubewasp.wasm.evaluation import evaluate
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.hook_results import SignResult, Trace
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.plugin import WasmPlugin
-from kubewasp.wasm.results import SignResult, Trace
 from kubewasp.wasm.signing import PodSigner
 from tests.guests.build import wat_text
-from tests.wasm.test_sharing import TWINS, node, pod
+from tests.wasm.test_answer_cache import TWINS, node, pod
 
 if TYPE_CHECKING:
     from kubewasp.framework.handle import SchedulerHandle

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from kubewasp.web.app import WebApp, create_app
-from kubewasp.web.config_reading import read_web_config
+from kubewasp.web.site_config_reading import read_web_config
 
 # A request with a body says how it ends.
 CHUNKED = [(b"transfer-encoding", b"chunked")]

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from kubewasp.web.cgi import variables
-from kubewasp.web.messages import BytesBody, Headers, Request
+from kubewasp.web.exchange import BytesBody, Headers, Request
 from tests.guests.build import wat_text
 from tests.web.client import ask, one_handler, with_middlewares
 from tests.web.guests import middleware

@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 
 from kubewasp.web.app import create_app
-from kubewasp.web.config_reading import load_web_config
-from kubewasp.web.metrics import WEB_METRICS
+from kubewasp.web.site_config_reading import load_web_config
+from kubewasp.web.web_metrics import WEB_METRICS
 from tests.guests import build
 from tests.web.client import ask, client_of, one_handler
 

@@ -16,8 +16,8 @@ import httpx
 from typer.testing import CliRunner
 
 from kubewasp.cli.main import app as command
-from kubewasp.serve.server import Address, AppServer
-from tests.cluster.api.certificates import Authority
+from kubewasp.server.http_server import Address, AppServer
+from tests.apiserver.certificates import Authority
 from tests.web.client import app_of, one_handler
 from tests.web.guests import ECHO, handler
 

@@ -14,7 +14,7 @@ from kubewasp.cli.options import OutputOrYaml
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kubewasp.framework.config import EnabledPlugin, Extender, Profile, SchedulerConfig
+    from kubewasp.framework.config.model import EnabledPlugin, Extender, Profile, SchedulerConfig
 
 app = typer.Typer(
     help="Check a scheduler configuration: which plugins run where, in which order, with which args.",
@@ -45,8 +45,8 @@ def check(
     Example: kubewasp config check scheduler.yaml
     """
     from kubewasp.cli.output import print_json, print_yaml, warn
-    from kubewasp.framework.config_reading import load_config
-    from kubewasp.framework.config_writing import as_document
+    from kubewasp.framework.config.reading import load_config
+    from kubewasp.framework.config.writing import as_document
     from kubewasp.framework.registry import Registry
     from kubewasp.wasm.limits import limits_problem
     from kubewasp.wasm.plugin import GuestLoader
@@ -70,8 +70,8 @@ def default() -> None:
     Example: kubewasp config default > scheduler.yaml
     """
     from kubewasp.cli.output import print_yaml
-    from kubewasp.framework.config_reading import default_config
-    from kubewasp.framework.config_writing import as_template
+    from kubewasp.framework.config.reading import default_config
+    from kubewasp.framework.config.writing import as_template
 
     sys.stdout.write(_DEFAULT_COMMENT)
     sys.stdout.flush()
@@ -98,7 +98,7 @@ def _in_one_line(args: Mapping[str, Any]) -> str:
 
 def _print_tables(config: SchedulerConfig, profiles: Sequence[Profile]) -> None:
     from kubewasp.cli.output import print_facts, print_table
-    from kubewasp.framework.config_writing import as_document
+    from kubewasp.framework.config.writing import as_document
     from kubewasp.framework.plugin import EXTENSION_POINTS
 
     print_facts(_facts(config))

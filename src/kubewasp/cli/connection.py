@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.cluster.api import auth
-from kubewasp.cluster.api.kubeconfig import choose
+from kubewasp.apiserver import auth
+from kubewasp.apiserver.kubeconfig import choose
 
 if TYPE_CHECKING:
-    from kubewasp.cluster.api.auth import Credentials
+    from kubewasp.apiserver.auth import Credentials
 
 _DEFAULT_NAMESPACE: Final = "default"
 

@@ -11,25 +11,25 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 
+from kubewasp.apiserver.client import ApiClient
+from kubewasp.apiserver.errors import ApiConfigError, ApiError
 from kubewasp.cli import connection, output
 from kubewasp.cli.simulate import configured, filled_cluster
-from kubewasp.cluster.api.client import ApiClient
-from kubewasp.cluster.api.errors import ApiConfigError, ApiError
+from kubewasp.explain.dry_run import InspectionError, as_pending, inspect
 from kubewasp.framework.handle import Onlooker
 from kubewasp.k8s.errors import ManifestError
+from kubewasp.live.snapshot import explain_in, survey
 from kubewasp.scheduler import profiles
-from kubewasp.scheduler.embedded import SimulatedClock
-from kubewasp.scheduler.inspection import InspectionError, as_pending, inspect
 from kubewasp.scheduler.scheduler import Scheduler
-from kubewasp.scheduler.survey import explain_in, survey
+from kubewasp.simulation.embedded_cluster import SimulatedClock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from kubewasp.framework.config import SchedulerConfig
-    from kubewasp.scheduler.explanation import Explanation
-    from kubewasp.scheduler.survey import Survey
+    from kubewasp.explain.explanation import Explanation
+    from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.live.snapshot import Survey
 
 _DEFAULT_NAMESPACE: Final = "default"
 _TIMEOUT: Final = 30.0

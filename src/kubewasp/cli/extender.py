@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kubewasp.cli.cluster import ConfigFile, LogFormat, PluginConfigs, Plugins, plugin_texts
+from kubewasp.cli.cluster_commands import ConfigFile, LogFormat, PluginConfigs, Plugins, plugin_texts
 from kubewasp.cli.options import JsonOrYaml
 
 app = typer.Typer(invoke_without_command=True)

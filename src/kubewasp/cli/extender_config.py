@@ -9,19 +9,19 @@ import typer
 
 from kubewasp.cli import output
 from kubewasp.cli.simulate import configured
-from kubewasp.framework.config import API_VERSION, KIND, Extender, ExtenderTLS, ManagedResource
-from kubewasp.framework.config_reading import read_config
-from kubewasp.framework.default_plugins import BUILT_IN
+from kubewasp.extender import stanza
+from kubewasp.extender import verb_plugins as asked_plugins
+from kubewasp.framework.config.default_plugins import BUILT_IN
+from kubewasp.framework.config.model import API_VERSION, KIND, Extender, ExtenderTLS, ManagedResource
+from kubewasp.framework.config.reading import read_config
 from kubewasp.k8s.duration import parse_duration
 from kubewasp.scheduler.profiles import resolve
-from kubewasp.serve.extender import plugins as asked_plugins
-from kubewasp.serve.extender import stanza
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from kubewasp.framework.config import Profile
+    from kubewasp.framework.config.model import Profile
 
 
 def show(

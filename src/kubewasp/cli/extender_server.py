@@ -13,40 +13,41 @@ from urllib.parse import urlsplit
 
 import typer
 
+from kubewasp.apiserver import auth
+from kubewasp.apiserver.client import ApiClient
+from kubewasp.apiserver.contact import ServerTooOldError
+from kubewasp.apiserver.errors import ApiConfigError, ApiError
+from kubewasp.apiserver.writes import ClusterWrites
 from kubewasp.cli import connection
 from kubewasp.cli.extender_config import check, managed_resources
 from kubewasp.cli.simulate import configured
-from kubewasp.cluster.api import auth
-from kubewasp.cluster.api.client import ApiClient
-from kubewasp.cluster.api.contact import ServerTooOldError
-from kubewasp.cluster.api.errors import ApiConfigError, ApiError
-from kubewasp.cluster.api.writes import ClusterWrites
-from kubewasp.framework.config import Extender
-from kubewasp.framework.handle import Onlooker, SystemClock
+from kubewasp.clock import SystemClock
+from kubewasp.errors import KubewaspError
+from kubewasp.extender import verb_plugins as asked_plugins
+from kubewasp.extender import verbs as extender_app
+from kubewasp.extender.cluster_watch import ClusterWatch
+from kubewasp.extender.sent_nodes import SentNodes
+from kubewasp.extender.service import Binder, ExtenderService
+from kubewasp.extender.worker import Worker
+from kubewasp.framework.config.model import Extender
+from kubewasp.framework.handle import Onlooker
 from kubewasp.scheduler.profiles import resolve
 from kubewasp.scheduler.scheduler import COLLECT_AFTER, Scheduler
-from kubewasp.serve import logs, sources
-from kubewasp.serve.app import create_app as operations_app
-from kubewasp.serve.app import shown_configuration
-from kubewasp.serve.extender import app as extender_app
-from kubewasp.serve.extender import plugins as asked_plugins
-from kubewasp.serve.extender.sent_nodes import SentNodes
-from kubewasp.serve.extender.service import Binder, ExtenderService
-from kubewasp.serve.extender.watch import ClusterWatch
-from kubewasp.serve.extender.worker import Worker
-from kubewasp.serve.health import Health
-from kubewasp.serve.metrics import Metrics
-from kubewasp.serve.request_metrics import RequestMetrics
-from kubewasp.serve.server import Address, AppServer, host_and_port
-from kubewasp.wasm.errors import KubewaspError
+from kubewasp.server import logs, sources
+from kubewasp.server.endpoints import create_app as operations_app
+from kubewasp.server.endpoints import shown_configuration
+from kubewasp.server.health import Health
+from kubewasp.server.http_server import Address, AppServer, host_and_port
+from kubewasp.server.metrics import Metrics
+from kubewasp.server.request_metrics import RequestMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
-    from kubewasp.cluster.api.auth import Credentials
-    from kubewasp.framework.config import Profile, SchedulerConfig
-    from kubewasp.framework.events import RecordedEvent
+    from kubewasp.apiserver.auth import Credentials
+    from kubewasp.framework.cluster_events import RecordedEvent
+    from kubewasp.framework.config.model import Profile, SchedulerConfig
     from kubewasp.framework.runtime import Framework
 
 logger = logging.getLogger(__name__)

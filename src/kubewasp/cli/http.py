@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kubewasp.cli.cluster import LogFormat
+from kubewasp.cli.cluster_commands import LogFormat
 from kubewasp.cli.options import Output
 
 app = typer.Typer(

@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.cli.output import print_json, print_table
-from kubewasp.serve import logs
-from kubewasp.serve.app import create_app as create_operations_app
-from kubewasp.serve.health import Health
-from kubewasp.serve.server import Address, AppServer, host_and_port
+from kubewasp.server import logs
+from kubewasp.server.endpoints import create_app as create_operations_app
+from kubewasp.server.health import Health
+from kubewasp.server.http_server import Address, AppServer, host_and_port
 from kubewasp.web.app import BrokenOffError, create_app
-from kubewasp.web.config_reading import load_web_config
+from kubewasp.web.site_config_reading import load_web_config
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from kubewasp.web.app import WebApp
-    from kubewasp.web.config import Listen, RouteConfig, WebConfig
+    from kubewasp.web.site_config import Listen, RouteConfig, WebConfig
 
 logger = logging.getLogger(__name__)
 # Many clients may connect at the same moment.

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kubewasp import __version__
-from kubewasp.cli import bench, cluster, config, extender, http, plugin, wasi
+from kubewasp.cli import cluster_commands, config, extender, http, plugin, wasi
 
 app = typer.Typer(
     name="kubewasp",
@@ -23,8 +23,7 @@ app.add_typer(config.app, name="config")
 app.add_typer(wasi.app, name="wasi")
 app.add_typer(http.app, name="http")
 app.add_typer(extender.app, name="extender")
-app.add_typer(bench.app, name="bench")
-cluster.register(app)
+cluster_commands.register(app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -88,7 +87,7 @@ def _fail(error: Exception) -> None:
 
 
 def _is_users(error: Exception) -> bool:
+    from kubewasp.errors import KubewaspError
     from kubewasp.k8s.errors import ManifestError
-    from kubewasp.wasm.errors import KubewaspError
 
     return isinstance(error, KubewaspError | ManifestError)

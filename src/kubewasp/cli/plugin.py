@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from kubewasp.cli.options import Output, integers, limits_from, naming, utf8
-from kubewasp.wasm.abi import SINGLE_HOOKS
+from kubewasp.wasm.core.abi import SINGLE_HOOKS
 
 app = typer.Typer(help="Write a plugin: new, build, test. Look at one: inspect, call, bench.", no_args_is_help=True)
 
@@ -61,7 +61,7 @@ def new(
 
     Example: kubewasp plugin new prefer-label --lang go
     """
-    from kubewasp.cli import project as command
+    from kubewasp.cli import plugin_project as command
 
     command.new(name, language=lang.value)
 
@@ -81,7 +81,7 @@ def build(
 
     Example: kubewasp plugin build prefer-label
     """
-    from kubewasp.cli import project as command
+    from kubewasp.cli import plugin_project as command
 
     command.build(folder, target=output_file, as_json=output is Output.JSON)
 
@@ -107,7 +107,7 @@ def run_tests(
 
     Example: kubewasp plugin test prefer-label --junit results.xml
     """
-    from kubewasp.cli import project as command
+    from kubewasp.cli import plugin_project as command
 
     command.run_tests(folder, native=native, wanted=filter_, report=junit, as_json=output is Output.JSON)
 
@@ -125,7 +125,7 @@ def inspect(
 
     Example: kubewasp plugin inspect nodenumber.wasm
     """
-    from kubewasp.cli import inspect as command
+    from kubewasp.cli import plugin_inspect as command
 
     with naming(guest):
         command.run(
@@ -184,7 +184,7 @@ def call(
 
     Example: kubewasp plugin call nodenumber.wasm prefilter filter score --pod pod.yaml --node nodes.yaml
     """
-    from kubewasp.cli import call as command
+    from kubewasp.cli import plugin_call as command
 
     unknown = [name for name in hooks if name not in SINGLE_HOOKS]
     if unknown:

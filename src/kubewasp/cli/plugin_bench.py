@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 from wasmtime import Trap, WasmtimeError
 
 from kubewasp.cli import output
-from kubewasp.cluster.nodes import Nodes
-from kubewasp.cluster.table import NodeTable
-from kubewasp.k8s import sample
+from kubewasp.k8s import sample_cluster
 from kubewasp.k8s.codec import encode
-from kubewasp.wasm.callback_host import CallbackHost
+from kubewasp.state.node_objects import Nodes
+from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.core.callback_host import CallbackHost
+from kubewasp.wasm.core.guest_module import Program
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.program import Program
-from kubewasp.wasm.results import HookResult, NodeScores, NodeStatuses
+from kubewasp.wasm.hook_results import HookResult, NodeScores, NodeStatuses
 from kubewasp.wasm.source import fetch, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kubewasp.wasm.cycle import Cycle
+    from kubewasp.wasm.guest_cycle import Cycle
     from kubewasp.wasm.limits import Limits
 
 # The hooks of a scheduling cycle, in its order; the last ones are called for the node that was picked.
@@ -97,8 +97,8 @@ def measure(
     step("loading from the cache", 5)
     cached = min(load(use_cache=True)[1] for _ in range(5))
     step("encoding nodes", 5)
-    table = NodeTable.of(Nodes(sample.nodes(nodes)))
-    encoded = [encode("Pod", sample.pod(f"web-{number}")) for number in range(min(pods, 100))]
+    table = NodeTable.of(Nodes(sample_cluster.nodes(nodes)))
+    encoded = [encode("Pod", sample_cluster.pod(f"web-{number}")) for number in range(min(pods, 100))]
     hooks = [hook for hook in _CYCLE if hook in guest.hooks]
     first = _cycle(guest, encoded[0], table, hooks, {})
     seconds: dict[str, list[float]] = {}

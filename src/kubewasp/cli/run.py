@@ -13,27 +13,27 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from kubewasp.apiserver.client import ApiClient
+from kubewasp.apiserver.errors import ApiConfigError, ApiError
 from kubewasp.cli import connection
-from kubewasp.cluster.api.client import ApiClient
-from kubewasp.cluster.api.errors import ApiConfigError, ApiError
-from kubewasp.framework.config_reading import default_config, load_config
-from kubewasp.scheduler.process import ClusterProcess, ProcessError
+from kubewasp.errors import KubewaspError
+from kubewasp.framework.config.reading import default_config, load_config
+from kubewasp.live.process import ClusterProcess, ProcessError
 from kubewasp.scheduler.scheduler import COLLECT_AFTER
-from kubewasp.serve import logs, sources
-from kubewasp.serve.app import create_app, shown_configuration
-from kubewasp.serve.decisions import DecisionSettings, DecisionStore
-from kubewasp.serve.health import Health
-from kubewasp.serve.metrics import Metrics
-from kubewasp.serve.pod_log import log_attempt
-from kubewasp.serve.request_metrics import RequestMetrics
-from kubewasp.serve.server import Address, AppServer
-from kubewasp.wasm.errors import KubewaspError
+from kubewasp.server import logs, sources
+from kubewasp.server.decisions import DecisionSettings, DecisionStore
+from kubewasp.server.endpoints import create_app, shown_configuration
+from kubewasp.server.health import Health
+from kubewasp.server.http_server import Address, AppServer
+from kubewasp.server.metrics import Metrics
+from kubewasp.server.pod_log import log_attempt
+from kubewasp.server.request_metrics import RequestMetrics
 from kubewasp.wasm.limits import limits_problem
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kubewasp.framework.config import SchedulerConfig
+    from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.scheduler.scheduler import Attempt, Scheduler
 
 logger = logging.getLogger(__name__)

@@ -9,19 +9,20 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Self
 
 from kubewasp.cli import output
-from kubewasp.framework.config_reading import default_config, load_config
+from kubewasp.explain.explanation import Explainer, Explanation
+from kubewasp.framework.config.reading import default_config, load_config
 from kubewasp.k8s.errors import ManifestError
-from kubewasp.scheduler import input as cluster_input
-from kubewasp.scheduler import profiles, scenario
-from kubewasp.scheduler.embedded import EmbeddedCluster
-from kubewasp.scheduler.explanation import Explainer, Explanation
+from kubewasp.scheduler import profiles
+from kubewasp.simulation import loading as cluster_input
+from kubewasp.simulation import scenario
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from kubewasp.wasm.limits import limits_problem
 from kubewasp.wasm.source import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from kubewasp.framework.config import SchedulerConfig
+    from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.scheduler import Attempt
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubewasp.cli import output
 from kubewasp.cli.explanation_output import print_explanation
 from kubewasp.k8s.resources import CPU, MEMORY
-from kubewasp.scheduler.workloads import is_made_up
+from kubewasp.simulation.workloads import is_made_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Protocol
+
+from kubewasp.clock import SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kubewasp.cluster.store import ObjectStore
-    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.cluster_events import RecordedEvent
     from kubewasp.framework.cycle_state import CycleState
-    from kubewasp.framework.events import RecordedEvent
     from kubewasp.framework.status import Status
     from kubewasp.k8s.pods import Pod
-
-
-class Clock(Protocol):
-    """Time, real or simulated, in seconds."""
-
-    def now(self) -> float:
-        """Time that only grows, since some moment: for how long things take and when they are due."""
-
-    def wall(self) -> float:
-        """The date and time of day, since 1970."""
-
-
-class SystemClock:
-    """The machine's own time."""
-
-    def now(self) -> float:
-        return time.monotonic()
-
-    def wall(self) -> float:
-        return time.time()
+    from kubewasp.state.node_table import NodeTable
+    from kubewasp.state.object_store import ObjectStore
 
 
 class Handle(Protocol):
@@ -62,7 +43,7 @@ class NoScheduler:
     """The handle where no scheduler runs: no pod waits, and events go no further."""
 
     def __init__(self) -> None:
-        self.clock = SystemClock()
+        self.clock: Clock = SYSTEM_CLOCK
 
     def get_waiting_pod(self, uid: str) -> bytes | None:
         return None

@@ -10,7 +10,7 @@ import time
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.status import SUCCESS, Status, code_label
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from kubewasp.framework.status import SUCCESS, Status
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.plugin import Rows, Verdicts
+    from kubewasp.state.node_table import NodeTable
 
 
 @dataclass(frozen=True, slots=True)

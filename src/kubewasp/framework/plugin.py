@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kubewasp.cluster.table import NodeTable
+    from kubewasp.framework.cluster_events import Action
     from kubewasp.framework.cycle_state import CycleState
-    from kubewasp.framework.events import Action
     from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod
+    from kubewasp.state.node_table import NodeTable
 
     Rows = NDArray[np.int32]
     Scores = NDArray[np.int64]

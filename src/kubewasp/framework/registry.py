@@ -12,17 +12,17 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kubewasp.framework.config import ConfigError, Problem
-from kubewasp.framework.config_fields import Problems
-from kubewasp.framework.default_plugins import BUILT_IN
+from kubewasp.framework.config.default_plugins import BUILT_IN
+from kubewasp.framework.config.fields import Problems
+from kubewasp.framework.config.model import ConfigError, Problem
+from kubewasp.framework.config.profiles import expanded
 from kubewasp.framework.plugin import EXTENSION_POINTS, NodeByNode, Plugin
-from kubewasp.framework.profiles import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from importlib.metadata import EntryPoint
 
-    from kubewasp.framework.config import Profile, ProfileConfig, SchedulerConfig, WasmPluginSettings
+    from kubewasp.framework.config.model import Profile, ProfileConfig, SchedulerConfig, WasmPluginSettings
     from kubewasp.framework.handle import SchedulerHandle
 
 ENTRY_POINTS: Final = "kubewasp.plugins"

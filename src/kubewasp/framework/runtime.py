@@ -1,4 +1,4 @@
-"""Runs the plugins of one profile at each extension point, by the framework's rules.  HOT PATH, see bench/cycle.py."""
+"""Runs the plugins of one profile at each extension point, by the framework's rules.  HOT PATH, see `make counts`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.messages import invalid_score
 from kubewasp.framework.observer import NOBODY, PluginUse, SchedulerObserver, always_success, itself, observed
 from kubewasp.framework.outcomes import FilterOutcome, Objection, PreFilterOutcome
@@ -38,10 +38,10 @@ from kubewasp.framework.status import SUCCESS, Code, Status
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.plugin import Rows, Scores
     from kubewasp.k8s.pods import Pod
+    from kubewasp.state.node_table import NodeTable
 
 
 class Framework:

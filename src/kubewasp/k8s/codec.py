@@ -13,10 +13,10 @@ from typing import Any, Final, TypeAlias
 from google.protobuf.message import DecodeError, Message
 
 from kubewasp.k8s.errors import ManifestError, WireError, quoted
-from kubewasp.k8s.fields import VALUE_MESSAGES, Field, messages
 from kubewasp.k8s.kinds import message_name, message_of_kind
 from kubewasp.k8s.schema import message_class
-from kubewasp.k8s.values import VALUE_TYPES, Mismatch, text_to_wire
+from kubewasp.k8s.wire_table import VALUE_MESSAGES, Field, messages
+from kubewasp.k8s.wire_values import VALUE_TYPES, Mismatch, text_to_wire
 
 __all__ = ["decode", "decode_message", "encode", "encode_message", "message_name", "unwrap_unknown", "wrap_unknown"]
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from kubewasp.k8s.errors import ManifestError, quoted
-from kubewasp.k8s.fields import messages
+from kubewasp.k8s.wire_table import messages
 
 # In the order in which a kind without an apiVersion is looked for.
 _PACKAGES: Final = {

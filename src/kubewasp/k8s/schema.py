@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from kubewasp.k8s.fields import VALUE_MESSAGES, Field, messages
+from kubewasp.k8s.wire_table import VALUE_MESSAGES, Field, messages
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message

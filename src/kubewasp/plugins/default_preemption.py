@@ -9,7 +9,7 @@ import random
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.messages import fit_error, histogram
 from kubewasp.framework.plugin import (
     Candidate,
@@ -26,11 +26,11 @@ from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.k8s.objects import DisruptionBudget
     from kubewasp.k8s.pods import Pod
+    from kubewasp.state.node_table import NodeTable
 
 _NOT_HELPFUL = rejection("Preemption is not helpful for scheduling", resolvable=False)
 _NO_VICTIMS = rejection("No preemption victims found for incoming pod", resolvable=False)

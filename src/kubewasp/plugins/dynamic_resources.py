@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,
@@ -27,11 +27,11 @@ from kubewasp.framework.status import SUCCESS, Code, Status
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows, Scores
     from kubewasp.k8s.pods import Pod
+    from kubewasp.state.node_table import NodeTable
 
 
 class DynamicResources(

@@ -11,12 +11,12 @@ from kubewasp.framework.plugin import MAX_SCORE, ScorePlugin
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows, Scores
     from kubewasp.framework.status import Status
     from kubewasp.k8s.pods import Pod, PodSpec
+    from kubewasp.state.node_table import NodeTable
 
 _MIB = 1024 * 1024
 _MINIMUM = 23 * _MIB

@@ -1,4 +1,4 @@
-"""Keeps pods near to or apart from other pods.  HOT PATH, guarded by bench/cycle.py.
+"""Keeps pods near to or apart from other pods.  HOT PATH, guarded by `make counts`.
 
 Pods are never looked at one by one. Those that a term of the incoming pod selects are counted by the index of pods, row
 by row; those that have terms of their own are counted there by their terms, and which of these select the incoming pod
@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kubewasp.cluster.table import ABSENT
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     EnqueueExtensions,
@@ -27,21 +26,22 @@ from kubewasp.framework.plugin import (
     rejection,
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.state.node_table import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from kubewasp.cluster.pod_index import PodIndex, RowCounts
-    from kubewasp.cluster.store import ObjectStore
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows, Scores
     from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import AffinityTerm, Pod, PodAffinity
     from kubewasp.k8s.selectors import LabelSelector
+    from kubewasp.state.node_table import NodeTable
+    from kubewasp.state.object_store import ObjectStore
+    from kubewasp.state.pod_index import PodIndex, RowCounts
 
     Amounts = NDArray[np.float64]  # whole numbers, as bincount gives them
     Groups = dict[tuple[str, int], list[RowCounts]]  # by label and weight

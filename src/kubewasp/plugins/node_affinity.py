@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows, Scores
     from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod, PodSpec
     from kubewasp.k8s.selectors import NodeSelectorTerm
+    from kubewasp.state.node_table import NodeTable
 
 _SKIP = Status(Code.SKIP)
 _STATUSES = (

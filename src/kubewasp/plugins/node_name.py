@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import EnqueueExtensions, FilterPlugin, Registration, Verdicts, rejection
 from kubewasp.framework.status import SUCCESS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows
     from kubewasp.k8s.pods import Pod
+    from kubewasp.state.node_table import NodeTable
 
 _STATUSES = (SUCCESS, rejection("node(s) didn't match the requested node name", resolvable=False))
 

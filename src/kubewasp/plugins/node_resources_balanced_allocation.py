@@ -1,4 +1,4 @@
-"""Prefers nodes whose resources would be used evenly.  HOT PATH, guarded by bench/cycle.py."""
+"""Prefers nodes whose resources would be used evenly.  HOT PATH, guarded by `make counts`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows, Scores
     from kubewasp.k8s.pods import Pod, PodSpec
+    from kubewasp.state.node_table import NodeTable
 
 
 class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):

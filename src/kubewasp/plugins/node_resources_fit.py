@@ -1,4 +1,4 @@
-"""Does the pod fit, and how full would the node be?  HOT PATH, guarded by bench/cycle.py."""
+"""Does the pod fit, and how full would the node be?  HOT PATH, guarded by `make counts`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     EnqueueExtensions,
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows, Scores
     from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod, PodSpec
     from kubewasp.k8s.resources import Resources
+    from kubewasp.state.node_table import NodeTable
 
 _MAX_EXTENDER_SCORE = 10
 # Bits of a verdict: 0 for pods, then one for each resource asked for (those beyond share the last), and this one.

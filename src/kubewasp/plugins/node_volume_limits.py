@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kubewasp.cluster.volume_index import may_attach
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,
@@ -21,18 +20,19 @@ from kubewasp.framework.plugin import (
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.csi_migration import BY_NAME, BY_SOURCE
 from kubewasp.k8s.storage import claim_name, not_owner, uses_claim
+from kubewasp.state.volume_index import may_attach
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows
     from kubewasp.k8s.pods import Pod, Volume
     from kubewasp.k8s.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
+    from kubewasp.state.node_table import NodeTable
 
     # The driver of each volume by the volume's unique id.
     Volumes = dict[str, str]

@@ -1,6 +1,6 @@
 """Spreads pods that are alike over zones, hosts or any other domain of nodes with the same value of a label.  HOT PATH.
 
-Guarded by bench/cycle.py. Pods are never looked at one by one: the index of pods keeps how many match on each row, and
+Guarded by `make counts`. Pods are never looked at one by one: the index of pods keeps how many match on each row, and
 what depends on nodes only (which rows count, to which domain they belong) is kept until a node changes.
 """
 
@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kubewasp.cluster.table import ABSENT
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     EnqueueExtensions,
@@ -32,20 +31,21 @@ from kubewasp.k8s.pods import SpreadConstraint, spread_constraint
 from kubewasp.k8s.selectors import LabelSelector, Requirement
 from kubewasp.k8s.taints import untolerated
 from kubewasp.plugins.node_affinity import matches_required
+from kubewasp.state.node_table import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from kubewasp.cluster.store import ObjectStore
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows, Scores
     from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.objects import PodOwner
     from kubewasp.k8s.pods import Pod, PodSpec
+    from kubewasp.state.node_table import NodeTable
+    from kubewasp.state.object_store import ObjectStore
 
     Numbers = NDArray[np.intp]
     Amounts = NDArray[np.float64]  # whole numbers, as bincount gives them

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import EnqueueExtensions, PreEnqueuePlugin, Registration, rejection
 from kubewasp.framework.status import SUCCESS, Status
 

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kubewasp.cluster.node_masks import rows_matching_any, rows_matching_terms, single_label
 from kubewasp.k8s.csi_migration import BY_SOURCE
 from kubewasp.k8s.storage import WAIT_FOR_FIRST_CONSUMER, claim_name, uses_claim
+from kubewasp.state.label_masks import rows_matching_any, rows_matching_terms, single_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from kubewasp.cluster.store import ObjectStore
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.plugin import Rows
     from kubewasp.k8s.pods import Pod
     from kubewasp.k8s.selectors import Requirement
     from kubewasp.k8s.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+    from kubewasp.state.node_table import NodeTable
+    from kubewasp.state.object_store import ObjectStore
 
     Mask = NDArray[np.bool_]
     Choice = NDArray[np.int64]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,
@@ -39,12 +39,12 @@ from kubewasp.plugins.volume_binder import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows, Scores
     from kubewasp.k8s.pods import Pod, Volume
     from kubewasp.k8s.storage import PersistentVolume, PersistentVolumeClaim
+    from kubewasp.state.node_table import NodeTable
 
 _SKIP = Status(Code.SKIP)
 _REASONS = {

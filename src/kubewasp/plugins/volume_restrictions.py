@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kubewasp.cluster.volume_index import EXCLUSIVE_DISKS
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,
@@ -20,17 +19,18 @@ from kubewasp.framework.plugin import (
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.storage import READ_WRITE_ONCE_POD
+from kubewasp.state.volume_index import EXCLUSIVE_DISKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows
     from kubewasp.k8s.pods import Pod, PodSpec, Volume
+    from kubewasp.state.node_table import NodeTable
 
 _SKIP = PreFilterResult(Status(Code.SKIP))
 _DISK, _CLAIM = 1, 2

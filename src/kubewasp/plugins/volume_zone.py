@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kubewasp.cluster.table import ABSENT
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,
@@ -22,18 +21,19 @@ from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.csi_migration import MULTIZONE_SEPARATOR
 from kubewasp.k8s.nodes import BETA_REGION, BETA_ZONE, REGION, ZONE
 from kubewasp.k8s.storage import WAIT_FOR_FIRST_CONSUMER
+from kubewasp.state.node_table import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows
     from kubewasp.k8s.pods import Pod
     from kubewasp.k8s.storage import PersistentVolume, PersistentVolumeClaim
+    from kubewasp.state.node_table import NodeTable
 
 _STATUSES = (SUCCESS, rejection("node(s) had no available volume zone", resolvable=False))
 _LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)

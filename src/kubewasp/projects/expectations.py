@@ -11,8 +11,8 @@ from kubewasp.k8s.errors import shown
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from kubewasp.framework.config_fields import Section
-    from kubewasp.scheduler.explanation import Explanation, NodeExplanation
+    from kubewasp.explain.explanation import Explanation, NodeExplanation
+    from kubewasp.framework.config.fields import Section
 
 _MOST_NODES = 20
 

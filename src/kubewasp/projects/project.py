@@ -10,18 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+from kubewasp.errors import KubewaspError
 from kubewasp.projects import go, python
 from kubewasp.projects.toolchain import BuildError
-from kubewasp.wasm.errors import GuestLoadError, KubewaspError
+from kubewasp.wasm.core.guest_module import load_program
+from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
-from kubewasp.wasm.program import load_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kubewasp.projects.results import TestResult
-    from kubewasp.wasm.program import AnyProgram
+    from kubewasp.wasm.core.guest_module import AnyProgram
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _GO_MODULE: Final = re.compile(r'^module\s+"?([^\s"]+)"?\s*(?://.*)?$', re.MULTILINE)

@@ -8,23 +8,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kubewasp.framework.config import MULTI_POINT, ConfigError, EnabledPlugin, PluginSet
-from kubewasp.framework.config_reading import default_config
-from kubewasp.framework.default_plugins import DEFAULT_PLUGINS
+from kubewasp.errors import KubewaspError
+from kubewasp.explain.explanation import Explainer
+from kubewasp.framework.config.default_plugins import DEFAULT_PLUGINS
+from kubewasp.framework.config.model import MULTI_POINT, ConfigError, EnabledPlugin, PluginSet
+from kubewasp.framework.config.reading import default_config
 from kubewasp.k8s.errors import ManifestError
 from kubewasp.projects.expectations import Outcome, compare, told
 from kubewasp.projects.results import TestResult
-from kubewasp.scheduler import input as cluster_input
-from kubewasp.scheduler import profiles, scenario
-from kubewasp.scheduler.embedded import EmbeddedCluster
-from kubewasp.scheduler.explanation import Explainer
-from kubewasp.wasm.errors import KubewaspError
+from kubewasp.scheduler import profiles
+from kubewasp.simulation import loading as cluster_input
+from kubewasp.simulation import scenario
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kubewasp.framework.config import SchedulerConfig
+    from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.projects.scenarios import ScenarioTest
     from kubewasp.scheduler.scheduler import Attempt
 

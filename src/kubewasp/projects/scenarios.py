@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from kubewasp.framework.config_fields import Problems, Section, as_json
+from kubewasp.framework.config.fields import Problems, Section, as_json
 from kubewasp.k8s import manifests
 from kubewasp.k8s.errors import ManifestError, shown
 from kubewasp.k8s.objects import name_of, namespace_of
 from kubewasp.projects import expectations
 from kubewasp.projects.short_forms import expand
-from kubewasp.scheduler import input as cluster_input
-from kubewasp.scheduler import scenario
+from kubewasp.simulation import loading as cluster_input
+from kubewasp.simulation import scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from kubewasp.k8s.manifests import Manifest
     from kubewasp.projects.expectations import Expectation
-    from kubewasp.scheduler.scenario import Scenario
+    from kubewasp.simulation.scenario import Scenario
 
 # A Monday: tests must not depend on the day they are run.
 DEFAULT_TIME: Final = "2026-01-05T12:00:00Z"

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from kubewasp.framework.config_fields import Section
+from kubewasp.framework.config.fields import Section
 from kubewasp.k8s.errors import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kubewasp.framework.config_fields import Problems
+    from kubewasp.framework.config.fields import Problems
 
 ALLOCATABLE: Final = {"cpu": "4", "memory": "16Gi", "pods": "110"}
 _TAINT: Final = re.compile(r"(?P<key>[^=:]+)(?:=(?P<value>[^:]*))?:(?P<effect>NoSchedule|PreferNoSchedule|NoExecute)")

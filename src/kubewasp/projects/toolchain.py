@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubewasp.wasm.errors import KubewaspError
+from kubewasp.errors import KubewaspError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

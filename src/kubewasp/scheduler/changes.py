@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 
 if TYPE_CHECKING:
     from kubewasp.k8s.nodes import Node

@@ -1,4 +1,4 @@
-"""One pod: PreFilter, Filter, (PostFilter,) PreScore, Score, pick.  HOT PATH, guarded by bench/cycle.py.
+"""One pod: PreFilter, Filter, (PostFilter,) PreScore, Score, pick.  HOT PATH, guarded by `make counts`.
 
 Nothing is changed here but the plugins' own state; what to do with the choice is the scheduler's.
 """
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kubewasp.cluster.table import NodeTable
     from kubewasp.framework.outcomes import PreFilterOutcome
     from kubewasp.framework.plugin import Candidate, Rows, Scores
     from kubewasp.framework.record import DecisionRecord
     from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.nominator import Nominator
+    from kubewasp.state.node_table import NodeTable
 
 _SMALLEST_SAMPLE = 100
 

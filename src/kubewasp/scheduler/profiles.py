@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kubewasp.framework.config import PluginSet
+from kubewasp.framework.config.model import PluginSet
 from kubewasp.framework.registry import Registry
 from kubewasp.framework.runtime import Framework
 from kubewasp.plugins.default_preemption import DefaultPreemption
@@ -15,7 +15,7 @@ from kubewasp.wasm.plugin import GuestLoader
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from kubewasp.framework.config import Profile, ProfileConfig, SchedulerConfig
+    from kubewasp.framework.config.model import Profile, ProfileConfig, SchedulerConfig
     from kubewasp.scheduler.scheduler import Scheduler
 
 

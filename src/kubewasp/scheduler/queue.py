@@ -13,7 +13,7 @@ import time
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
 
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.observer import (
     ATTEMPT_FAILED,
     BACKOFF_OVER,
@@ -30,7 +30,7 @@ from kubewasp.scheduler.queued import ClusterChange, QueuedPod
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from kubewasp.framework.handle import Clock
+    from kubewasp.clock import Clock
     from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.pods import Pod
 

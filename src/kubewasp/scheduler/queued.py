@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kubewasp.framework.observer import FORCED, event_label
 
 if TYPE_CHECKING:
-    from kubewasp.framework.events import Action
+    from kubewasp.framework.cluster_events import Action
     from kubewasp.k8s.pods import Pod
 
 

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kubewasp.cluster.store import ObjectStore
-from kubewasp.cluster.table import NodeTable
-from kubewasp.framework.events import Action
+from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.messages import fit_error
 from kubewasp.framework.observer import NOBODY, SchedulerObserver, event_label
 from kubewasp.framework.status import SUCCESS, Code, Status
@@ -27,14 +25,17 @@ from kubewasp.scheduler.nominator import Nominator
 from kubewasp.scheduler.queue import SchedulingQueue
 from kubewasp.scheduler.queued import ClusterChange, QueuedPod
 from kubewasp.scheduler.waiting import PRE_BIND_RETRY, Binding, WaitingPod, timeout_text
+from kubewasp.state.node_table import NodeTable
+from kubewasp.state.object_store import ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
+    from kubewasp.clock import Clock
+    from kubewasp.framework.cluster_events import RecordedEvent
     from kubewasp.framework.cycle_state import CycleState
-    from kubewasp.framework.events import RecordedEvent
-    from kubewasp.framework.handle import Client, Clock
+    from kubewasp.framework.handle import Client
     from kubewasp.framework.outcomes import Objection
     from kubewasp.framework.record import DecisionRecord
     from kubewasp.framework.runtime import Framework

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubewasp.wasm.errors import KubewaspError
+from kubewasp.errors import KubewaspError
 from kubewasp.wasm.limits import KIB, MIB
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The host functions of the door: standard streams, sleeping, what was denied, and the trace of calls.
 
-They are defined once an engine and find the running program through the thread, as wasm/callbacks.py explains. No
+They are defined once an engine and find the running program through the thread, as wasm/core/callbacks.py explains. No
 exception passes through the runtime: the session keeps it, and the program ends.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 from wasmtime import FuncType, ValType
 
 from kubewasp.wasi.denials import Denial, asked_for
-from kubewasp.wasi.door import HOST, NUMBERS, trace_types
+from kubewasp.wasi.interposition import HOST, NUMBERS, trace_types
 from kubewasp.wasi.memory import ProgramMemory
 from kubewasp.wasi.preview1 import (
     BAD_ADDRESS,
@@ -29,7 +29,7 @@ from kubewasp.wasi.preview1 import (
     Function,
 )
 from kubewasp.wasi.streams import Descriptor, own_streams
-from kubewasp.wasm import polling
+from kubewasp.wasm.core import polling
 from kubewasp.wasm.ffi import define_function
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from wasmtime import MemoryType, Module, Store, WasmtimeError
 from wasmtime.component import Component
 
-from kubewasp.wasi.door import door_imports, door_wat, interposed, shim_wat
-from kubewasp.wasi.engine import WasiEngine, wasi_engine
+from kubewasp.wasi.interposition import door_imports, door_wat, interposed, shim_wat
 from kubewasp.wasi.preview1 import MODULE
+from kubewasp.wasi.wasi_engine import WasiEngine, wasi_engine
 from kubewasp.wasm import binary
+from kubewasp.wasm.compilation import Compiled, compile_and_keep, compile_text, load_compiled
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
-from kubewasp.wasm.modules import Compiled, compile_and_keep, compile_text, load_compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 
-from kubewasp.wasm.errors import KubewaspError
+from kubewasp.errors import KubewaspError
 
 Source = Callable[[int], bytes]
 Sink = Callable[[bytes], object]

@@ -1,10 +1,8 @@
-"""What can go wrong with a guest, said so that its author knows what to do."""
+"""Errors of loading and running guests."""
 
 from __future__ import annotations
 
-
-class KubewaspError(Exception):
-    """Base of every error a user's input can cause; its text is meant for that user."""
+from kubewasp.errors import KubewaspError
 
 
 class GuestLoadError(KubewaspError):

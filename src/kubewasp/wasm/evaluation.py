@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kubewasp.framework.status import SUCCESS, Code, Status
-from kubewasp.wasm.cycle import Cycle, check_range
+from kubewasp.wasm.guest_cycle import Cycle, check_range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from wasmtime import ExitTrap, Trap, TrapCode
 
-from kubewasp.wasm.abi import BY_KEY
-from kubewasp.wasm.numbers import TooManyResourcesError
+from kubewasp.wasm.core.abi import BY_KEY
+from kubewasp.wasm.core.node_records import TooManyResourcesError
 from kubewasp.wasm.traces import OUR_MODULES, stack_trace
 
 if TYPE_CHECKING:

@@ -5,22 +5,22 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
-from kubewasp.cluster.nodes import Nodes
-from kubewasp.cluster.table import NodeTable
 from kubewasp.framework.handle import Handle, NoScheduler
 from kubewasp.framework.observer import NOBODY, SchedulerObserver
-from kubewasp.wasm.cycle import Cycle
+from kubewasp.state.node_objects import Nodes
+from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.core.guest_module import AnyProgram, load_program
 from kubewasp.wasm.evaluation import Evaluation, evaluate
+from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_link import Link
 from kubewasp.wasm.limits import Limits
-from kubewasp.wasm.link import Link
-from kubewasp.wasm.program import AnyProgram, load_program
 from kubewasp.wasm.source import fetch
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kubewasp.wasm.runner import AnyPod, PoolStats
+    from kubewasp.wasm.hook_runner import AnyPod, PoolStats
 
 FailurePolicy = Literal["Fail", "Ignore"]
 

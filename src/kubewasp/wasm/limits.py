@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from kubewasp.errors import KubewaspError
 from kubewasp.k8s import quantity
 from kubewasp.k8s.duration import parse_duration
-from kubewasp.wasm.errors import KubewaspError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import orjson
 
-from kubewasp.framework.events import RESOURCES, ClusterEvent, ObjectReference, RecordedEvent
+from kubewasp.framework.cluster_events import RESOURCES, ClusterEvent, ObjectReference, RecordedEvent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kubewasp.framework.config import ConfigError, Problem
-from kubewasp.framework.events import ALL_EVENTS, Action
+from kubewasp.errors import KubewaspError
+from kubewasp.framework.cluster_events import ALL_EVENTS, Action
+from kubewasp.framework.config.model import ConfigError, Problem
 from kubewasp.framework.plugin import (
     BindPlugin,
     EnqueueExtensions,
@@ -32,22 +33,21 @@ from kubewasp.framework.plugin import (
 from kubewasp.framework.status import SUCCESS, Code, Status, code_label
 from kubewasp.k8s.nodes import Node
 from kubewasp.k8s.pods import Pod
-from kubewasp.wasm.errors import KubewaspError
+from kubewasp.wasm.answer_cache import SharedAnswers, Unshared
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.hook_results import known
 from kubewasp.wasm.limits import Limits
-from kubewasp.wasm.results import known
-from kubewasp.wasm.sharing import SharedAnswers, Unshared
 from kubewasp.wasm.signing import PodSigner
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from kubewasp.cluster.table import NodeTable
-    from kubewasp.framework.config import WasmPluginSettings
+    from kubewasp.framework.config.model import WasmPluginSettings
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows, Scores
-    from kubewasp.wasm.cycle import Cycle
+    from kubewasp.state.node_table import NodeTable
+    from kubewasp.wasm.guest_cycle import Cycle
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.k8s.pods import Pod
     from kubewasp.wasm.guest import Guest
-    from kubewasp.wasm.results import SignResult
+    from kubewasp.wasm.hook_results import SignResult
 
 _MOST_AT_ONCE: Final = 32
 _MOST_KEPT: Final = 256

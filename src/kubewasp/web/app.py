@@ -2,7 +2,7 @@
 
     app = create_app(load_web_config("web.yaml"))
 
-HOT PATH: `python -m bench --only web` measures it.
+HOT PATH: `python -m tools.bench.bars --only web` measures it.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+from kubewasp.web.body_streams import RequestBody, ResponseBody
+from kubewasp.web.exchange import Headers, Request, Response
 from kubewasp.web.faults import GONE, ClientFault, GuestFault
 from kubewasp.web.guests import load_guest
-from kubewasp.web.limits import WebLimits
-from kubewasp.web.messages import Headers, Request, Response
-from kubewasp.web.metrics import WebMetrics
 from kubewasp.web.reload import Reloader
+from kubewasp.web.request_limits import WebLimits
 from kubewasp.web.routes import RouteTable
-from kubewasp.web.streams import RequestBody, ResponseBody
+from kubewasp.web.web_metrics import WebMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from starlette.types import Receive, Scope, Send
 
-    from kubewasp.web.config import Respond, RouteConfig, WebConfig
     from kubewasp.web.guests import Guest
+    from kubewasp.web.site_config import Respond, RouteConfig, WebConfig
 
 logger = logging.getLogger(__name__)
 REQUEST_ID: Final = b"x-request-id"

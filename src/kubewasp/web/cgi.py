@@ -15,14 +15,14 @@ from kubewasp.wasi.program import check_runnable, load
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.web.faults import GuestFault
 from kubewasp.web.guest_log import tell_lines
-from kubewasp.web.instance import Output
+from kubewasp.web.handler_instance import Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kubewasp.web.config import GuestConfig
-    from kubewasp.web.messages import Request, Response
-    from kubewasp.web.pool import PoolStats
+    from kubewasp.web.exchange import Request, Response
+    from kubewasp.web.handler_pool import PoolStats
+    from kubewasp.web.site_config import GuestConfig
 
 _HEAD_LIMIT: Final = 64 * 1024
 _STATUS: Final = re.compile(rb"(\d{3})(?: .*)?")

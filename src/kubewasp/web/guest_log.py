@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from kubewasp.web.instance import Instance, Output
+    from kubewasp.web.handler_instance import Instance, Output
 
 logger = logging.getLogger(__name__)
 _NONE: Final = 3

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Protocol
 
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.source import fetch
-from kubewasp.web import handler_abi, middleware_abi, program
+from kubewasp.web import handler_abi, handler_module, middleware_abi
 from kubewasp.web.cgi import CommandRunner
 from kubewasp.web.faults import GuestFault
-from kubewasp.web.instance import Instance
-from kubewasp.web.pool import InstancePool, PoolStats
+from kubewasp.web.handler_instance import Instance
+from kubewasp.web.handler_pool import InstancePool, PoolStats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kubewasp.web.config import GuestConfig
-    from kubewasp.web.messages import Request, Response
+    from kubewasp.web.exchange import Request, Response
+    from kubewasp.web.site_config import GuestConfig
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class CoreRunner:
     """Implements `Runner` for the styles whose guests are called through functions."""
 
     def __init__(self, config: GuestConfig, wasm: bytes, stats: PoolStats) -> None:
-        loaded = program.load(wasm, config.style, config.limits)
+        loaded = handler_module.load(wasm, config.style, config.limits)
         text = config.config.encode()
 
         def make() -> Instance:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, cast
 
 from kubewasp.web.faults import GuestFault
 from kubewasp.web.guest_log import log
-from kubewasp.web.host import Abi, HostFunction
+from kubewasp.web.host_functions import Abi, HostFunction
 
 if TYPE_CHECKING:
-    from kubewasp.web.instance import Instance
-    from kubewasp.web.messages import Request, Response
+    from kubewasp.web.exchange import Request, Response
+    from kubewasp.web.handler_instance import Instance
 
 MODULE: Final = "kubewasp_http"
 

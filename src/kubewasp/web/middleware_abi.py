@@ -10,16 +10,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
+from kubewasp.web.exchange import BytesBody, Headers
 from kubewasp.web.faults import ClientFault, GuestFault
 from kubewasp.web.guest_log import is_enabled, log
-from kubewasp.web.host import Abi, HostFunction
-from kubewasp.web.messages import BytesBody, Headers
+from kubewasp.web.host_functions import Abi, HostFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kubewasp.web.instance import Instance
-    from kubewasp.web.messages import Body, Request, Response
+    from kubewasp.web.exchange import Body, Request, Response
+    from kubewasp.web.handler_instance import Instance
 
 MODULE: Final = "http_handler"
 BUFFER_REQUEST: Final = 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kubewasp.web.config import RouteConfig
+    from kubewasp.web.site_config import RouteConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
-from kubewasp.testbed.client import ApiError
-from kubewasp.testbed.cluster import Cluster
-from kubewasp.testbed.waiting import wait_until
 from tests.deploy.manifests import BASE, ONLY_SCHEDULER, cluster_rules, lease_rules, one
 from tests.deploy.rbac import allows
 from tests.e2e.deploy.tools import Manifest, helm_template, kustomize
+from tools.testbed.client import ApiError
+from tools.testbed.cluster import Cluster
+from tools.testbed.waiting import wait_until
 
 STRICT = {"dryRun": "All", "fieldValidation": "Strict"}
 CALLS = [

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kubewasp.testbed.kubewasp import Kubewasp
-from kubewasp.testbed.servers import ApiServer
+from tools.testbed.kubewasp import Kubewasp
+from tools.testbed.servers import ApiServer
 
 _SOURCE = Path(__file__).with_name("clock.c")
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from kubewasp.testbed import build
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.cluster import Cluster
-from kubewasp.testbed.kubewasp import Kubewasp, StartKubewasp
-from kubewasp.testbed.nodes import LEASES, FakeNodes
-from kubewasp.testbed.servers import ApiServer, Etcd, Servers
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.faults.counts import SHOWN, Counts, table
 from tests.e2e.faults.wave import Wave
 from tests.e2e.proxy import FaultProxy
+from tools.testbed import build
+from tools.testbed.client import Object
+from tools.testbed.cluster import Cluster
+from tools.testbed.kubewasp import Kubewasp, StartKubewasp
+from tools.testbed.nodes import LEASES, FakeNodes
+from tools.testbed.servers import ApiServer, Etcd, Servers
+from tools.testbed.waiting import wait_until
 
 USER = "kubewasp"
 ANYTHING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}

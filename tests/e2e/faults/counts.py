@@ -7,10 +7,10 @@ from typing import Final
 
 import pytest
 
-from kubewasp.testbed.kubewasp import Kubewasp
-from kubewasp.testbed.servers import ApiServer
 from tests.e2e.faults.wave import Wave
 from tests.e2e.proxy import FaultProxy
+from tools.testbed.kubewasp import Kubewasp
+from tools.testbed.servers import ApiServer
 
 SHOWN: Final = pytest.StashKey[list["Counts"]]()
 

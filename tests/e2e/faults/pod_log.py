@@ -11,8 +11,8 @@ from collections import defaultdict
 from types import TracebackType
 from typing import Any, Final, Self
 
-from kubewasp.testbed.client import ApiError, Object
-from kubewasp.testbed.cluster import Cluster, pod
+from tools.testbed.client import ApiError, Object
+from tools.testbed.cluster import Cluster, pod
 
 _LAST: Final = "the-last-pod"
 _SCALES: Final = {"m": 0.001, "Mi": 2.0**20, "Gi": 2.0**30}

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.cluster import Cluster
-from kubewasp.testbed.nodes import FakeNodes
-from kubewasp.testbed.servers import Servers
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.faults import clock
 from tests.e2e.faults.clock import JumpingKubewasp
 from tests.e2e.faults.counts import Counts
 from tests.e2e.faults.wave import SIZES, Wave
 from tests.e2e.kubewasp import SOON, ours, wait_events, wait_node
+from tools.testbed.client import Object
+from tools.testbed.cluster import Cluster
+from tools.testbed.nodes import FakeNodes
+from tools.testbed.servers import Servers
+from tools.testbed.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libraries are preloaded in another way")
 

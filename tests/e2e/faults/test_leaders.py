@@ -2,13 +2,13 @@
 
 import signal
 
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.faults.conftest import StartBehind, StartProxy
 from tests.e2e.faults.counts import Counts
 from tests.e2e.faults.wave import Wave
 from tests.e2e.kubewasp import SOON
 from tests.e2e.proxy import Asked, Fault
+from tools.testbed.client import Object
+from tools.testbed.waiting import wait_until
 
 
 def _bindings(asked: Asked) -> bool:

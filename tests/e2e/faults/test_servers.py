@@ -1,9 +1,9 @@
 """An API server or an etcd that goes away in the middle of a wave, and comes back."""
 
-from kubewasp.testbed.kubewasp import StartKubewasp
-from kubewasp.testbed.servers import Servers
 from tests.e2e.faults.counts import Counts
 from tests.e2e.faults.wave import Wave
+from tools.testbed.kubewasp import StartKubewasp
+from tools.testbed.servers import Servers
 
 # With few requests a second most of the wave is still to be bound when a server goes away.
 SLOWLY = {"clientConnection": {"qps": 100, "burst": 50}}

@@ -2,11 +2,11 @@
 
 import pytest
 
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.faults.conftest import StartBehind
 from tests.e2e.faults.counts import Counts
 from tests.e2e.faults.wave import Wave
 from tests.e2e.proxy import Asked, Fault, FaultProxy
+from tools.testbed.waiting import wait_until
 
 LISTS = "kubewasp_reflector_lists_total"
 # With few requests a second the wave takes long enough to meet several ends.

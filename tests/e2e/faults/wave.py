@@ -8,12 +8,12 @@ import random
 from collections.abc import Iterator
 from typing import Final
 
-from kubewasp.testbed.client import ApiError, Object
-from kubewasp.testbed.cluster import Cluster
-from kubewasp.testbed.nodes import FakeNodes
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.faults.pod_log import PodLog
 from tests.e2e.kubewasp import condition, ours
+from tools.testbed.client import ApiError, Object
+from tools.testbed.cluster import Cluster
+from tools.testbed.nodes import FakeNodes
+from tools.testbed.waiting import wait_until
 
 CPU, MEMORY, PER_NODE = "500m", "1Gi", 8
 ROOM_FOR_8: Final = (

@@ -5,9 +5,9 @@ from typing import Final
 
 import pytest
 
-from kubewasp.testbed.servers import Servers
 from tests.e2e.parity.comparing import Tally
 from tests.e2e.parity.schedulers import Schedulers, both
+from tools.testbed.servers import Servers
 
 _TALLY: Final = pytest.StashKey[Tally]()
 

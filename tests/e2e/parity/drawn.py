@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kubewasp.testbed.client import Object
 from tests.e2e.parity import machines, pods, volumes
 from tests.e2e.parity.dice import POD_LABELS, Dice
 from tests.e2e.parity.settings import SCHEDULER
+from tools.testbed.client import Object
 
 _OWNERS: Final = (("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"), ("v1", "ReplicationController"))
 _OWNED: Final = {"app": "cache", "version": "1"}

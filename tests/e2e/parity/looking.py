@@ -4,20 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kubewasp.framework.config_reading import read_config
-from kubewasp.framework.handle import Onlooker, SystemClock
+from kubewasp.clock import SystemClock
+from kubewasp.framework.config.reading import read_config
+from kubewasp.framework.handle import Onlooker
 from kubewasp.framework.plugin import Candidate
 from kubewasp.framework.record import DecisionRecord
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.pods import PodParser
+from kubewasp.live.mirror import Intake
 from kubewasp.scheduler import profiles
-from kubewasp.scheduler.intake import Intake
 from kubewasp.scheduler.scheduler import Scheduler
-from kubewasp.testbed.client import Object
 from tests.e2e.parity.probing import Key
 from tests.e2e.parity.reference import Scored
 from tests.e2e.parity.settings import Profile
 from tests.e2e.parity.world import VERSIONS
+from tools.testbed.client import Object
 
 _HEAD: Final = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 

@@ -1,9 +1,9 @@
 """Drawn nodes: sizes, labels, taints, images, and what their volume drivers say."""
 
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.nodes import node
 from tests.e2e.parity.dice import GPU, HOSTNAME, HUGE_PAGES, IMAGES, NODE_LABELS, TAINT_KEYS, TAINT_VALUES, Dice
 from tests.e2e.parity.volumes import csi_node
+from tools.testbed.client import Object
+from tools.testbed.nodes import node
 
 _MIB = 1024 * 1024
 _SIZES = (5 * _MIB, 60 * _MIB, 700 * _MIB, 2500 * _MIB)

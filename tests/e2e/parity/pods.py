@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from kubewasp.testbed.client import Object
 from tests.e2e.parity.dice import (
     CORES,
     DISK,
@@ -20,6 +19,7 @@ from tests.e2e.parity.dice import (
     ZONE,
     Dice,
 )
+from tools.testbed.client import Object
 
 OVERHEAD_CLASS: Final = "parity-overhead"
 # Highest first. Pods that are being deleted have the top one: nobody waits for them to make way.

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.waiting import wait_until
 from tests.e2e.kubewasp import SOON, condition
 from tests.e2e.parity.world import World
+from tools.testbed.client import Object
+from tools.testbed.waiting import wait_until
 
 UNSCHEDULABLE: Final = "Unschedulable"
 ERROR: Final = "SchedulerError"

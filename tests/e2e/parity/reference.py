@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from kubewasp.testbed.servers import ApiServer
 from tests.e2e.parity.probing import Key
 from tests.e2e.parity.settings import Profile
+from tools.testbed.servers import ApiServer
 
 _LINE: Final = re.compile(r'^[IWE]\d{4} \S+ +\d+ [^\]]+\] "(?P<text>(?:[^"\\]|\\.)*)"(?P<fields>.*)$')
 _FIELD: Final = re.compile(r' (?P<key>\w+)=(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<bare>\S+))')

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.kubewasp import Kubewasp
-from kubewasp.testbed.servers import KubeScheduler, Servers
 from tests.e2e.parity import reference
 from tests.e2e.parity.probing import RIGHTS, Key, Verdict, ask
 from tests.e2e.parity.reference import Scored
 from tests.e2e.parity.settings import Profile
 from tests.e2e.parity.world import World, found_world
+from tools.testbed.client import Object
+from tools.testbed.kubewasp import Kubewasp
+from tools.testbed.servers import KubeScheduler, Servers
 
 _KUBE_SCHEDULER: Final = "alice"
 _KUBEWASP: Final = "bob"

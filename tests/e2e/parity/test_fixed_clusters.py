@@ -6,9 +6,6 @@ from typing import Any, Final
 
 import pytest
 
-from kubewasp.testbed.client import Object
-from kubewasp.testbed.cluster import pod
-from kubewasp.testbed.nodes import node
 from tests.e2e.kubewasp import condition
 from tests.e2e.parity.comparing import Tally, compare_decisions, compare_runs
 from tests.e2e.parity.drawn import Drawn
@@ -17,6 +14,9 @@ from tests.e2e.parity.pods import POLITE
 from tests.e2e.parity.probing import Verdict
 from tests.e2e.parity.schedulers import Schedulers
 from tests.e2e.parity.settings import SCHEDULER, profile_of
+from tools.testbed.client import Object
+from tools.testbed.cluster import pod
+from tools.testbed.nodes import node
 
 _DEFAULTS: Final = profile_of(1)
 HIGH: Final = "parity-high"

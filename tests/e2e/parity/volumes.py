@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from kubewasp.testbed.client import Object
 from tests.e2e.parity.dice import NODE_LABELS, ZONE, Dice
+from tools.testbed.client import Object
 
 STORAGE: Final = "storage.k8s.io/v1"
 _DRIVER: Final = "disk.example.com"

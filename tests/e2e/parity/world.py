@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kubewasp.testbed.client import Client, Object
-from kubewasp.testbed.cluster import Cluster
 from tests.e2e.parity.dice import TEAMS
 from tests.e2e.parity.drawn import Drawn, everywhere
+from tools.testbed.client import Client, Object
+from tools.testbed.cluster import Cluster
 
 EVENTS: Final = "events.k8s.io/v1"
 _MARK: Final = "parity"

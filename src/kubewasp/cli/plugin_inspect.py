@@ -1,0 +1,162 @@
+"""`kubewasp plugin inspect`: what a guest is, and what will not work."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, cast
+
+from kubewasp.cli import output
+from kubewasp.errors import KubewaspError
+from kubewasp.framework.cluster_events import ALL_EVENTS
+from kubewasp.wasm.component.component_module import WORLD
+from kubewasp.wasm.core.abi import EXTENSION, KUBERNETES_MODULES, WASI
+from kubewasp.wasm.core.guest_module import AnyProgram, Program, load_program
+from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.ffi import PAGE
+from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.limits import Limits, config_name
+from kubewasp.wasm.source import fetch, without_credentials
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kubewasp.wasm.component.component_module import ComponentProgram
+
+# Hooks that are only called when another one is there.
+_NEEDS = {
+    "addpod": "prefilter",
+    "removepod": "prefilter",
+    "prescore": "score",
+    "normalizescore": "score",
+    "unreserve": "reserve",
+    "postbind": "bind",
+}
+_DENIED = ("path_", "sock_", "fd_readdir", "fd_prestat")
+
+
+def run(source: str, *, config: str, args: Sequence[str], limits: Limits, sha256: str | None, as_json: bool) -> None:
+    wasm = fetch(source, sha256=sha256, max_bytes=limits.guest_size)
+    name = without_credentials(source)
+    began = time.perf_counter()
+    program = load_program(wasm, limits)
+    failure, seconds = None, 0.0
+    guest: Guest | None = None
+    try:
+        guest = Guest(program, name=name, config=config, args=args, limits=limits)
+    except KubewaspError as error:
+        failure = str(error)
+    seconds = time.perf_counter() - began
+    report = _report(program, limits, seconds, guest)
+    report["warnings"] = list(_warnings(program, limits, report["hooks"]))
+    if as_json:
+        output.print_json(report | {"error": failure})
+    else:
+        output.print_facts(_facts(report))
+    if failure is not None:
+        raise GuestLoadError(failure)
+
+
+def kind_of(program: AnyProgram) -> str:
+    if not isinstance(program, Program):
+        return f"component, world {WORLD}"
+    extended = any(module == EXTENSION for module, _ in program.imports)
+    return "core module, classic ABI" + (f" with {EXTENSION}" if extended else "")
+
+
+def _report(program: AnyProgram, limits: Limits, seconds: float, guest: Guest | None) -> dict[str, Any]:
+    if isinstance(program, Program):
+        own = _of_module(program, guest)
+    else:
+        own = _of_component(cast("ComponentProgram", program), guest)
+    return {
+        "kind": kind_of(program),
+        "size_bytes": program.size,
+        "sha256": program.digest,
+        "producers": program.producers,
+        **own,
+        "limits": {config_name(name): value for name, value in asdict(limits).items()},
+        "load_ms": round(seconds * 1e3, 3),
+        "compile_ms": round(program.compile_seconds * 1e3, 3),
+        "from_cache": program.from_cache,
+        "events": [] if guest is None else _events(guest),
+        "start_logs": [] if guest is None else [line.text for line in guest.start_logs],
+    }
+
+
+def _of_module(program: Program, guest: Guest | None) -> dict[str, Any]:
+    imports: dict[str, list[str]] = {}
+    for module, name in program.imports:
+        imports.setdefault(module, []).append(name)
+    return {
+        # Those that the guest says it implements; without a guest, those that the module exports.
+        "hooks": list(program.hooks if guest is None else guest.hooks),
+        "start": [name.removeprefix("kubewasp:") for name in program.start],
+        "imports": imports,
+        "memory_bytes": program.memory_pages * PAGE,
+        "memory_max_bytes": None if program.memory_max_pages is None else program.memory_max_pages * PAGE,
+    }
+
+
+def _of_component(program: ComponentProgram, guest: Guest | None) -> dict[str, Any]:
+    imports: dict[str, list[str]] = {}
+    for name in program.imports:
+        package, _, interface = name.partition("/")
+        imports.setdefault(package, []).append(interface.partition("@")[0])
+    # What a component takes of memory shows only when it is asked something.
+    known = {"start": ["start"], "imports": imports, "memory_bytes": None, "memory_max_bytes": None}
+    return {"hooks": [] if guest is None else list(guest.hooks), **known}
+
+
+def _events(guest: Guest) -> list[str]:
+    if guest.cluster_events == ALL_EVENTS:
+        return ["any event"]
+    return [f"{event.resource} {'/'.join(event.actions)}" for event in guest.cluster_events]
+
+
+def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    tools = [tool for field in ("language", "processed-by", "sdk") for tool in report["producers"].get(field, [])]
+    maximum = report["memory_max_bytes"]
+    limits = report["limits"]
+    yield "kind", report["kind"]
+    yield "size", f"{output.size(report['size_bytes'])} ({report['size_bytes']} bytes)"
+    yield "sha256", report["sha256"]
+    yield "toolchain", ", ".join(tools) or "not told (no producers section)"
+    yield "hooks", ", ".join(report["hooks"])
+    yield "start", ", ".join(report["start"]) or "none"
+    for module, names in report["imports"].items():
+        yield "imports", f"{module}: {', '.join(names)}"
+    at_most = (
+        f"{output.size(maximum)} at most" if maximum is not None else f"limited to {output.size(limits['memory'])}"
+    )
+    at_start = "" if report["memory_bytes"] is None else f"{output.size(report['memory_bytes'])} at start, "
+    yield "memory", at_start + at_most
+    yield (
+        "limits",
+        ", ".join(
+            f"{name} {value:g} s" if name.endswith("Timeout") else f"{name} {output.size(value)}"
+            for name, value in limits.items()
+        ),
+    )
+    yield "load time", f"{report['load_ms']:.1f} ms ({'from the cache' if report['from_cache'] else 'compiled'})"
+    if report["events"]:
+        yield "woken by", "; ".join(report["events"])
+    for line in report["start_logs"]:
+        yield "start log", line
+    for warning in report["warnings"]:
+        yield "warning", warning
+
+
+def _warnings(program: AnyProgram, limits: Limits, hooks: Sequence[str]) -> Iterator[str]:
+    for hook, other in _NEEDS.items():
+        if hook in hooks and other not in hooks:
+            yield f"{hook} is never called: there is no {other}"
+    if not isinstance(program, Program):
+        return
+    denied = [name for module, name in program.imports if module == WASI and name.startswith(_DENIED)]
+    if denied:
+        yield f"{', '.join(denied)}: there are no files and no sockets, these calls fail"
+    if not any(module in KUBERNETES_MODULES for module, _ in program.imports):
+        yield "nothing of k8s.io is imported: the guest sees neither pod nor node"
+    if program.memory_pages * PAGE > limits.memory / 2:
+        yield f"more than half of the memory limit ({output.size(limits.memory)}) is taken at the start"

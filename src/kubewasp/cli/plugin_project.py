@@ -1,0 +1,214 @@
+"""`kubewasp plugin new`, `build` and `test`: a project of one's own, from nothing to a tested plugin."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from kubewasp.cli import output
+from kubewasp.cli.plugin_inspect import kind_of
+from kubewasp.errors import KubewaspError
+from kubewasp.projects import junit, project, scaffold, scenarios, suites
+from kubewasp.projects.toolchain import BuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kubewasp.projects.project import Built, Project
+    from kubewasp.projects.results import TestResult
+    from kubewasp.projects.suites import Suite
+
+
+def new(name: str, *, language: str) -> None:
+    folder = Path(name)
+    made = scaffold.create(folder, name, language)
+    lines = [f"{folder}/"]
+    lines += [f"  {path}" for path in made]
+    lines += [
+        "",
+        "What to do next:",
+        f"  cd {name}",
+        "  kubewasp plugin test     # its own tests, the build, the scenarios in tests/",
+        f"  kubewasp plugin build    # makes build/{name}.wasm",
+        f"  kubewasp simulate cluster.yaml pods.yaml --plugin build/{name}.wasm",
+    ]
+    output.write("\n".join(lines) + "\n")
+
+
+# ---------------------------------------------------------------------- build
+
+
+def build(folder: Path, *, target: Path | None, as_json: bool) -> None:
+    found = project.find(folder)
+    with _working(f"building {found.name} ({found.language.label})"):
+        built = project.build(found, target)
+    if as_json:
+        output.print_json(_built(found, built))
+    else:
+        output.print_facts(_facts(found, built))
+
+
+def _built(found: Project, built: Built) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "language": found.language.name,
+        "file": str(built.path),
+        "kind": kind_of(built.program),
+        "size_bytes": built.program.size,
+        "sha256": built.program.digest,
+        "hooks": list(built.hooks),
+        "seconds": round(built.seconds, 3),
+        "warning": _warning(built) or None,
+    }
+
+
+def _facts(found: Project, built: Built) -> Iterator[tuple[str, str]]:
+    yield "built", str(built.path)
+    yield "kind", f"{kind_of(built.program)}, written in {found.language.label}"
+    yield "size", output.size(built.program.size)
+    yield "hooks", ", ".join(built.hooks) or "not known"
+    yield "took", f"{built.seconds:.1f} s"
+    if built.problem:
+        yield "warning", _warning(built)
+
+
+def _warning(built: Built) -> str:
+    return f"it does not start without a configuration: {built.problem}" if built.problem else ""
+
+
+# ---------------------------------------------------------------------- test
+
+
+def run_tests(folder: Path, *, native: bool, wanted: str, report: Path | None, as_json: bool) -> None:
+    """Ends with exit code 1 if a test failed."""
+    began = time.perf_counter()
+    found = project.find(folder)
+    tests = _wanted(scenarios.read(folder), wanted)
+    done: list[Suite] = []
+    for suite in _suites(found, tests, native=native and not wanted):
+        done.append(suite)
+        if not as_json:
+            _print_suite(suite)
+    results = [result for suite in done for result in suite.results]
+    if not as_json:
+        output.write(f"{_summary(results)} in {time.perf_counter() - began:.1f} s\n")
+    else:
+        output.print_json(_report(found, done, time.perf_counter() - began))
+    if report is not None:
+        _write(report, junit.document(done, name=found.name))
+    if any(result.failure for result in results):
+        raise typer.Exit(1)
+
+
+def _wanted(tests: dict[str, list[scenarios.ScenarioTest]], text: str) -> dict[str, list[scenarios.ScenarioTest]]:
+    if not text:
+        return tests
+    found = {file: [test for test in given if text in test.name] for file, given in tests.items()}
+    if not any(found.values()):
+        raise BuildError(f"no scenario test has {text!r} in its name")
+    return {file: given for file, given in found.items() if given}
+
+
+def _suites(found: Project, tests: dict[str, list[scenarios.ScenarioTest]], *, native: bool) -> Iterator[Suite]:
+    label = found.language.label
+    if native:
+        with _working(f"running the {label} tests of {found.name}"):
+            suite = suites.native_suite(found)
+        yield suite
+    with _working(f"building {found.name} ({label})"):
+        built = suites.build_suite(found)
+    yield built
+    for file, given in tests.items():
+        with _working(f"running {file}"):
+            suite = suites.scenario_suite(found, file, given, is_built=not built.failed)
+        yield suite
+
+
+def _report(found: Project, done: Sequence[Suite], seconds: float) -> dict[str, Any]:
+    results = [result for suite in done for result in suite.results]
+    return {
+        "name": found.name,
+        "language": found.language.name,
+        **_counts(results),
+        "seconds": round(seconds, 3),
+        "suites": [
+            {
+                "name": suite.name,
+                "seconds": round(suite.seconds, 3),
+                "tests": [
+                    {
+                        "name": result.name,
+                        "outcome": _outcome(result),
+                        "seconds": round(result.seconds, 3),
+                        "message": result.failure or result.skipped,
+                    }
+                    for result in suite.results
+                ],
+            }
+            for suite in done
+        ],
+    }
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise KubewaspError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _counts(results: Sequence[TestResult]) -> dict[str, int]:
+    outcomes = [_outcome(result) for result in results]
+    return {outcome: outcomes.count(outcome) for outcome in ("passed", "failed", "skipped")}
+
+
+def _outcome(result: TestResult) -> str:
+    return "failed" if result.failure else "skipped" if result.skipped else "passed"
+
+
+_MARKS = {"passed": ("✓", "green"), "failed": ("✗", "bold red"), "skipped": ("-", "yellow")}
+
+
+def _print_suite(suite: Suite) -> None:
+    from rich.text import Text
+
+    lines = [Text(output.printable(suite.name), style="bold")]
+    for result in suite.results:
+        mark, style = _MARKS[_outcome(result)]
+        name = output.printable(result.name.replace("\n", " "))
+        lines.append(Text.assemble("  ", (mark, style), f" {name}  ", (_duration(result.seconds), "dim")))
+        told = output.printable(result.failure or result.skipped)
+        lines += [Text(f"      {line}".rstrip()) for line in told.splitlines()]
+    if not suite.results:
+        lines.append(Text("  no tests"))
+    output.print_lines([*lines, Text()])
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1e3:.0f} ms"
+
+
+def _summary(results: Sequence[TestResult]) -> str:
+    return ", ".join(f"{count} {outcome}" for outcome, count in _counts(results).items() if count) or "no tests"
+
+
+# ---------------------------------------------------------------------- progress
+
+
+@contextmanager
+def _working(what: str) -> Iterator[None]:
+    """Says on stderr what takes so long: in motion on a terminal, else a line."""
+    if sys.stderr.isatty():
+        from rich.text import Text
+
+        with output.console(stderr=True).status(Text(output.printable(f"{what} …"))):
+            yield
+    else:
+        sys.stderr.write(output.printable(f"{what} …\n"))
+        sys.stderr.flush()
+        yield

@@ -1,0 +1,73 @@
+"""One pod looked at: what would come of trying it now, everything else as it stands. Nothing is changed by it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.errors import KubewaspError
+from kubewasp.explain.explanation import Explanation, explain
+from kubewasp.framework.handle import Onlooker
+from kubewasp.framework.record import DecisionRecord
+from kubewasp.k8s.pods import DEFAULT_SCHEDULER
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.scheduler.scheduler import Scheduler
+
+
+class InspectionError(KubewaspError):
+    """The pod cannot be looked at; the text says why and what to do."""
+
+
+def as_pending(
+    manifest: Mapping[str, Any], profile: str, profiles: Collection[str]
+) -> tuple[dict[str, Any], list[str]]:
+    """The pod as if it had no node and were of that profile (its own, if empty), and notes on what that changes."""
+    key = f"{manifest['metadata'].get('namespace') or 'default'}/{manifest['metadata']['name']}"
+    spec = dict(manifest.get("spec") or {})
+    phase = (manifest.get("status") or {}).get("phase")
+    if phase in ("Succeeded", "Failed"):
+        raise InspectionError(f"pod {key} has finished ({phase}): it needs no node any more")
+    if profile and profile not in profiles:
+        raise InspectionError(f"there is no profile {profile}; there are: {', '.join(profiles)}")
+    notes = []
+    node = spec.pop("nodeName", "")
+    if node:
+        notes.append(f"it is bound to {node}; this is as if it were not, and took up no room there")
+    name = spec.get("schedulerName") or DEFAULT_SCHEDULER
+    if profile and profile != name:
+        spec["schedulerName"] = profile
+        notes.append(f"its scheduler is {name}; this is as if it were {profile}")
+    elif name not in profiles:
+        there = ", ".join(profiles)
+        raise InspectionError(
+            f"no profile has the schedulerName {name} of pod {key}; there are: {there}. "
+            f"To see what one of them would do with it, name it with --profile"
+        )
+    if manifest["metadata"].get("deletionTimestamp"):
+        notes.append("it is being deleted: no scheduler will try it")
+    return {**manifest, "spec": spec}, notes
+
+
+def inspect(scheduler: Scheduler, pod: Pod, notes: Sequence[str] = ()) -> Explanation:
+    """Explains what an attempt of a pod in the queue would come to. The scheduler can only look from then on."""
+    queued = scheduler.queue.get(pod.uid)
+    if queued is not None and queued.gated_by:
+        raise InspectionError(f"pod {pod.key} is held back by {queued.gated_by}: {queued.gate_reason}")
+    scheduler.client = Onlooker()
+    record = DecisionRecord()
+    choice = scheduler.look(pod, record)
+    choice.state.close()
+    found = explain(
+        pod,
+        record,
+        scheduler.table,
+        node=choice.node,
+        message=choice.message,
+        nominated_node=choice.nominated_node,
+        victims=choice.victims,
+    )
+    found.candidates, found.notes = choice.candidates, notes
+    return found

@@ -1,0 +1,255 @@
+"""A decision explained: the nodes × plugins matrix of one attempt, and what would have to change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kubewasp.framework.record import DecisionRecord
+from kubewasp.framework.status import Code, Status
+from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY
+from kubewasp.k8s.taints import untolerated
+from kubewasp.plugins.node_affinity import matches_required
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from kubewasp.framework.plugin import Candidate
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.scheduler.scheduler import Attempt, Scheduler
+    from kubewasp.state.node_table import NodeTable
+
+
+@dataclass(slots=True)
+class NodeExplanation:
+    """What was said of one node."""
+
+    name: str
+    objections: dict[str, Status] = field(default_factory=dict)
+    raw: dict[str, int] = field(default_factory=dict)
+    normalized: dict[str, int] = field(default_factory=dict)
+    weighted: dict[str, int] = field(default_factory=dict)
+    total: int | None = None
+    hints: list[str] = field(default_factory=list)
+    skipped: str = ""  # why nobody was asked about it
+
+    @property
+    def is_feasible(self) -> bool:
+        return not self.objections and not self.skipped
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Those of the plugin that decides."""
+        first = next(iter(self.objections.values()), None)
+        return tuple(first.reasons) if first is not None else (self.skipped,) if self.skipped else ()
+
+    @property
+    def rejected_by(self) -> str | None:
+        """The plugin that decides: the first that objects."""
+        return next(iter(self.objections), None)
+
+    def as_dict(self) -> dict[str, Any]:
+        status = next(iter(self.objections.values()), Status())
+        return {
+            "name": self.name,
+            "feasible": self.is_feasible,
+            "rejected_by": self.rejected_by,
+            "code": int(status.code),
+            "reasons": list(self.reasons),
+            "scores": self.weighted,
+            "raw_scores": self.raw,
+            "normalized_scores": self.normalized,
+            "total": self.total,
+            "objections": {plugin: list(found.reasons) for plugin, found in self.objections.items()},
+            "hints": self.hints,
+        }
+
+
+@dataclass(slots=True)
+class Explanation:
+    """One attempt of one pod."""
+
+    pod: Pod
+    node: str | None
+    message: str | None
+    nominated_node: str | None
+    victims: Sequence[Pod]
+    nodes: list[NodeExplanation]
+    weights: dict[str, int]
+    candidates: Sequence[Candidate] = ()  # where preemption would help
+    notes: Sequence[str] = ()  # what is not as it is in the cluster
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "pod": self.pod.key,
+            "notes": list(self.notes),
+            "node": self.node,
+            "message": self.message,
+            "nominated_node": self.nominated_node,
+            "victims": [victim.key for victim in self.victims],
+            "candidates": [
+                {
+                    "node": candidate.node,
+                    "victims": [victim.key for victim in candidate.victims],
+                    "budget_violations": candidate.violations,
+                }
+                for candidate in self.candidates
+            ],
+            "weights": self.weights,
+            "nodes": [node.as_dict() for node in self.nodes],
+        }
+
+
+def explain(
+    pod: Pod,
+    record: DecisionRecord,
+    table: NodeTable,
+    *,
+    node: str,
+    message: str,
+    nominated_node: str | None = None,
+    victims: Sequence[Pod] = (),
+    rows: Sequence[int] | None = None,
+) -> Explanation:
+    """The view of a record. It must be made before the table moves on; victims that are gone are accounted for.
+
+    With `rows`, only those are explained; the record must be about no others.
+    """
+    listed = table.order().tolist() if rows is None else rows
+    found = {row: NodeExplanation(table.node(row).name) for row in listed}
+    _rejections(record, found)
+    _scores(record, found)
+    for row, item in found.items():
+        if not item.is_feasible:
+            left = table.pods_on[row]
+            gone = [victim for victim in victims if victim.node == item.name and victim.uid not in left]
+            item.hints = hints(pod, table, row, item.objections, gone)
+    nodes = sorted(found.values(), key=_nearest)
+    weights = {item.plugin: item.weight for item in record.scores}
+    return Explanation(pod, node or None, message or None, nominated_node or None, victims, nodes, weights)
+
+
+class Explainer:
+    """Explains the last try of some pods of a scheduler, which must be told of every attempt at once."""
+
+    def __init__(self, scheduler: Scheduler, pods: Collection[str]) -> None:
+        self.last: dict[str, Explanation] = {}
+        self._scheduler = scheduler
+        self._pods = pods
+        self._records: dict[str, DecisionRecord] = {}
+        scheduler.record_for = self._record_for
+
+    def _record_for(self, pod: Pod) -> DecisionRecord | None:
+        if pod.key not in self._pods:
+            return None
+        self._records[pod.key] = DecisionRecord()
+        return self._records[pod.key]
+
+    def take(self, attempt: Attempt) -> None:
+        record = self._records.get(attempt.pod.key)
+        if record is not None:
+            self.last[attempt.pod.key] = explain(
+                attempt.pod,
+                record,
+                self._scheduler.table,
+                node=attempt.node,
+                message=attempt.message,
+                nominated_node=attempt.nominated_node,
+                victims=attempt.victims,
+            )
+
+
+def _nearest(item: NodeExplanation) -> tuple[int, int, str]:
+    """The best first; of those that were rejected, the ones that fewest plugins object to."""
+    return len(item.objections) + bool(item.skipped), -(item.total or 0), item.name
+
+
+def _rejections(record: DecisionRecord, found: Mapping[int, NodeExplanation]) -> None:
+    for plugin, status in record.pre_filter:
+        if not status.is_success and status.code != Code.SKIP:
+            for item in found.values():
+                item.objections.setdefault(plugin, status)
+    asked: set[int] = set()
+    for filtered in record.filters:
+        asked.update(filtered.rows.tolist())
+        if filtered.verdicts is None:
+            continue
+        numbers = np.asarray(filtered.verdicts.numbers).astype(np.int64)
+        for place in np.flatnonzero(numbers).tolist():
+            row = int(filtered.rows[place])
+            found[row].objections.setdefault(filtered.plugin, filtered.verdicts.statuses[int(numbers[place])])
+    if record.filters:
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(record.narrowed))}]"
+        for row in found.keys() - asked:
+            item = found[row]
+            for plugin, names in record.narrowed.items():
+                if item.name not in names:
+                    item.objections[plugin] = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason)
+            if not item.objections:
+                item.skipped = "not looked at: the pod has room on the node it is nominated to"
+
+
+def _scores(record: DecisionRecord, found: Mapping[int, NodeExplanation]) -> None:
+    if record.scored_rows is None or record.totals is None:
+        return
+    for place, row in enumerate(record.scored_rows.tolist()):
+        item = found[row]
+        item.total = int(record.totals[place])
+        for score in record.scores:
+            item.raw[score.plugin] = int(score.raw[place])
+            item.normalized[score.plugin] = int(score.normalized[place])
+            item.weighted[score.plugin] = int(score.normalized[place]) * score.weight
+
+
+def hints(
+    pod: Pod, table: NodeTable, row: int, objections: Mapping[str, Status], gone: Sequence[Pod] = ()
+) -> list[str]:
+    """What would have to change for the node to take the pod, as concretely as we can say it.
+
+    `gone` are pods that were on the node when it was asked about.
+    """
+    node = table.node(row)
+    found: list[str] = []
+    for plugin, status in objections.items():
+        if plugin == "NodeResourcesFit":
+            found += _shortages(pod, table, row, gone)
+        elif plugin == "TaintToleration":
+            taint = untolerated(node.taints, pod.spec.tolerations)
+            if taint is not None:
+                value = f"={taint.value}" if taint.value else ""
+                found.append(f"tolerate the taint {taint.key}{value}:{taint.effect}")
+        elif plugin == "NodeUnschedulable":
+            found.append(f"uncordon {node.name}")
+        elif plugin == "NodeAffinity" and not matches_required(pod.spec, node):
+            wanted = [f"{k}={v}" for k, v in (pod.spec.node_selector or {}).items() if node.labels.get(k) != v]
+            found.append(f"give it the label {', '.join(wanted)}" if wanted else "match the pod's node affinity")
+        else:
+            found += [f"{plugin}: {reason}" for reason in status.reasons]
+    return found
+
+
+def _shortages(pod: Pod, table: NodeTable, row: int, gone: Sequence[Pod]) -> list[str]:
+    found = []
+    requests = pod.resources.requests
+    if table.pod_count[row] + len(gone) + 1 > table.max_pods[row]:
+        found.append(f"room for one pod more than {int(table.max_pods[row])}")
+    for name in (CPU, MEMORY, EPHEMERAL, *requests.scalars):
+        free = int(table.allocatable_of(name)[row] - table.requested_of(name)[row])
+        lacking = requests.get(name) - free + sum(other.resources.requests.get(name) for other in gone)
+        if requests.get(name) > 0 and lacking > 0:
+            found.append(f"{amount(name, lacking)} more {name}")
+    return found
+
+
+def amount(name: str, value: int) -> str:
+    """An amount of a resource as people write it."""
+    if name == CPU:
+        return f"{value}m" if value % 1000 else str(value // 1000)
+    if name in (MEMORY, EPHEMERAL):
+        for unit, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+            if value >= size:
+                tenths = -(-value * 10 // size)  # rounded up: a little more is enough, a little less is not
+                return f"{tenths // 10}{unit}" if tenths % 10 == 0 else f"{tenths / 10:.1f}{unit}"
+    return str(value)

@@ -1,0 +1,180 @@
+"""From the body of a request to the body of its answer. All but `bind` runs on the worker's thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from kubewasp.extender import protocol
+from kubewasp.extender.decider import Decider, PluginFailure
+from kubewasp.extender.protocol import ProtocolError
+from kubewasp.k8s.codec import encode
+from kubewasp.k8s.errors import ManifestError, quoted
+from kubewasp.k8s.pods import PodParser, placed_on
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from kubewasp.apiserver.writes import ClusterWrites
+    from kubewasp.extender.protocol import BindingArgs, ExtenderArgs, Manifest, PreemptionArgs, Victims
+    from kubewasp.extender.sent_nodes import SentNodes
+    from kubewasp.framework.runtime import Framework
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.scheduler.scheduler import Scheduler
+
+logger = logging.getLogger(__name__)
+_LONGEST_BIND: Final = 30.0
+NAMES_ONLY: Final = (
+    "NodeNames: names alone were sent, but no cluster is watched here: start kubewasp extender with --kubeconfig, "
+    "or set nodeCacheCapable: false"
+)
+
+
+class ExtenderService:
+    """Answers for plugins by profile. With `sent`, nodes are those that were sent; else those of the table."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        frameworks: Mapping[str, Framework],
+        *,
+        sent: SentNodes | None = None,
+        managed: Collection[str] = (),
+    ) -> None:
+        self.table = scheduler.table
+        self._deciders = {name: Decider(framework, self.table) for name, framework in frameworks.items()}
+        self._sent = sent
+        self._managed = frozenset(managed)
+        self._parser = PodParser()
+        self._last: tuple[Manifest, Pod] | None = None
+        self._strangers: set[str] = set()
+
+    def filter(self, body: bytes) -> bytes:
+        args = protocol.extender_args(body)
+        pod = self._pod(args.pod)
+        decider = self._decider(args.pod)
+        if decider is None:
+            return protocol.filter_result(args, {}, {})
+        self._take_nodes(args)
+        try:
+            found = decider.filter(pod, args.names)
+        except PluginFailure as failure:
+            logger.error("Filter failed", extra={"pod": _key(args.pod), "err": str(failure)})  # noqa: TRY400
+            return protocol.failure(str(failure))  # told with status 200: kube-scheduler then shows the text
+        return protocol.filter_result(args, found.failed, found.unresolvable)
+
+    def prioritize(self, body: bytes) -> bytes:
+        args = protocol.extender_args(body)
+        pod = self._pod(args.pod)
+        decider = self._decider(args.pod)
+        if decider is None:
+            return protocol.host_priorities(args.names, [0] * len(args.names))
+        self._take_nodes(args)
+        return protocol.host_priorities(args.names, decider.prioritize(pod, args.names))
+
+    def preempt(self, body: bytes) -> bytes:
+        """Leaves out nodes that would still be rejected. What stays keeps its victims."""
+        args = protocol.preemption_args(body)
+        pod = self._pod(args.pod)
+        decider = self._decider(args.pod)
+        if decider is None:
+            return protocol.preemption_result(args.victims)
+        # Of a node that was never sent nothing can be said: it stays, as kube-scheduler has it.
+        unseen = [name for name in args.victims if self._sent is not None and self.table.row(name) is None]
+        judged = {name: item for name, item in args.victims.items() if name not in unseen}
+        guests = list(self._placed(args, judged)) if self._sent is not None else []
+        for guest in guests:
+            self.table.add_pod(guest)
+        try:
+            kept = {*decider.preempt(pod, {name: self._on(name, item) for name, item in judged.items()}), *unseen}
+        finally:
+            for guest in guests:
+                self.table.remove_pod(guest)
+        return protocol.preemption_result({name: item for name, item in args.victims.items() if name in kept})
+
+    # ------------------------------------------------------------------ inside
+
+    def _decider(self, pod: Manifest) -> Decider | None:
+        """That of the (valid) pod's profile, or of the only one; None if this pod is not our business."""
+        if self._managed and not self._managed.intersection(_resources(pod)):
+            return None
+        if len(self._deciders) == 1:
+            return next(iter(self._deciders.values()))
+        name = str((pod.get("spec") or {}).get("schedulerName") or "default-scheduler")
+        if name not in self._deciders and name not in self._strangers and len(self._strangers) < len(self._deciders):
+            self._strangers.add(name)
+            logger.warning("pods of the scheduler %s pass without being looked at: it has no profile here", name)
+        return self._deciders.get(name)
+
+    def _take_nodes(self, args: ExtenderArgs) -> None:
+        if self._sent is not None:
+            if args.nodes is None:
+                raise ProtocolError(NAMES_ONLY)
+            self._sent.take(args.names, args.nodes)
+
+    def _pod(self, manifest: Manifest) -> Pod:
+        """Read once for the two or three requests about it."""
+        if self._last is None or self._last[0] != manifest:
+            self._last = manifest, self._parsed(manifest, "Pod")
+        return self._last[1]
+
+    def _parsed(self, manifest: Manifest, path: str) -> Pod:
+        try:
+            return self._parser.parse(manifest, encode("Pod", manifest))
+        except ManifestError as error:
+            raise ProtocolError(f"{path}.{error}") from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ProtocolError(f"{path}: not a pod: {error}") from None
+
+    def _placed(self, args: PreemptionArgs, judged: Mapping[str, Victims]) -> Iterator[Pod]:
+        """The victims as they were sent, on their nodes: nothing else is known of pods."""
+        for name in judged:
+            for index, manifest in enumerate(args.victims[name].pods):
+                yield placed_on(self._parsed(manifest, f"NodeNameToVictims[{quoted(name)}].Pods[{index}]"), name)
+
+    def _on(self, node: str, victims: Victims) -> Sequence[Pod]:
+        """Those of the victims that are known to be there."""
+        row = self.table.row(node)
+        there = {} if row is None else self.table.pods_on[row]
+        return [there[uid] for uid in victims.uids if uid in there]
+
+
+class Binder:
+    """Binds pods as the scheduler does. Runs on the event loop."""
+
+    def __init__(self, writes: ClusterWrites) -> None:
+        self._writes = writes
+        self._parser = PodParser()
+        self._under_way: set[asyncio.Task[bytes]] = set()
+
+    async def bind(self, body: bytes) -> bytes:
+        """Goes on even if nobody waits for the answer any more: half a bind is no bind."""
+        binding = asyncio.create_task(self._bound(protocol.binding_args(body)))
+        self._under_way.add(binding)  # the loop itself would let go of it
+        binding.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(binding)
+
+    async def _bound(self, args: BindingArgs) -> bytes:
+        metadata = {"name": args.name, "namespace": args.namespace, "uid": args.uid}
+        try:
+            async with asyncio.timeout(_LONGEST_BIND):
+                error = await self._writes.bind(self._parser.parse({"metadata": metadata}), args.node)
+        except TimeoutError:
+            error = f"the API server did not say in {_LONGEST_BIND:g} s whether the pod was bound"
+        if error:
+            logger.error("Bind failed", extra={"pod": f"{args.namespace}/{args.name}", "node": args.node, "err": error})
+        return protocol.failure(error)
+
+
+def _resources(pod: Manifest) -> Iterator[str]:
+    """What its containers request or limit, as kube-scheduler looks at it."""
+    spec: Mapping[str, Any] = pod.get("spec") or {}
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        amounts = container.get("resources") or {}
+        yield from amounts.get("requests") or ()
+        yield from amounts.get("limits") or ()
+
+
+def _key(pod: Manifest) -> str:
+    return f"{pod['metadata'].get('namespace') or 'default'}/{pod['metadata']['name']}"

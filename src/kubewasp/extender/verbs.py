@@ -1,0 +1,168 @@
+"""The extender over HTTP: the verbs, each with its limits and errors, beside health and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+
+from kubewasp.extender import protocol
+from kubewasp.extender.decider import PluginFailure
+from kubewasp.extender.protocol import VERBS, ProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from kubewasp.server.metrics import Metrics
+
+logger = logging.getLogger(__name__)
+JSON: Final = "application/json"
+MAX_BODY: Final = 128 * 1024 * 1024
+# kube-scheduler has one pod at a time; more than a few requests at once come from somebody else.
+_MOST_AT_ONCE: Final = 64
+_BODY_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What stands before every verb. `problem` says why nothing can be answered yet."""
+
+    problem: Callable[[], str] = lambda: ""
+    max_body: int = MAX_BODY
+
+
+class Refusal(Exception):  # noqa: N818 - an answer, not an error
+    """The request is not answered as asked."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def create_app(
+    answers: Mapping[str, Callable[[bytes], Awaitable[bytes]]], operations: ASGIApp, metrics: Metrics, gate: Gate
+) -> Starlette:
+    """`answers` are by verb; `operations` is the app of everything else.
+
+    Answers are not compressed: kube-scheduler is near.
+    """
+    under_way = _UnderWay()
+    routes = [Route(f"/{verb}", _Verb(verb, answers.get(verb), metrics, gate, under_way)) for verb in VERBS]
+    return Starlette(routes=[*routes, Mount("/", operations)])
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    count: int = 0
+
+
+class _Verb:
+    """An ASGI app, so that other methods than POST come here too and are told what to do."""
+
+    def __init__(
+        self,
+        verb: str,
+        answer: Callable[[bytes], Awaitable[bytes]] | None,
+        metrics: Metrics,
+        gate: Gate,
+        under_way: _UnderWay,
+    ) -> None:
+        self._verb = verb
+        self._answer = answer
+        self._metrics = metrics
+        self._gate = gate
+        self._under_way = under_way
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = time.perf_counter()
+        self._under_way.count += 1
+        try:
+            status, content = await self._answered(Request(scope, receive))
+        except ClientDisconnect:
+            return
+        finally:
+            self._under_way.count -= 1
+        self._metrics.extender_requests[self._verb, str(status)] += 1
+        self._metrics.extender_seconds[(self._verb,)].add(time.perf_counter() - began)
+        headers = {"Allow": "POST"} if status == 405 else None
+        await Response(content, status, headers, JSON)(scope, receive, send)
+
+    async def _answered(self, request: Request) -> tuple[int, bytes]:
+        try:
+            answer = self._checked(request)
+            return 200, await _unless_gone(answer(await self._body(request)), request.receive)
+        except Refusal as refusal:
+            status, text = refusal.status, str(refusal)
+        except ProtocolError as error:
+            status, text = 400, str(error)
+        except PluginFailure as failure:
+            status, text = 500, str(failure)
+        except ClientDisconnect:
+            raise
+        except Exception:
+            logger.exception("%s failed", self._verb)
+            status, text = 500, "internal error, see the log of kubewasp extender"
+        logger.warning("Refused", extra={"verb": self._verb, "code": status, "err": text})
+        return status, protocol.failure(text)
+
+    def _checked(self, request: Request) -> Callable[[bytes], Awaitable[bytes]]:
+        if request.method != "POST":
+            raise Refusal(405, f"{request.method} is not allowed: /{self._verb} takes a POST")
+        if self._answer is None:
+            raise Refusal(404, _missing(self._verb))
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != JSON:  # also: no web page can make a browser send this to another site
+            raise Refusal(415, f"Content-Type: expected {JSON}, got {kind or 'none'}")
+        if self._under_way.count > _MOST_AT_ONCE:
+            raise Refusal(503, f"more than {_MOST_AT_ONCE} requests at once")
+        problem = self._gate.problem()
+        if problem:
+            raise Refusal(503, problem)
+        return self._answer
+
+    async def _body(self, request: Request) -> bytes:
+        limit = self._gate.max_body
+        too_large = Refusal(413, f"the body has more than {limit:,} bytes: see --max-body")
+        length = request.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > limit:
+            raise too_large
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                async for part in request.stream():
+                    parts.append(part)
+                    size += len(part)
+                    if size > limit:
+                        raise too_large
+        except TimeoutError:
+            raise Refusal(408, f"the body did not come in {_BODY_SECONDS:g} s") from None
+        return b"".join(parts)
+
+
+async def _unless_gone(answer: Awaitable[bytes], receive: Receive) -> bytes:
+    """The answer, if somebody still waits for it: who has given up must not keep others waiting."""
+    answering, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(receive())
+    try:
+        await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not answering.done():
+            answering.cancel()
+            await asyncio.wait((answering,))
+            raise ClientDisconnect
+        return answering.result()
+    finally:
+        leaving.cancel()
+
+
+def _missing(verb: str) -> str:
+    if verb == "bind":
+        return "pods are not bound here: start kubewasp extender with --kubeconfig and --bind, or leave bindVerb out"
+    return f"{verb} is not offered here"

@@ -1,0 +1,103 @@
+"""A cluster read once, for somebody who only looks: a pod, and all that decides about it. Nothing is written."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kubewasp.apiserver.api_resources import PODS, RESOURCES
+from kubewasp.apiserver.errors import ApiError, invalid_answer
+from kubewasp.apiserver.listing import list_all
+from kubewasp.apiserver.request_info import request_info
+from kubewasp.explain.dry_run import InspectionError, as_pending, inspect
+from kubewasp.k8s.codec import decode, encode, unwrap_unknown
+from kubewasp.k8s.errors import WireError
+from kubewasp.live.mirror import Intake
+from kubewasp.live.process import NOT_FINISHED, WATCHED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kubewasp.apiserver.client import ApiClient
+    from kubewasp.apiserver.raw_object import RawObject
+    from kubewasp.explain.explanation import Explanation
+    from kubewasp.scheduler.scheduler import Scheduler
+
+_MOST_SUGGESTIONS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A pod, encoded, and all objects by the names of their resources."""
+
+    pod: bytes
+    objects: Mapping[str, Sequence[RawObject]]
+
+
+async def survey(client: ApiClient, namespace: str, name: str) -> Survey:
+    """Reads the pod first: one that is not there is told at once, however large the cluster."""
+    reading, path = client.guarded(lambda: False), PODS.path_of(namespace, name)
+    try:
+        _, _, pod = unwrap_unknown(await reading.request("GET", path))
+    except WireError as error:
+        raise invalid_answer(request_info("GET", path), error) from None
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        raise await _missing(reading, namespace, name) from None
+    return Survey(pod, await _all_objects(reading))
+
+
+def explain_in(scheduler: Scheduler, found: Survey, profile: str = "") -> Explanation:
+    """What the scheduler, which has its profiles and knows nothing of the cluster yet, would do with the pod."""
+    manifest = decode("Pod", found.pod)
+    pending, notes = as_pending(manifest, profile, scheduler.frameworks)
+    metadata = pending["metadata"]
+    key = metadata["namespace"], metadata["name"]
+    intake = Intake(scheduler)
+    for resource in WATCHED:
+        objects = [item.data for item in found.objects[resource] if resource != PODS.name or item.key != key]
+        intake.replaced(RESOURCES[resource].kind, objects)
+    intake.changed("Pod", "ADDED", found.pod if pending == manifest else encode("Pod", pending))
+    pod = intake.pods.get("/".join(key))
+    if pod is None:
+        raise InspectionError(f"pod {'/'.join(key)} cannot be read")
+    return inspect(scheduler, pod, notes)
+
+
+async def _all_objects(client: ApiClient) -> dict[str, Sequence[RawObject]]:
+    lists = await asyncio.gather(*(_listed(client, name) for name in WATCHED), return_exceptions=True)
+    problems = [found for found in lists if isinstance(found, BaseException)]
+    others = [problem for problem in problems if not isinstance(problem, ApiError)]
+    if others:
+        raise others[0]
+    if problems:  # all of them: who lacks one right usually lacks several
+        raise InspectionError("\n".join(dict.fromkeys(map(str, problems))))
+    return {name: found for name, found in zip(WATCHED, lists, strict=True) if not isinstance(found, BaseException)}
+
+
+async def _listed(client: ApiClient, name: str) -> list[RawObject]:
+    selector = NOT_FINISHED if name == PODS.name else ""
+    items, _ = await list_all(client, RESOURCES[name].path, field_selector=selector)
+    return items
+
+
+async def _missing(client: ApiClient, namespace: str, name: str) -> InspectionError:
+    """Says what is not there, and what may have been meant."""
+    namespaces, _ = await list_all(client, RESOURCES["namespaces"].path)
+    if namespace not in {item.name for item in namespaces}:
+        return InspectionError(f"there is no namespace {namespace}{_meant(namespace, namespaces)}")
+    elsewhere, _ = await list_all(client, PODS.path, field_selector=f"metadata.name={name}")
+    if elsewhere:
+        places = ", ".join(sorted(item.namespace for item in elsewhere)[:_MOST_SUGGESTIONS])
+        return InspectionError(f"there is no pod {name} in namespace {namespace}, but there is one in {places}")
+    pods, _ = await list_all(client, PODS.path_in(namespace))
+    return InspectionError(f"there is no pod {name} in namespace {namespace}{_meant(name, pods)}")
+
+
+def _meant(name: str, there: Iterable[RawObject]) -> str:
+    names = sorted(item.name for item in there)
+    near = [found for found in names if name in found] or difflib.get_close_matches(name, names, _MOST_SUGGESTIONS)
+    return f"; did you mean {', '.join(near[:_MOST_SUGGESTIONS])}?" if near else ""

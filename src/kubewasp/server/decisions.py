@@ -1,0 +1,207 @@
+"""The last decisions, explained: which nodes a pod could go to, how they scored, why the others were turned down.
+
+Kept in memory and nowhere else; bounded in number and bytes. Of all attempts, a sample is kept in full: a pod whose
+decision is recorded costs a few times what it costs otherwise. Of each pod that could not be scheduled, the last
+attempt is kept in short, from what is known of it anyway.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+
+from kubewasp.explain.explanation import Explanation, NodeExplanation, explain
+from kubewasp.framework.plugin import Verdicts
+from kubewasp.framework.record import DecisionRecord, FilterRecord, ScoreRecord
+from kubewasp.k8s import timestamps
+from kubewasp.server.redaction import document_without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.scheduler.scheduler import Attempt, Scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionSettings:
+    """`share` of the attempts is kept in full: the last `count`, `size` bytes at most. As many are kept in short.
+
+    Of the nodes, `nodes` at most are told of: the best; in short, one for each thing that was said of nodes.
+    """
+
+    share: float = 0.01
+    count: int = 1000
+    size: int = 16 * 1024 * 1024
+    nodes: int = 20
+
+
+class DecisionStore:
+    """Written on the scheduler's thread, which must tell of every attempt at once; read on any."""
+
+    def __init__(self, settings: DecisionSettings, *, chance: Callable[[], float] = random.random) -> None:
+        self._settings = settings
+        self._chance = chance
+        self._record: tuple[str, DecisionRecord] | None = None
+        self._sampled = _Traces(settings)
+        self._failed = _Traces(settings)
+        self._serial = itertools.count()
+        self._lock = threading.Lock()
+        self._scheduler: Scheduler
+
+    def connect(self, scheduler: Scheduler) -> None:
+        """To be called once, before the scheduler begins."""
+        self._scheduler = scheduler
+        scheduler.record_for = self._record_for
+
+    def take(self, attempt: Attempt) -> None:
+        """Keeps the attempt, if it was recorded or came to nothing. The table must still be as it was decided on."""
+        full = None
+        if self._record is not None and self._record[0] == attempt.pod.uid:
+            record, self._record = self._record[1], None
+            full = self._encoded(attempt, self._explained(attempt, record), record)
+        if full is None and attempt.node:
+            return
+        trace = full or self._encoded(attempt, self._in_short(attempt))
+        with self._lock:
+            if full is not None:
+                self._sampled.put(str(next(self._serial)), attempt.pod.key, trace)
+            if not attempt.node:
+                self._failed.put(attempt.pod.key, attempt.pod.key, trace)
+
+    def as_json(self, pod: str = "") -> bytes:
+        """All decisions, or those about a pod (`namespace/name`), the newest first."""
+        with self._lock:
+            sampled, failed = list(self._sampled.of(pod)), list(self._failed.of(pod))
+            kept, size = len(self._sampled), self._sampled.size + self._failed.size
+        document = {
+            "sampled": self._settings.share,
+            "kept": kept,
+            "bytes": size,
+            "decisions": list(map(_shown, sampled)),
+            "failed": list(map(_shown, failed)),
+        }
+        return orjson.dumps(document)
+
+    def _record_for(self, pod: Pod) -> DecisionRecord | None:
+        if self._chance() >= self._settings.share:
+            return None
+        self._record = (pod.uid, DecisionRecord())
+        return self._record[1]
+
+    def _explained(self, attempt: Attempt, record: DecisionRecord) -> Explanation:
+        rows = self._rows(attempt, record)
+        return explain(
+            attempt.pod,
+            _narrowed(record, rows),
+            self._scheduler.table,
+            node=attempt.node,
+            message=attempt.message,
+            nominated_node=attempt.nominated_node,
+            victims=attempt.victims,
+            rows=rows,
+        )
+
+    def _in_short(self, attempt: Attempt) -> Explanation:
+        table = self._scheduler.table
+        examples = itertools.chain.from_iterable(objection.examples() for objection in attempt.objections)
+        nodes = [
+            NodeExplanation(table.node(row).name, {status.plugin: status})
+            for row, status in itertools.islice(examples, self._settings.nodes)
+        ]
+        nominated, message = attempt.nominated_node or None, attempt.message or None
+        return Explanation(attempt.pod, None, message, nominated, attempt.victims, nodes, {})
+
+    def _encoded(self, attempt: Attempt, explained: Explanation, record: DecisionRecord | None = None) -> bytes:
+        trace: dict[str, Any] = {
+            "time": timestamps.in_seconds(int(self._scheduler.clock.wall())),
+            "seconds": round(attempt.seconds, 6),
+            "result": _result(attempt),
+            "feasible": attempt.feasible,
+            "all_nodes": len(self._scheduler.table),
+            **explained.as_dict(),
+        }
+        if record is not None:
+            said = {plugin: status.label for plugin, status in record.pre_filter if not status.is_success}
+            trace["pre_filter"] = said
+        return orjson.dumps(trace)
+
+    def _rows(self, attempt: Attempt, record: DecisionRecord) -> list[int]:
+        """The nodes worth telling of: the one that was chosen, the best, then others in the order of visits."""
+        most, table = self._settings.nodes, self._scheduler.table
+        found: dict[int, None] = {}
+        chosen = table.row(attempt.node or attempt.nominated_node)
+        if chosen is not None:
+            found[chosen] = None
+        if record.scored_rows is not None and record.totals is not None:
+            best = np.argsort(-record.totals, kind="stable")[:most]
+            found |= dict.fromkeys(record.scored_rows[best].tolist())
+        if len(found) < most:
+            found |= dict.fromkeys(table.order()[:most].tolist())
+        return list(found)[:most]
+
+
+def _shown(trace: bytes) -> Any:
+    """Secrets are taken out here and not when it is kept: few are ever read, and the scheduler must not wait."""
+    return document_without_secrets(orjson.loads(trace))
+
+
+class _Traces:
+    """The newest traces, each with a key and a pod, within the bounds; an older one of the same key goes."""
+
+    def __init__(self, settings: DecisionSettings) -> None:
+        self.size = 0
+        self._settings = settings
+        self._kept: dict[str, tuple[str, bytes]] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def put(self, key: str, pod: str, trace: bytes) -> None:
+        if key in self._kept:
+            self._drop(key)
+        self._kept[key] = pod, trace
+        self.size += len(trace)
+        while self._kept and (len(self._kept) > self._settings.count or self.size > self._settings.size):
+            self._drop(next(iter(self._kept)))
+
+    def of(self, pod: str) -> Iterator[bytes]:
+        """The newest first; of all pods, if none is named."""
+        return (trace for about, trace in reversed(self._kept.values()) if not pod or about == pod)
+
+    def _drop(self, key: str) -> None:
+        self.size -= len(self._kept.pop(key)[1])
+
+
+def _result(attempt: Attempt) -> str:
+    if attempt.node:
+        return "waiting" if attempt.is_waiting else "binding" if attempt.is_binding else "scheduled"
+    return "error" if attempt.is_error else "unschedulable"
+
+
+def _narrowed(record: DecisionRecord, rows: list[int]) -> DecisionRecord:
+    """What the record says of those rows."""
+    filters = [_of_rows(item, rows) for item in record.filters]
+    if record.scored_rows is None or record.totals is None:
+        return replace(record, filters=filters)
+    places = np.isin(record.scored_rows, rows)
+    scores = [
+        ScoreRecord(item.plugin, item.weight, item.raw[places], item.normalized[places]) for item in record.scores
+    ]
+    return replace(
+        record, filters=filters, scored_rows=record.scored_rows[places], totals=record.totals[places], scores=scores
+    )
+
+
+def _of_rows(item: FilterRecord, rows: list[int]) -> FilterRecord:
+    places = np.isin(item.rows, rows)
+    verdicts = item.verdicts
+    if verdicts is not None:
+        verdicts = Verdicts(verdicts.numbers[places], verdicts.statuses)
+    return FilterRecord(item.plugin, item.rows[places], verdicts)

@@ -1,0 +1,171 @@
+"""Logs as Kubernetes components write them: klog's text, or JSON, one line a record, without secrets.
+
+    logger.log(verbosity(2), "Successfully bound pod to node", extra={"pod": pod.key, "node": node})
+
+What stands in `extra` are the keys, in that order. klog's `-v=N` is Python's level 20 - N: `-v=0` shows INFO and above,
+`-v=10` DEBUG too.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import re
+import sys
+import time
+import traceback
+from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
+
+from kubewasp.server.redaction import REDACTED, document_without_secrets, is_secret_name, without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LogFormat = Literal["text", "json"]
+MOST_VERBOSE: Final = 19
+
+_LETTERS = ((logging.CRITICAL, "F"), (logging.ERROR, "E"), (logging.WARNING, "W"), (0, "I"))
+_LEVELS = {"F": "fatal", "E": "error", "W": "warning", "I": "info"}
+_OF_A_RECORD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "guest_line"}
+_TEXT = r'"(?:[^"\\]|\\.)*"'
+_STRUCTURED = re.compile(rf"{_TEXT}(?: [^\s=\"]+={_TEXT})*")
+_STRUCTURED_PAIR = re.compile(rf" ([^\s=\"]+)=({_TEXT})")
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def verbosity(level: int) -> int:
+    """Python's level for lines that klog shows from `-v=level` on."""
+    return logging.INFO - min(max(level, 0), MOST_VERBOSE)
+
+
+def configure(format: LogFormat = "text", level: int = 0, stream: TextIO | None = None) -> logging.Handler:  # noqa: A002
+    """Sets up logging for the process. Of other libraries, only warnings are shown."""
+    handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
+    handler.setFormatter(JsonFormatter() if format == "json" else KlogFormatter())
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    logging.getLogger("kubewasp").setLevel(verbosity(level))
+    return handler
+
+
+class KlogFormatter(logging.Formatter):
+    """`I1115 12:00:00.000000    4711 queue.py:96] "message" key="value"`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message, keys = _content(record)
+        parts = [_header(record), quoted(message)]
+        parts += (f"{_key(name)}={_shown(value)}" for name, value in keys.items())
+        return " ".join(parts)
+
+
+class JsonFormatter(logging.Formatter):
+    """One object a line; `ts` is in milliseconds since 1970, as klog writes it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message, keys = _content(record)
+        told: dict[str, Any] = {
+            "ts": round(record.created * 1000, 3),
+            "level": _LEVELS[_letter(record)],
+            "caller": f"{record.filename}:{record.lineno}",
+            "msg": message,
+        }
+        if _letter(record) == "I":
+            told["v"] = max(0, logging.INFO - record.levelno)
+        told |= {name: value for name, value in keys.items() if name not in told}
+        return _json(told)
+
+
+def _content(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
+    """The message and the keys, without secrets."""
+    keys: dict[str, Any] = {name: value for name, value in record.__dict__.items() if name not in _OF_A_RECORD}
+    line = getattr(record, "guest_line", None)
+    if isinstance(line, str):
+        message, said = _of_guest(line)
+        keys = {**said, **keys}  # whatever the guest says, the plugin's name is ours
+    else:
+        message = record.getMessage()
+    if record.exc_info and record.exc_info[1] is not None:
+        keys.setdefault("err", str(record.exc_info[1]) or type(record.exc_info[1]).__name__)
+        keys["stacktrace"] = "".join(traceback.format_exception(*record.exc_info)).rstrip()
+    return without_secrets(message), {name: _safe(name, value) for name, value in keys.items()}
+
+
+def _of_guest(line: str) -> tuple[str, Mapping[str, str]]:
+    """A guest's line may be structured already."""
+    if _STRUCTURED.fullmatch(line) is None:
+        return line, {}
+    first = re.match(_TEXT, line)
+    if first is None:
+        return line, {}
+    try:
+        pairs = {name: str(json.loads(text)) for name, text in _STRUCTURED_PAIR.findall(line[first.end() :])}
+        return str(json.loads(first.group())), pairs
+    except json.JSONDecodeError:
+        return line, {}
+
+
+def _safe(name: str, value: Any) -> Any:
+    if isinstance(value, bool | int) or value is None:
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if is_secret_name(name):
+        return REDACTED
+    if isinstance(value, dict | list | tuple):
+        return document_without_secrets(value)
+    return without_secrets(str(value))
+
+
+def _letter(record: logging.LogRecord) -> str:
+    return next(letter for level, letter in _LETTERS if record.levelno >= level)
+
+
+def _header(record: logging.LogRecord) -> str:
+    moment = time.strftime("%m%d %H:%M:%S", time.localtime(record.created))
+    micros = int(record.created % 1 * 1_000_000)
+    pid = record.process or os.getpid()
+    return f"{_letter(record)}{moment}.{micros:06d} {pid:7d} {record.filename}:{record.lineno}]"
+
+
+def _key(name: str) -> str:
+    """A key is one word: what a guest calls one may be anything."""
+    return name if name and not re.search(r'[\s="]', name) and name.isprintable() else quoted(name)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, dict | list):
+        return _json(value)
+    return quoted(str(value))
+
+
+def _json(value: Any) -> str:
+    """The module json, not orjson: half a surrogate pair in a file's name must not cost the line."""
+    text = json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
+    # Line separators other than \n are no control characters to JSON, but to some that read lines.
+    return text if text.isprintable() else "".join(map(_plain, text))
+
+
+def quoted(text: str) -> str:
+    """The text between quotes, on one line: what cannot be printed is escaped."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join(_ESCAPES.get(char) or _plain(char) for char in text) + '"'
+
+
+def _plain(char: str) -> str:
+    if char.isprintable():
+        return char
+    number = ord(char)
+    if number > 0xFFFF:  # as JSON does, in two halves
+        number -= 0x10000
+        return f"\\u{0xD800 + (number >> 10):04x}\\u{0xDC00 + (number & 0x3FF):04x}"
+    return f"\\u{number:04x}"

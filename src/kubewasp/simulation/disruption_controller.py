@@ -1,0 +1,86 @@
+"""The controller of disruption budgets, for a cluster without Kubernetes: it says how many pods may go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.k8s.objects import DisruptionBudget, parse_budget
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.state.object_store import ObjectStore
+
+_KIND = "PodDisruptionBudget"
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A budget, what it wants, and how many of its pods there are and run."""
+
+    budget: DisruptionBudget
+    spec: Mapping[str, Any]
+    pods: int = 0
+    running: int = 0
+
+    def allowed(self) -> int:
+        if self.spec.get("maxUnavailable") is not None:
+            wanted = self.pods - _share(self.spec["maxUnavailable"], self.pods)
+        else:
+            minimum = self.spec.get("minAvailable")
+            wanted = _share(1 if minimum is None else minimum, self.pods)
+        return max(0, self.running - wanted)
+
+
+class DisruptionController:
+    """Keeps `disruptionsAllowed` of the budgets whose manifests leave it open; a status that is given stays."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._watched: dict[tuple[str, str], _Watched] = {}
+
+    def take(self, manifest: Mapping[str, Any], pods: Iterable[Pod]) -> None:
+        """A budget is new, or has changed."""
+        budget = parse_budget(manifest)
+        key = (budget.namespace, budget.name)
+        self._watched.pop(key, None)
+        if "disruptionsAllowed" in (manifest.get("status") or {}):
+            return
+        watched = self._watched[key] = _Watched(budget, manifest.get("spec") or {})
+        for pod in pods:
+            self._count(watched, pod, 1)
+        self._publish(watched)
+
+    def drop(self, namespace: str, name: str) -> None:
+        self._watched.pop((namespace, name), None)
+
+    def moved(self, before: Pod | None, after: Pod | None) -> None:
+        """A pod came, changed or went."""
+        for watched in self._watched.values():
+            counted = (watched.pods, watched.running)
+            if before is not None:
+                self._count(watched, before, -1)
+            if after is not None:
+                self._count(watched, after, 1)
+            if counted != (watched.pods, watched.running):
+                self._publish(watched)
+
+    def _count(self, watched: _Watched, pod: Pod, sign: int) -> None:
+        budget = watched.budget
+        if pod.namespace == budget.namespace and budget.selector is not None and budget.selector.matches(pod.labels):
+            watched.pods += sign
+            watched.running += sign * bool(pod.node and not pod.is_terminating)
+
+    def _publish(self, watched: _Watched) -> None:
+        budget = replace(watched.budget, disruptions_allowed=watched.allowed())
+        if self._store.get(_KIND, budget.name, budget.namespace) != budget:
+            self._store.put_parsed(_KIND, (budget.namespace, budget.name), budget)
+
+
+def _share(value: Any, total: int) -> int:
+    """A number, or a percentage of the total, rounded up."""
+    if isinstance(value, str) and value.endswith("%") and value[:-1].isascii() and value[:-1].isdigit():
+        return -(-total * int(value[:-1]) // 100)
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,302 @@
+"""Reads what a simulation starts with (manifests, folders, dumps) and says what of it is not simulated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.k8s import manifests, quantity
+from kubewasp.k8s.codec import encode
+from kubewasp.k8s.errors import ManifestError, quoted, shown
+from kubewasp.k8s.objects import name_of, namespace_of
+from kubewasp.simulation.workloads import WORKLOADS, controller_of, expand, identity, is_finished, surplus
+from kubewasp.state.object_store import CLUSTER_SCOPED, PARSERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from kubewasp.k8s.manifests import Manifest
+    from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+    from kubewasp.simulation.workloads import Expansion
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+# Kinds that say nothing about scheduling: no need to warn of them.
+_IRRELEVANT = frozenset(
+    [
+        "ConfigMap",
+        "Secret",
+        "ServiceAccount",
+        "Role",
+        "RoleBinding",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Ingress",
+        "IngressClass",
+        "NetworkPolicy",
+        "CustomResourceDefinition",
+        "Event",
+        "EndpointSlice",
+        "Endpoints",
+        "Lease",
+        "ControllerRevision",
+        "LimitRange",
+        "ResourceQuota",
+        "HorizontalPodAutoscaler",
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+        "APIService",
+        "Status",
+    ]
+)
+
+
+# No cluster is larger; beyond, a simulation would only run out of memory.
+_MOST_PODS = 1_000_000
+_LARGEST_COUNT = 2**31 - 1
+_LARGEST_QUANTITY = 10**15
+_LARGEST_VOLUME = 2**63 - 1
+_GROUPS = {"Deployment": "apps", "ReplicaSet": "apps", "StatefulSet": "apps", "DaemonSet": "apps", "Job": "batch"}
+
+
+@dataclass(slots=True)
+class ClusterInput:
+    """The objects of a simulated cluster."""
+
+    nodes: list[Mapping[str, Any]] = field(default_factory=list)
+    pods: list[Mapping[str, Any]] = field(default_factory=list)
+    workloads: list[Mapping[str, Any]] = field(default_factory=list)
+    others: list[Mapping[str, Any]] = field(default_factory=list)
+    unknown: dict[str, int] = field(default_factory=dict)
+    sources: dict[tuple[str, str, str], str] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> list[str]:
+        return [*left_out(self.unknown), *self._strays()]
+
+    def _strays(self) -> list[str]:
+        known = {name_of(node) for node in self.nodes}
+        missing = {node for pod in self.pods if (node := _node_of(pod)) and node not in known and not is_finished(pod)}
+        if not missing:
+            return []
+        shown = ", ".join(sorted(missing)[:5]) + (", …" if len(missing) > 5 else "")
+        return [f"pods are bound to nodes that are not in the input: {shown}"]
+
+
+def left_out(unknown: Mapping[str, int]) -> list[str]:
+    if not unknown:
+        return []
+    listed = ", ".join(f"{count} {kind}" for kind, count in sorted(unknown.items()))
+    return [f"kinds that are not simulated were left out: {listed}"]
+
+
+def read(paths: Sequence[Path]) -> ClusterInput:
+    """Everything in those files and folders."""
+    found = ClusterInput()
+    for path in paths:
+        for file in files(path):
+            for manifest in manifests.load(file):
+                add(found, manifest)
+    return found
+
+
+def add(found: ClusterInput, manifest: Manifest) -> None:
+    """Checks an object and puts it where it belongs."""
+    kind = manifest.kind
+    if not kind:
+        raise ManifestError("", "kind is missing", source=manifest.source)
+    if _is_foreign(manifest):
+        if kind not in _IRRELEVANT:
+            found.unknown[kind] = found.unknown.get(kind, 0) + 1
+        return
+    _check(manifest)
+    body = manifest.body
+    key = (kind, "" if kind in CLUSTER_SCOPED else namespace_of(body), name_of(body))
+    if key in found.sources:
+        name = "/".join(part for part in key[1:] if part)
+        problem = f"there is a {kind} {name} already, in {found.sources[key]}"
+        raise ManifestError("metadata.name", problem, source=manifest.source)
+    found.sources[key] = manifest.source
+    if kind == "Node":
+        found.nodes.append(body)
+    elif kind == "Pod":
+        found.pods.append(body)
+    elif kind in WORKLOADS:
+        found.workloads.append(body)
+    else:
+        found.others.append(body)
+
+
+def _is_foreign(manifest: Manifest) -> bool:
+    """Whether it is nothing that is simulated; a Service of Knative is none of ours."""
+    kind, group = manifest.kind, manifest.api_version.rpartition("/")[0]
+    if kind not in ("Node", "Pod") and kind not in WORKLOADS and kind not in PARSERS:
+        return True
+    return "." in group and not group.endswith(".k8s.io")
+
+
+def fill(cluster: EmbeddedCluster, found: ClusterInput) -> None:
+    """Puts all of it into a cluster: first what pods need, then bound pods, then those that wait."""
+    for body in [*found.others, *found.nodes]:
+        cluster.apply(body)
+    for pod in found.pods:
+        if is_finished(pod) and (known := cluster.pods.get(f"{namespace_of(pod)}/{name_of(pod)}")) is not None:
+            cluster.finish_pod(known)
+    made = _expanded(cluster, found)
+    for claim in made.claims:
+        if cluster.scheduler.store.get(claim["kind"], name_of(claim), namespace_of(claim)) is None:
+            cluster.apply(claim)
+    pods = [pod for pod in [*found.pods, *made.pods] if not is_finished(pod)]
+    for pod in sorted(pods, key=lambda pod: not _node_of(pod)):
+        _apply_pod(cluster, pod, found)
+
+
+def _expanded(cluster: EmbeddedCluster, found: ClusterInput) -> Expansion:
+    """Lets the controllers look at the cluster as it is now, with the pods that are about to come."""
+    workloads = {identity(item): item for item in found.workloads}
+    cluster.workloads |= workloads
+    if found.nodes:
+        workloads |= {key: item for key, item in cluster.workloads.items() if item["kind"] == "DaemonSet"}
+    given = {(namespace_of(pod), name_of(pod)) for pod in found.pods}
+    there = [
+        {**(manifest := cluster.manifests[key]), "spec": {**manifest["spec"], "nodeName": pod.node}}
+        for key, pod in cluster.pods.items()
+        if (pod.namespace, pod.name) not in given
+    ]
+    sets = [owner for key, owner in cluster.owners.items() if key not in workloads]
+    made = expand(list(workloads.values()), [*found.pods, *there], list(cluster.node_manifests.values()), sets)
+    for owner in made.owners:
+        cluster.owners[identity(owner)] = owner
+        if owner["kind"] in PARSERS:
+            cluster.apply(owner)
+        for key in surplus(owner, cluster.pods_of(identity(owner))):
+            cluster.delete("Pod", *key.split("/"))
+    return made
+
+
+def _apply_pod(cluster: EmbeddedCluster, pod: Mapping[str, Any], found: ClusterInput) -> None:
+    try:
+        cluster.apply(pod)
+    except ManifestError as error:
+        owner = controller_of(pod)
+        made_by = f"pod {namespace_of(pod)}/{name_of(pod)}" + (f" of {owner[0]} {owner[2]}" if owner else "")
+        raise error.at(found.sources.get(("Pod", namespace_of(pod), name_of(pod)), made_by)) from None
+
+
+# ---------------------------------------------------------------------- checks
+
+
+def _check(manifest: Manifest) -> None:
+    """Every object is checked by encoding it; a workload by the pods it makes."""
+    body, kind = manifest.body, manifest.kind
+    try:
+        metadata = body.get("metadata")
+        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
+            raise ManifestError("metadata.name", f"a {kind} needs a name")
+        if kind in WORKLOADS:
+            _check_workload(manifest)
+        else:
+            manifests.expect_kind(manifest, kind)
+            encode(kind, body)
+        if kind == "Pod":
+            _check_amounts(body.get("spec") or {}, "spec")
+        elif kind == "Node":
+            _check_quantities((body.get("status") or {}).get("allocatable"), "status.allocatable")
+        elif kind == "PersistentVolumeClaim":
+            requests = ((body.get("spec") or {}).get("resources") or {}).get("requests")
+            _check_quantities(requests, "spec.resources.requests", most=_LARGEST_VOLUME)
+        elif kind == "PersistentVolume":
+            _check_quantities((body.get("spec") or {}).get("capacity"), "spec.capacity", most=_LARGEST_VOLUME)
+    except ManifestError as error:
+        raise (error if error.source else error.at(manifest.source)) from None
+
+
+def _check_workload(manifest: Manifest) -> None:
+    body, kind = manifest.body, manifest.kind
+    group = manifest.api_version.rpartition("/")[0]
+    if manifest.api_version and group != _GROUPS.get(kind, ""):
+        expected = f"{_GROUPS[kind]}/v1" if kind in _GROUPS else "v1"
+        raise ManifestError("apiVersion", f"expected {expected} for kind {kind}, got {shown(manifest.api_version)}")
+    _encoded("Pod", {"metadata": body["metadata"]}, "")
+    spec = _object(body, "spec", "spec")
+    for count in ("replicas", "parallelism", "completions"):
+        _check_count(spec.get(count), f"spec.{count}", _LARGEST_COUNT if count == "completions" else _MOST_PODS)
+    ordinals = _object(spec, "ordinals", "spec.ordinals")
+    _check_count(ordinals.get("start"), "spec.ordinals.start", _LARGEST_COUNT)
+    selector = spec.get("selector")
+    if selector is not None:
+        if kind == "ReplicationController":
+            _encoded("Service", {"spec": {"selector": selector}}, "")
+        else:
+            _encoded("PodDisruptionBudget", {"spec": {"selector": selector}}, "")
+    template = _object(spec, "template", "spec.template")
+    pod = {"metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}}
+    _encoded("Pod", pod, "spec.template.")
+    _check_amounts(pod["spec"], "spec.template.spec")
+    claims = spec.get("volumeClaimTemplates") or []
+    if not isinstance(claims, list):
+        raise ManifestError("spec.volumeClaimTemplates", f"expected a list, got {shown(claims)}")
+    for number, claim in enumerate(claims):
+        _encoded("PersistentVolumeClaim", claim, f"spec.volumeClaimTemplates[{number}].")
+    status = _object(body, "status", "status")
+    _check_count(status.get("succeeded"), "status.succeeded", _LARGEST_COUNT)
+    conditions = status.get("conditions") or []
+    if not isinstance(conditions, list) or not all(isinstance(item, dict) for item in conditions):
+        raise ManifestError("status.conditions", "expected a list of objects")
+
+
+def _object(parent: Mapping[str, Any], key: str, path: str) -> dict[str, Any]:
+    value = parent.get(key)
+    if value is not None and not isinstance(value, dict):
+        raise ManifestError(path, f"expected an object, got {shown(value)}")
+    return value or {}
+
+
+def _encoded(kind: str, body: Any, path: str) -> None:
+    """Checks a part of an object that has the form of another one."""
+    if not isinstance(body, dict):
+        raise ManifestError(path.rstrip("."), f"expected an object, got {shown(body)}")
+    try:
+        encode(kind, body)
+    except ManifestError as error:
+        raise ManifestError(path + error.path, error.problem) from None
+
+
+def _check_count(value: Any, path: str, most: int) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise ManifestError(path, f"expected an integer from 0 to {most}, got {shown(value)}")
+
+
+def _check_amounts(spec: Mapping[str, Any], path: str) -> None:
+    """What the pod asks for, of a spec that is well formed otherwise."""
+    asking = [(f"{path}.resources", spec.get("resources"))]
+    for kind in ("containers", "initContainers"):
+        items = enumerate(spec.get(kind) or ())
+        asking += [(f"{path}.{kind}[{number}].resources", item.get("resources")) for number, item in items]
+    for place, resources in asking:
+        for part in ("requests", "limits"):
+            _check_quantities((resources or {}).get(part), f"{place}.{part}")
+    _check_quantities(spec.get("overhead"), f"{path}.overhead")
+
+
+def _check_quantities(amounts: Mapping[str, Any] | None, path: str, *, most: int = _LARGEST_QUANTITY) -> None:
+    for name, written in (amounts or {}).items():
+        if not 0 <= quantity.parse(written).nanos <= most * 10**9:
+            problem = f"expected a quantity from 0 to {most:.0e}, got {shown(written)}".replace("e+", "e", 1)
+            raise ManifestError(f"{path}[{quoted(name)}]", problem)
+
+
+def files(path: Path) -> list[Path]:
+    """The file itself, or the manifests in a folder."""
+    if path.is_dir():
+        found = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
+        if not found:
+            raise ManifestError("", f"no {', '.join(_SUFFIXES)} file in this folder", source=str(path))
+        return found
+    return [path]
+
+
+def _node_of(pod: Mapping[str, Any]) -> str:
+    return str((pod.get("spec") or {}).get("nodeName") or "")

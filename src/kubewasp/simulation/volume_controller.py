@@ -1,0 +1,291 @@
+"""The controllers of volumes, for a cluster without Kubernetes: they bind claims, provision volumes, keep phases.
+
+Nothing here takes time and nothing is random: the same objects in the same order end the same way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.k8s.storage import (
+    BIND_COMPLETED,
+    BOUND_BY_CONTROLLER,
+    PROVISIONED_BY,
+    WAIT_FOR_FIRST_CONSUMER,
+    bound_to,
+    changed,
+    claim_name,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.k8s.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+    from kubewasp.state.object_store import ObjectStore
+
+    Key = tuple[str, str]
+
+_VOLUME, _CLAIM, _CLASS = "PersistentVolume", "PersistentVolumeClaim", "StorageClass"
+_SETTLED = ("Bound", "Released", "Failed")
+
+
+class VolumeController:
+    """Takes note of what changes in the store; `sync` does all the work there is.
+
+    `labels_of` gives the labels of a node by name: volumes provisioned for it are reached from nodes alike.
+    """
+
+    def __init__(self, store: ObjectStore, labels_of: Callable[[str], Mapping[str, str]] | None = None) -> None:
+        self._store = store
+        self._labels_of = labels_of or (lambda _node: {})
+        self._todo: dict[tuple[str, Key], None] = {}
+        self._free: dict[str, dict[str, None]] = {}
+        # Claims that wait for a volume: any of a class, or one that they name.
+        self._waiting: dict[str, dict[Key, None]] = {}
+        self._waiting_for: dict[str, dict[Key, None]] = {}
+        self._deleted: set[Key] = set()
+        for kind in (_VOLUME, _CLAIM):
+            for item in list(store.all(kind)):
+                self._note(kind, None, item)
+        store.subscribe(self._note)
+
+    def sync(self) -> None:
+        """Works until nothing is left to do."""
+        while self._todo:
+            kind, (namespace, name) = work = next(iter(self._todo))
+            del self._todo[work]
+            item = self._store.get(kind, name, namespace)
+            if item is not None:
+                self._sync_volume(item) if kind == _VOLUME else self._sync_claim(item)
+
+    def create_claims_of(self, pod: Pod) -> None:
+        """Makes the claims of a pod's ephemeral volumes, which are the pod's own."""
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": True}
+        for volume in pod.spec.volumes:
+            name = claim_name(pod, volume)
+            if not volume.is_ephemeral or self._store.get(_CLAIM, name, pod.namespace) is not None:
+                continue
+            template = volume.details.get("volumeClaimTemplate") or {}
+            metadata = {**(template.get("metadata") or {}), "name": name, "namespace": pod.namespace}
+            self._store.put(
+                {
+                    "apiVersion": "v1",
+                    "kind": _CLAIM,
+                    "metadata": {**metadata, "ownerReferences": [owner]},
+                    "spec": template.get("spec") or {},
+                }
+            )
+        self.sync()
+
+    # ------------------------------------------------------------------ what is to be done
+
+    def _note(self, kind: str, old: Any, new: Any) -> None:
+        if kind == _VOLUME:
+            self._note_volume(old, new)
+        elif kind == _CLAIM:
+            item = old if new is None else new
+            key = (item.namespace, item.name)
+            self._todo[_CLAIM, key] = None
+            self._waiting.get(item.storage_class, {}).pop(key, None)
+            if item.volume:
+                self._todo[_VOLUME, ("", item.volume)] = None
+            if new is None:
+                self._deleted.add(key)
+            else:
+                self._deleted.discard(key)
+        elif kind == _CLASS:
+            for claim in self._store.all(_CLAIM):
+                if not claim.is_bound:
+                    self._todo[_CLAIM, (claim.namespace, claim.name)] = None
+
+    def _note_volume(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
+        if old is not None:
+            self._free.get(old.storage_class, {}).pop(old.name, None)
+        if new is not None:
+            self._todo[_VOLUME, ("", new.name)] = None
+            self._wake(self._waiting_for, new.name)
+            if new.phase not in _SETTLED:
+                self._free.setdefault(new.storage_class, {})[new.name] = None
+        for volume in (old, new):
+            if volume is not None and volume.claim is not None:
+                self._todo[_CLAIM, (volume.claim.namespace, volume.claim.name)] = None
+
+    def _wake(self, waiting: dict[str, dict[Key, None]], name: str) -> None:
+        for key in waiting.pop(name, {}):
+            self._todo[_CLAIM, key] = None
+
+    # ------------------------------------------------------------------ volumes
+
+    def _sync_volume(self, volume: PersistentVolume) -> None:
+        reference = volume.claim
+        if reference is None:
+            self._set_phase(volume, "Available")
+            self._wake(self._waiting, volume.storage_class)
+            return
+        claim = self._store.get(_CLAIM, reference.name, reference.namespace)
+        if claim is not None and volume.is_bound_to(claim):
+            if not claim.is_bound:
+                self._set_phase(volume, volume.phase or "Available")
+            elif claim.volume == volume.name:
+                self._set_phase(volume, "Bound")
+        elif (reference.namespace, reference.name) in self._deleted and volume.phase == "Bound":
+            self._reclaim(volume)
+        else:  # the claim may still come: objects come in any order
+            self._set_phase(volume, volume.phase or "Available")
+
+    def _reclaim(self, volume: PersistentVolume) -> None:
+        """The claim is gone."""
+        if (volume.manifest.get("spec") or {}).get("persistentVolumeReclaimPolicy") == "Delete":
+            self._store.delete(_VOLUME, "", volume.name)
+        else:
+            self._set_phase(volume, "Released")
+
+    # ------------------------------------------------------------------ claims
+
+    def _sync_claim(self, claim: PersistentVolumeClaim) -> None:
+        if not claim.volume:
+            self._find_volume(claim)
+            return
+        volume = self._store.get(_VOLUME, claim.volume)
+        if volume is not None and (_belongs_to(volume, claim) if claim.is_bound else _may_be_bound(volume, claim)):
+            self._bind(volume, claim)
+            return
+        self._set_phase(claim, "Lost" if claim.is_bound else "Pending")
+        self._waiting_for.setdefault(claim.volume, {})[claim.namespace, claim.name] = None
+
+    def _find_volume(self, claim: PersistentVolumeClaim) -> None:
+        if not claim.names_class:
+            default = self._default_class()
+            if default is not None:
+                self._write(changed(claim.manifest, spec={"storageClassName": default.name}), claim)
+                return
+        storage_class: StorageClass | None = self._store.get(_CLASS, claim.storage_class)
+        delays = storage_class is not None and storage_class.binding_mode == WAIT_FOR_FIRST_CONSUMER
+        volume = self._match(claim, delays=delays)
+        if volume is not None:
+            self._bind(volume, claim)
+        elif storage_class is not None and storage_class.provisions and (not delays or claim.selected_node):
+            self._bind(self._provision(claim, storage_class), claim)
+        else:
+            self._set_phase(claim, "Pending")
+            if not delays:
+                self._waiting.setdefault(claim.storage_class, {})[claim.namespace, claim.name] = None
+
+    def _default_class(self) -> StorageClass | None:
+        """The newest of the default classes."""
+        defaults = sorted((item for item in self._store.all(_CLASS) if item.is_default), key=lambda item: item.name)
+        return max(defaults, key=lambda item: item.created, default=None)
+
+    def _match(self, claim: PersistentVolumeClaim, *, delays: bool) -> PersistentVolume | None:
+        """The volume that names the claim, else the smallest that offers little more than the access modes asked for.
+
+        Claims that wait for their first consumer get a volume here only if it names them.
+        """
+        free: list[PersistentVolume] = [
+            self._store.get(_VOLUME, name) for name in self._free.get(claim.storage_class, {})
+        ]
+        fitting = [volume for volume in free if _fits(volume, claim)]
+        meant = [volume for volume in fitting if volume.is_bound_to(claim)]
+        if meant:
+            return meant[0]
+        if delays:
+            return None
+        suitable = [
+            volume
+            for volume in fitting
+            if volume.claim is None
+            and volume.phase == "Available"
+            and not claim.selector_error
+            and (claim.selector is None or claim.selector.matches(volume.labels))
+        ]
+        return min(suitable, key=lambda volume: (len(volume.access_modes), volume.capacity.nanos), default=None)
+
+    def _bind(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
+        """Writes both sides; what is written already is left alone."""
+        owned = bound_to(volume, claim)
+        self._write(changed(owned.manifest, status={"phase": "Bound"}), volume)
+        annotations = dict((claim.manifest.get("metadata") or {}).get("annotations") or {})
+        if not claim.volume:
+            annotations[BOUND_BY_CONTROLLER] = "yes"
+        annotations.setdefault(BIND_COMPLETED, "yes")
+        spec = volume.manifest.get("spec") or {}
+        granted = {"accessModes": spec.get("accessModes") or [], "capacity": spec.get("capacity") or {}}
+        self._write(
+            changed(
+                claim.manifest,
+                metadata={"annotations": annotations},
+                spec={"volumeName": volume.name},
+                status={"phase": "Bound", **granted},
+            ),
+            claim,
+        )
+
+    # ------------------------------------------------------------------ provisioning
+
+    def _provision(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> PersistentVolume:
+        name = f"pvc-{claim.uid or f'{claim.namespace}-{claim.name}'}"
+        spec: dict[str, Any] = {
+            "capacity": {"storage": str(claim.size)},
+            "accessModes": sorted(claim.access_modes),
+            "volumeMode": claim.volume_mode,
+            "storageClassName": storage_class.name,
+            "persistentVolumeReclaimPolicy": storage_class.reclaim_policy,
+            "csi": {"driver": storage_class.provisioner, "volumeHandle": name},
+        }
+        if claim.attributes_class:
+            spec["volumeAttributesClassName"] = claim.attributes_class
+        terms = self._topology(claim, storage_class)
+        if terms:
+            spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
+        metadata = {"name": name, "annotations": {PROVISIONED_BY: storage_class.provisioner}}
+        volume: PersistentVolume = self._store.put(
+            {"apiVersion": "v1", "kind": _VOLUME, "metadata": metadata, "spec": spec}
+        )
+        return volume
+
+    def _topology(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> list[dict[str, Any]]:
+        """The nodes that reach a new volume: as its driver knows the selected node, else as the class allows it."""
+        if claim.selected_node:
+            labels = self._labels_of(claim.selected_node)
+            csi_node = self._store.get("CSINode", claim.selected_node)
+            keys = () if csi_node is None else csi_node.topology_keys.get(storage_class.provisioner, ())
+            keys = keys or {r.key: None for term in storage_class.topologies for r in term.expressions}
+            same = {key: [labels[key]] for key in keys if key in labels}
+            return [_term(same)] if same else []
+        return [_term({r.key: r.values for r in term.expressions}) for term in storage_class.topologies]
+
+    # ------------------------------------------------------------------ writing
+
+    def _set_phase(self, item: PersistentVolume | PersistentVolumeClaim, phase: str) -> None:
+        self._write(changed(item.manifest, status={"phase": phase}), item)
+
+    def _write(self, manifest: Mapping[str, Any], before: PersistentVolume | PersistentVolumeClaim) -> None:
+        if manifest != before.manifest:
+            self._store.put(manifest)
+
+
+def _fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    return (
+        _belongs_to(volume, claim)
+        and volume.capacity.nanos >= claim.size.nanos
+        and volume.volume_mode == claim.volume_mode
+        and volume.attributes_class == claim.attributes_class
+        and claim.access_modes <= volume.access_modes
+        and not volume.is_deleting
+    )
+
+
+def _belongs_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    return volume.claim is None or volume.is_bound_to(claim)
+
+
+def _may_be_bound(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether a claim gets the volume that it names itself."""
+    return volume.storage_class == claim.storage_class and _fits(volume, claim)
+
+
+def _term(values: Mapping[str, Iterable[str]]) -> dict[str, Any]:
+    return {
+        "matchExpressions": [{"key": key, "operator": "In", "values": list(wanted)} for key, wanted in values.items()]
+    }

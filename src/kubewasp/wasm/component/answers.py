@@ -1,0 +1,190 @@
+"""The answers of a component, checked and packed as other guests' answers are. Nothing in them is trusted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+
+from kubewasp.framework.status import Code
+from kubewasp.wasm.core.abi import Answer
+from kubewasp.wasm.hook_runner import NODE_NAMES, NOMINATED_NODE, NORMALIZED_ROWS, SORT_KEY, Calls
+from kubewasp.wasm.klog import LogLine
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kubewasp.wasm.core.abi import Hook
+    from kubewasp.wasm.limits import Limits
+
+_MAX_LINES = 1000
+_OVERRIDE = 1
+
+
+class AnswerError(ValueError):
+    """The guest sent something that the protocol does not know, or too much of it."""
+
+
+def parse(text: str, limits: Limits) -> dict[str, Any]:
+    if len(text) > limits.payload:
+        raise AnswerError(f"an answer of {len(text)} characters is over the limit of {limits.payload}")
+    try:
+        answer = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise AnswerError(f"the answer is not JSON: {error}") from None
+    if not isinstance(answer, dict):
+        raise AnswerError("the answer is not a JSON object")
+    return answer
+
+
+def no_calls() -> Calls:
+    none = np.zeros(0, np.int64)
+    return Calls(none, none, [])
+
+
+def take_remarks(answer: dict[str, Any], calls: Calls, limits: Limits) -> None:
+    """What was logged and recorded on the way."""
+    calls.output = (calls.output + str(answer.get("output") or ""))[: limits.output]
+    dropped = _integer(answer.get("dropped") or 0, "dropped")
+    for line in _list(answer, "logs"):
+        severity, text = _pair(line, "logs")
+        if len(calls.logs) >= _MAX_LINES:
+            dropped += 1
+        else:
+            calls.logs.append(LogLine(_integer(severity, "logs"), str(text)[: limits.log]))
+    for event in _list(answer, "events"):
+        if len(calls.events) >= _MAX_LINES:
+            dropped += 1
+        else:
+            calls.events.append(orjson.dumps(event))
+    if dropped:
+        calls.logs.append(LogLine(1, f"{dropped} more log lines and events were dropped"))
+
+
+def waiting_pods(answer: dict[str, Any]) -> tuple[list[str], list[tuple[str, str]]]:
+    """The uids of those that are allowed, and those that are rejected, with the reasons."""
+    allowed = [str(uid) for uid in _list(answer, "allow")]
+    rejected = [_pair(item, "reject") for item in _list(answer, "reject")]
+    return allowed, [(str(uid), str(reason)) for uid, reason in rejected]
+
+
+def take_one(hook: Hook, answer: dict[str, Any], calls: Calls, limits: Limits) -> None:
+    """The answer of a hook that is called once."""
+    code, reason = _status(answer.get("status"), limits)
+    value = code
+    if hook.answer is Answer.PERMIT:
+        value = code << 32 | _integer(answer.get("timeout") or 0, "timeout") & 0xFFFFFFFF
+    elif hook.name == "queueinghint":
+        value = int(bool(answer.get("queue")))
+    elif hook.answer is Answer.NOMINATION and "nominated" in answer:
+        value = _OVERRIDE << 32 | code
+        calls.received[NOMINATED_NODE] = str(answer["nominated"]).encode()
+    if "nodes" in answer:
+        calls.received[NODE_NAMES] = "".join(f"{name}\0" for name in _list(answer, "nodes")).encode()
+    if "key" in answer:
+        calls.received[SORT_KEY] = _hex(answer["key"])
+    if hook.name == "normalizescore" and "scores" in answer:
+        calls.received[NORMALIZED_ROWS] = _integers(answer["scores"], "scores").astype("<i8").tobytes()
+    calls.values = np.array([value], np.int64)
+    calls.reason_numbers = np.array([int(bool(reason))], np.int64)
+    calls.reasons = [reason] if reason else []
+
+
+def take_rows(hook: Hook, answer: dict[str, Any], calls: Calls, limits: Limits, *, asked: int) -> int:
+    """Adds the answers for some rows; returns for how many."""
+    values, numbers = (_scores if hook.answer is Answer.SCORE else _verdicts)(answer, calls, limits)
+    if len(values) > asked or (len(values) < asked and "error" not in answer):
+        raise AnswerError(f"{len(values)} answers for {asked} nodes")
+    calls.values = np.concatenate([calls.values, values])
+    calls.reason_numbers = np.concatenate([calls.reason_numbers, numbers])
+    return len(values)
+
+
+def signature(answer: dict[str, Any]) -> int:
+    found = _integer(answer.get("signature") or 0, "signature")
+    if not 0 <= found < 2**64:
+        raise AnswerError("signature: expected 64 bits")
+    return found
+
+
+def _scores(answer: dict[str, Any], _calls: Calls, _limits: Limits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    scores = _integers(answer.get("scores", []), "scores")
+    if len(scores) and not -(2**31) <= scores.min() <= scores.max() < 2**31:
+        raise AnswerError("scores: expected 32-bit integers")
+    return scores << 32, np.zeros_like(scores)
+
+
+def _verdicts(answer: dict[str, Any], calls: Calls, limits: Limits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    if "verdicts" not in answer:
+        count = _integer(answer.get("count") or 0, "count")
+        if not 0 <= count < 2**31:
+            raise AnswerError("count: out of range")
+        passed = np.zeros(min(count, 2**24), np.int64)
+        return passed, passed
+    numbers = _integers(answer["verdicts"], "verdicts")
+    statuses = [_status(item, limits) for item in _list(answer, "statuses")]
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(statuses):
+        raise AnswerError("verdicts: there is no such status")
+    codes = np.array([code for code, _ in statuses], np.int64)
+    # Reasons are counted from 1 and those of earlier rows stand before.
+    places = np.zeros(len(statuses), np.int64)
+    for number, (_, reason) in enumerate(statuses):
+        if reason:
+            calls.reasons.append(reason)
+            places[number] = len(calls.reasons)
+    return codes[numbers], places[numbers]
+
+
+def _status(told: Any, limits: Limits) -> tuple[int, str]:
+    if told is None:
+        return Code.SUCCESS, ""
+    code, reason = _pair(told, "status")
+    code = _integer(code, "status")
+    if not -(2**31) <= code < 2**31:
+        raise AnswerError("status: expected a 32-bit integer")
+    if not isinstance(reason, str):
+        raise AnswerError("status: the reason is not a string")
+    if len(reason) > limits.reason:
+        raise AnswerError(f"a reason of {len(reason)} characters is over the limit of {limits.reason}")
+    return code, reason
+
+
+def _list(answer: dict[str, Any], key: str) -> list[Any]:
+    found = answer.get(key) or []
+    if not isinstance(found, list):
+        raise AnswerError(f"{key}: expected a list")
+    return found
+
+
+def _pair(value: Any, key: str) -> tuple[Any, Any]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise AnswerError(f"{key}: expected pairs")
+    return value[0], value[1]
+
+
+def _integer(value: Any, key: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise AnswerError(f"{key}: expected an integer")
+    return value
+
+
+def _integers(value: Any, key: str) -> NDArray[np.int64]:
+    if not isinstance(value, list):
+        raise AnswerError(f"{key}: expected a list")
+    if not value:
+        return np.zeros(0, np.int64)
+    try:
+        found = np.array(value)
+    except (ValueError, OverflowError):
+        raise AnswerError(f"{key}: expected integers") from None
+    if found.dtype != np.int64 or found.ndim != 1:
+        raise AnswerError(f"{key}: expected integers")
+    return found
+
+
+def _hex(value: Any) -> bytes:
+    try:
+        return bytes.fromhex(value)
+    except (TypeError, ValueError):
+        raise AnswerError("key: expected hexadecimal digits") from None

@@ -1,0 +1,129 @@
+"""A component, compiled and checked against the world of sdk/wit/plugin.wit: what is the same for all its instances."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from wasmtime import WasmtimeError
+from wasmtime.component import Component, FuncType
+
+from kubewasp.wasm import binary
+from kubewasp.wasm.compilation import compile_and_keep, load_compiled
+from kubewasp.wasm.component.component_engine import ComponentEngine, component_engine, is_offered
+from kubewasp.wasm.errors import GuestLoadError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from wasmtime.component import Linker
+
+    from kubewasp.wasm.guest_link import Link
+    from kubewasp.wasm.hook_runner import Pool
+    from kubewasp.wasm.limits import Limits
+
+WORLD = "kubewasp:plugin/plugin@1.0.0"
+_EXPORTS = {"start": "func(settings: string) -> string", "call": "func(request: string) -> string"}
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentProgram:
+    """A compiled component and what is known of it before it is started."""
+
+    engine: ComponentEngine
+    component: Component
+    linker: Linker
+    digest: str
+    size: int
+    imports: tuple[str, ...]
+    producers: dict[str, list[str]] = field(default_factory=dict)
+    from_cache: bool = False
+    compile_seconds: float = 0.0
+
+    @property
+    def uses_numbers(self) -> bool:
+        """It gets them where there is a table; where there is none, those that the Node objects tell."""
+        return False
+
+    @property
+    def uses_signatures(self) -> bool:
+        """It may; a component tells when it is started."""
+        return True
+
+    def pool(self, limits: Limits, link: Link, *, config: str, args: Sequence[str], severity: int) -> Pool:  # noqa: ARG002 - a component has no arguments
+        from kubewasp.wasm.component.component_pool import ComponentPool
+
+        return ComponentPool(self, limits, link, config=config, severity=severity)
+
+
+def load_component(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: bool = False) -> ComponentProgram:
+    """Compiles a component, or takes it from the cache, and checks that it fits the world."""
+    if len(wasm) > limits.guest_size:
+        raise GuestLoadError(f"wasm: guest has {len(wasm)} bytes, over the limit of {limits.guest_size}")
+    began = time.perf_counter()
+    engine = component_engine(limits.stack, fueled=fueled)
+    component = load_compiled(Component, engine.engine, engine.settings, wasm) if use_cache else None
+    from_cache = component is not None
+    if component is None:
+        component = _compiled(engine, wasm)
+    compile_seconds = time.perf_counter() - began
+    imports = tuple(component.type.imports(engine.engine))
+    _check_world(imports, component.type.exports(engine.engine))
+    return ComponentProgram(
+        engine=engine,
+        component=component,
+        linker=engine.linker(imports),
+        digest=hashlib.sha256(wasm).hexdigest(),
+        size=len(wasm),
+        imports=imports,
+        producers=_producers(wasm),
+        from_cache=from_cache,
+        compile_seconds=compile_seconds,
+    )
+
+
+def _compiled(engine: ComponentEngine, wasm: bytes) -> Component:
+    try:
+        return compile_and_keep(Component, engine.engine, engine.settings, wasm)
+    except WasmtimeError as error:
+        lines = [line.strip() for line in str(error).splitlines()]
+        cause = "; ".join(line for line in lines if line and not line.endswith(":"))
+        raise GuestLoadError(f"wasm: guest is not a valid component: {cause}") from None
+
+
+def _check_world(imports: tuple[str, ...], exports: Mapping[str, Any]) -> None:
+    """One error that names everything that is missing, other than expected, or asked for in vain."""
+    problems = []
+    for name, wanted in _EXPORTS.items():
+        if name not in exports:
+            problems.append(f"it does not export {name}: {wanted}")
+            continue
+        found = _described(exports[name].ty)
+        if found != wanted:
+            problems.append(f"it exports {name} as {found}, not as {wanted}")
+    problems += [f"it imports {name}, which is not offered" for name in imports if not is_offered(name)]
+    if problems:
+        raise GuestLoadError(
+            f"wasm: the component does not fit the world {WORLD}: {'; '.join(problems)}; "
+            "build it with `kubewasp plugin build`"
+        )
+
+
+def _described(kind: Any) -> str:
+    if not isinstance(kind, FuncType):
+        return type(kind).__name__.removeprefix("Component").removesuffix("Type").lower()
+    parameters = ", ".join(f"{name}: {_value(of)}" for name, of in kind.params)
+    return f"func({parameters})" + ("" if kind.result is None else f" -> {_value(kind.result)}")
+
+
+def _value(kind: Any) -> str:
+    return type(kind).__name__.removesuffix("Type").lower()
+
+
+def _producers(wasm: bytes) -> dict[str, list[str]]:
+    try:
+        return binary.producers(wasm)
+    except binary.BinaryError:  # what the runtime can read is good enough
+        return {}

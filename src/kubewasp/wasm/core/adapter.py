@@ -1,0 +1,31 @@
+"""Makes the two modules that stand between a guest and Python: the shim and the adapter.
+
+The guest needs its imports before it exists, and the adapter needs the guest's memory: the shim breaks the circle. It
+has one trampoline for each import, through a table that the adapter fills when it is instantiated.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+from kubewasp.wasm.core.abi import ADAPTER_IMPORTS, Import
+
+
+def _trampoline(index: int, item: Import) -> str:
+    signature = "".join([f" (param{' i32' * len(item.parameters)})", f" (result {item.result})" if item.result else ""])
+    arguments = " ".join(f"(local.get {n})" for n in range(len(item.parameters)))
+    return f'  (func (export "{item.key}"){signature} (call_indirect{signature} {arguments} (i32.const {index})))'
+
+
+@cache
+def shim_wat() -> str:
+    trampolines = "\n".join(_trampoline(index, item) for index, item in enumerate(ADAPTER_IMPORTS))
+    return f'(module $kubewasp_shim\n  (table (export "table") {len(ADAPTER_IMPORTS)} funcref)\n{trampolines})\n'
+
+
+@cache
+def adapter_wat() -> str:
+    template = files(__package__).joinpath("adapter.wat").read_text(encoding="utf-8")
+    names = " ".join(f"${item.key}" for item in ADAPTER_IMPORTS)
+    return template.replace(";;@elements", f"(elem (table $shim) (i32.const 0) func {names})")

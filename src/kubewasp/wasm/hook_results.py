@@ -1,0 +1,151 @@
+"""What hooks answer, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kubewasp.framework.status import Code, Status, code_label
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kubewasp.framework.cluster_events import RecordedEvent
+    from kubewasp.wasm.klog import LogLine
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What a call left behind besides its answer."""
+
+    logs: tuple[LogLine, ...] = ()
+    events: tuple[RecordedEvent, ...] = ()
+    output: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class HookResult:
+    """The answer of a hook that is called once a pod."""
+
+    status: Status
+    trace: Trace = field(default_factory=Trace, repr=False)
+
+    @property
+    def code(self) -> int:
+        return self.status.code
+
+    @property
+    def reason(self) -> str:
+        return self.status.reason
+
+    def __bool__(self) -> bool:
+        return self.status.is_success
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterResult(HookResult):
+    """`node_names` is None where the guest does not narrow the nodes down."""
+
+    node_names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult(HookResult):
+    """The node to nominate; mode 0 leaves a nomination as it is, 1 overrides it."""
+
+    nominated_node: str = ""
+    nominating_mode: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PermitResult(HookResult):
+    """How long the pod may wait, where the status is Wait."""
+
+    timeout_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizeResult(HookResult):
+    """The normalized scores, by node."""
+
+    scores: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SortResult(HookResult):
+    """The bytes by which a pod is queued; smaller comes first."""
+
+    key: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class HintResult(HookResult):
+    """Whether an event may help a pod."""
+
+    queue: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SignResult(HookResult):
+    """The signatures of pods, 0 where the guest gives none; empty where it failed."""
+
+    signatures: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatuses:
+    """A status for each node: `codes[i]` and `reason(i)` are of the node `names[i]`."""
+
+    names: tuple[str, ...]
+    codes: NDArray[np.int64]
+    reason_numbers: NDArray[np.int64]
+    reasons: tuple[str, ...]
+    trace: Trace = field(default_factory=Trace, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def reason(self, index: int) -> str:
+        number = int(self.reason_numbers[index])
+        return self.reasons[number - 1] if number and self.codes[index] != Code.SUCCESS else ""
+
+    def status(self, index: int) -> Status:
+        return Status(int(self.codes[index]), self.reason(index))
+
+    @property
+    def feasible(self) -> tuple[str, ...]:
+        """The nodes that passed."""
+        return tuple(name for name, code in zip(self.names, self.codes.tolist(), strict=True) if code == Code.SUCCESS)
+
+    @property
+    def rejected(self) -> dict[str, Status]:
+        """The nodes that did not, and why."""
+        return {name: self.status(i) for i, name in enumerate(self.names) if self.codes[i] != Code.SUCCESS}
+
+    def __str__(self) -> str:
+        counts: dict[str, int] = {}
+        for code in self.codes.tolist():
+            counts[code_label(code)] = counts.get(code_label(code), 0) + 1
+        return ", ".join(f"{count} {label}" for label, count in counts.items())
+
+
+@dataclass(frozen=True, slots=True)
+class NodeScores(NodeStatuses):
+    """A score for each node, with a status of its own."""
+
+    scores: NDArray[np.int64] = field(kw_only=True)
+
+    def as_dict(self) -> dict[str, int]:
+        return dict(zip(self.names, self.scores.tolist(), strict=True))
+
+    @property
+    def best(self) -> str | None:
+        """The node with the highest score, the first of several."""
+        return self.names[int(self.scores.argmax())] if self.names else None
+
+
+def known(status: Status) -> Status:
+    """A guest may return any number; what is no code means Error."""
+    return status if 0 <= status.code <= Code.SKIP else Status(Code.ERROR, status.reasons)

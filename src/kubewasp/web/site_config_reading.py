@@ -1,0 +1,203 @@
+"""Reads the configuration of a web server: strictly, and with everything that is wrong told at once."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from kubewasp.framework.config.fields import Problems, Section
+from kubewasp.framework.config.model import ConfigError, Problem
+from kubewasp.framework.config.reading import read_document
+from kubewasp.server.http_server import ServeError, host_and_port
+from kubewasp.web.request_limits import WebLimits
+from kubewasp.web.site_config import (
+    DEFAULT_LISTEN,
+    DEFAULT_WORKERS,
+    STYLES,
+    GuestConfig,
+    Listen,
+    Respond,
+    RouteConfig,
+    Style,
+    WebConfig,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_METHOD: Final = re.compile(r"[A-Z][A-Z-]{0,30}")
+_NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VARIABLE: Final = re.compile(r"[^=\0]+")
+
+
+def load_web_config(path: str | Path) -> WebConfig:
+    """The configuration in a file; files that it names are looked for beside it."""
+    return read_web_config(read_document(path, "web configuration"), str(path), folder=Path(path).parent)
+
+
+def read_web_config(document: Any, source: str = "", *, folder: Path | None = None) -> WebConfig:
+    """The configuration that a JSON object holds. Relative paths start at the folder, or here."""
+    if not isinstance(document, dict):
+        raise ConfigError([Problem("", "expected an object with guests and routes")], source=source)
+    problems = Problems()
+    root = Section(document, "", problems)
+    reader = _Reader(problems, folder or Path())
+    config = reader.read(root, source)
+    problems.raise_if_any(source)
+    return config
+
+
+class _Reader:
+    def __init__(self, problems: Problems, folder: Path) -> None:
+        self._problems = problems
+        self._folder = folder
+
+    def read(self, root: Section, source: str) -> WebConfig:
+        listen = self._address(root, "listen", DEFAULT_LISTEN)
+        tls = root.section("tls")
+        certificate, key = self._file(tls, "certificate"), self._file(tls, "key")
+        tls.refuse_unknown()
+        if bool(certificate) != bool(key):
+            self._problems.required("tls.key" if certificate else "tls.certificate", "HTTPS takes both")
+        operations = self._address(root, "operations", "") if root.has("operations") else None
+        workers = root.integer("workers", DEFAULT_WORKERS)
+        if not 1 <= workers <= 1000:
+            self._problems.invalid("workers", workers, "expected a number from 1 to 1000")
+        reload_seconds = root.seconds("reload", 1.0)
+        if reload_seconds < 0:
+            self._problems.invalid("reload", reload_seconds, "expected how often to look, or 0 for never")
+        guests = self._guests(root.section("guests"))
+        routes = [self._route(section, guests) for section in root.sections("routes")]
+        if not routes:
+            self._problems.required("routes", "a server without routes answers 404 to everything")
+        self._check_unique(routes)
+        root.refuse_unknown()
+        return WebConfig(
+            guests=guests,
+            routes=tuple(routes),
+            listen=Listen(listen.host, listen.port, certificate, key),
+            operations=operations,
+            workers=workers,
+            reload_seconds=reload_seconds,
+            source=source,
+        )
+
+    def _address(self, root: Section, name: str, default: str) -> Listen:
+        text = root.text(name, default)
+        try:
+            return Listen(*host_and_port(text))
+        except ServeError:
+            self._problems.invalid(name, text, "expected HOST:PORT such as 127.0.0.1:8080")
+            return Listen("", 0)
+
+    def _file(self, section: Section, name: str) -> str:
+        given = section.text(name)
+        return str(self._folder / given) if given else ""
+
+    # ------------------------------------------------------------------ guests
+
+    def _guests(self, section: Section) -> dict[str, GuestConfig]:
+        found = {}
+        for name in section.names():
+            if not _NAME.fullmatch(name):
+                self._problems.add(section.at(name), "expected a name of letters, digits, '-', '_' and '.'")
+            found[name] = self._guest(name, section.section(name))
+        return found
+
+    def _guest(self, name: str, section: Section) -> GuestConfig:
+        file = section.text("file")
+        style = section.text("style")
+        if not file:
+            self._problems.required(section.at("file"), "the guest's .wasm or .wat")
+        if not style:
+            self._problems.required(section.at("style"), f"one of {', '.join(STYLES)}")
+        elif style not in STYLES:
+            self._problems.unsupported(section.at("style"), style, STYLES)
+        guest = GuestConfig(
+            name=name,
+            file=self._folder / file,
+            style=cast("Style", style),
+            folder=self._folder,
+            config=section.text("config"),
+            env=self._env(section),
+            args=tuple(section.texts("args")),
+            dirs=tuple(section.texts("dirs")),
+            reuse=section.boolean("reuse"),
+            limits=self._limits(section),
+        )
+        for field, given in (("args", guest.args), ("dirs", guest.dirs)):
+            if given and style != "wasi":
+                self._problems.forbidden(section.at(field), "only guests of style wasi have it")
+        if guest.reuse and style == "wasi":
+            self._problems.forbidden(section.at("reuse"), "a WASI command is run anew for every request")
+        section.refuse_unknown()
+        return guest
+
+    def _env(self, section: Section) -> Mapping[str, str]:
+        given = section.mapping("env")
+        for name, value in given.items():
+            if not isinstance(value, str) or "\0" in value or not _VARIABLE.fullmatch(name):
+                self._problems.add(section.at("env"), f"{name}: expected NAME: text, without NUL and '=' in the name")
+        return given
+
+    def _limits(self, section: Section) -> WebLimits:
+        limits, wrong = WebLimits.from_config(section.mapping("limits"))
+        for name, problem in wrong.items():
+            self._problems.add(f"{section.at('limits')}.{name}", problem)
+        return limits
+
+    # ------------------------------------------------------------------ routes
+
+    def _route(self, section: Section, guests: Mapping[str, GuestConfig]) -> RouteConfig:
+        path, prefix = section.text("path"), section.text("prefix")
+        if bool(path) == bool(prefix):
+            self._problems.add(section.path, "expected either path (exact) or prefix")
+        elif not (path or prefix).startswith("/"):
+            self._problems.invalid(section.at("path" if path else "prefix"), path or prefix, "expected to start with /")
+        methods = section.texts("methods")
+        for index, method in enumerate(methods):
+            if not _METHOD.fullmatch(method):
+                self._problems.invalid(f"{section.at('methods')}[{index}]", method, "expected a method such as GET")
+        handler = section.text("handler")
+        if bool(handler) == section.has("respond"):
+            self._problems.add(section.path, "expected either handler (a guest) or respond")
+        if handler:
+            self._check_guest(section.at("handler"), handler, guests, is_middleware=False)
+        middlewares = section.texts("middlewares")
+        for index, name in enumerate(middlewares):
+            self._check_guest(f"{section.at('middlewares')}[{index}]", name, guests, is_middleware=True)
+        respond = self._respond(section.section("respond")) if section.has("respond") else None
+        section.refuse_unknown()
+        return RouteConfig(path or prefix, bool(prefix), tuple(methods), tuple(middlewares), handler, respond)
+
+    def _check_guest(self, at: str, name: str, guests: Mapping[str, GuestConfig], *, is_middleware: bool) -> None:
+        guest = guests.get(name)
+        if guest is None:
+            known = f"there are {', '.join(guests)}" if guests else "there are none"
+            self._problems.add(at, f'no guest is called "{name}"; {known}')
+        elif is_middleware and guest.style != "http-wasm":
+            self._problems.add(at, f'guest "{name}" is of style {guest.style}; a middleware is of style http-wasm')
+        elif not is_middleware and guest.style == "http-wasm":
+            self._problems.add(at, f'guest "{name}" is of style http-wasm: list it under middlewares, and add respond')
+
+    def _respond(self, section: Section) -> Respond:
+        status = section.integer("status", 200)
+        if not 200 <= status <= 599:
+            self._problems.invalid(section.at("status"), status, "expected a number from 200 to 599")
+        headers = section.mapping("headers")
+        for name, value in headers.items():
+            if not _HEADER.fullmatch(name) or not isinstance(value, str) or re.search(r"[\0\r\n]", value):
+                self._problems.add(section.at("headers"), f"{name}: expected NAME: text, on one line")
+        body = section.text("body")
+        section.refuse_unknown()
+        return Respond(status, tuple(headers.items()), body)
+
+    def _check_unique(self, routes: list[RouteConfig]) -> None:
+        seen: dict[tuple[str, bool, str], int] = {}
+        for index, route in enumerate(routes):
+            for method in route.methods or ("",):
+                first = seen.setdefault((route.path, route.is_prefix, method), index)
+                if first != index and route.path:
+                    self._problems.add(f"routes[{index}]", f"the same as routes[{first}], which comes first")

@@ -1,0 +1,150 @@
+"""Connections for short requests: answers however they are cut, garbage, and the pool."""
+
+import asyncio
+import itertools
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubewasp.apiserver import connection
+from kubewasp.apiserver.auth import Access
+from kubewasp.apiserver.connection import Answer, Connection, ConnectionLostError, ConnectionPool, NotHttpError
+from tests.apiserver.fake_server import FakeServer
+from tests.apiserver.running import asynchronous
+
+
+class Wire:
+    """Takes what is written, and knows whether it was closed."""
+
+    def __init__(self) -> None:
+        self.written = b""
+        self.is_closed = False
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def abort(self) -> None:
+        self.is_closed = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+
+def connected(loop: asyncio.AbstractEventLoop) -> tuple[Connection, Wire]:
+    wire: Any = Wire()
+    made = Connection(loop)
+    made.connection_made(wire)
+    return made, wire
+
+
+def heard(*pieces: bytes, ends: bool = False) -> tuple[Answer, Connection]:
+    """What comes of a request that is answered with these pieces."""
+
+    async def ask() -> tuple[Answer, Connection]:
+        made, _ = connected(asyncio.get_running_loop())
+        waiter = made.send(b"GET / HTTP/1.1\r\n\r\n")
+        for piece in pieces:
+            made.data_received(piece)
+        if ends:
+            made.eof_received()
+            made.connection_lost(None)
+        assert waiter.done()
+        return await waiter, made
+
+    return asyncio.run(ask())
+
+
+PLAIN = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7\r\nContent-Length: 5\r\n\r\nhello"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"
+
+
+@given(st.lists(st.integers(1, len(PLAIN) - 1), max_size=8), st.booleans())
+def test_an_answer_is_the_same_however_it_is_cut(places: list[int], chunked: bool) -> None:
+    whole = CHUNKED if chunked else PLAIN
+    cuts = sorted({0, *(place for place in places if place < len(whole)), len(whole)})
+    pieces = [whole[start:end] for start, end in itertools.pairwise(cuts)]
+    answer, made = heard(*pieces)
+    assert answer.body == b"hello"
+    assert (answer.status, answer.retry_after) == ((200, "") if chunked else (429, "7"))
+    assert made.is_reusable
+
+
+@given(st.binary(min_size=1, max_size=200))
+def test_garbage_is_an_error_and_ends_the_connection(garbage: bytes) -> None:
+    async def ask() -> None:
+        made, _ = connected(asyncio.get_running_loop())
+        waiter = made.send(b"GET / HTTP/1.1\r\n\r\n")
+        made.data_received(b"\0" + garbage)
+        made.connection_lost(None)
+        with pytest.raises((NotHttpError, ConnectionLostError)):
+            await waiter
+        assert not made.is_reusable
+
+    asyncio.run(ask())
+
+
+def test_an_interim_answer_is_not_the_answer() -> None:
+    answer, _ = heard(b"HTTP/1.1 100 Continue\r\n\r\n", PLAIN)
+    assert (answer.status, answer.phrase) == (429, "Too Many Requests")
+
+
+def test_a_server_that_says_so_is_not_asked_again_on_that_connection() -> None:
+    _, made = heard(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+    assert not made.is_reusable
+
+
+def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_MOST_BODY_BYTES", 4)
+    with pytest.raises(NotHttpError):
+        heard(PLAIN)
+
+
+def test_too_many_headers_are_refused() -> None:
+    with pytest.raises(NotHttpError):
+        heard(b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 300 + b"\r\n")
+
+
+@asynchronous
+async def test_what_nobody_asked_for_ends_the_connection() -> None:
+    made, wire = connected(asyncio.get_running_loop())
+    made.data_received(PLAIN)
+    assert wire.is_closed
+    with pytest.raises(ConnectionLostError):
+        await made.send(b"GET / HTTP/1.1\r\n\r\n")
+
+
+@asynchronous
+async def test_connections_that_wait_too_long_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with FakeServer() as server:
+        pool, access = ConnectionPool(), Access(server.url)
+        first, second = await pool.opened(access), await pool.opened(access)
+        pool.put_back(access, first)
+        pool.put_back(access, second)
+        assert pool.idle(access) is second  # the one that was used last
+        pool.put_back(access, second)
+        later = time.monotonic() + connection.IDLE_SECONDS + 1
+        monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: later))
+        assert pool.idle(access) is None
+        third = await pool.opened(access)
+        assert not first.is_reusable
+        assert not second.is_reusable
+        assert third.is_reusable
+        pool.close()
+
+
+@asynchronous
+async def test_those_of_another_certificate_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with FakeServer() as server:
+        pool, before, after = ConnectionPool(), Access(server.url), Access(server.url, server_name="other")
+        old = await pool.opened(before)
+        pool.put_back(before, old)
+        assert pool.idle(after) is None
+        later = time.monotonic() + connection.IDLE_SECONDS + 1
+        monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: later))
+        await pool.opened(after)
+        assert not old.is_reusable
+        pool.close()

@@ -1,0 +1,121 @@
+"""Every form of a policy says the same of every node, before and after nodes have changed."""
+
+import contextlib
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from kubewasp.k8s import sample_cluster
+from kubewasp.k8s.codec import encode
+from kubewasp.k8s.pods import PodParser
+from tools.bench.forms.catalogue import FORMS, GUESTS
+from tools.bench.forms.form import Form, TableForm, told
+from tools.bench.forms.guest import GuestForm
+from tools.bench.guests import Unavailable
+from tools.bench.policies import NEEDS_REQUESTED, POINTS, POLICIES
+from tools.bench.policies.clusters import Cluster
+
+IN_TABLES = [name for name, kind in FORMS.items() if issubclass(kind, TableForm) and name != "builtin"]
+Told = dict[str, tuple[int, int, str]]
+
+
+@contextlib.contextmanager
+def loaded(name: str, policy: str, cluster: Cluster) -> Iterator[Form]:
+    form = FORMS[name](policy, cluster)
+    form.prepare()
+    form.load()
+    try:
+        yield form
+    finally:
+        form.close()
+
+
+def story(form: Form) -> list[Told]:
+    """What is said of some pods on a cluster that changes three times."""
+    found = []
+    for change in range(4):
+        if change:
+            form.change(change)
+        found += [told(form, form.cycle(pod)) for pod in (change, change + 10, change + 7)]
+    return found
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", IN_TABLES)
+def test_all_forms_in_the_process_say_the_same(name: str, policy: str) -> None:
+    for size, seed in ((1, 1), (7, 2), (150, 3), (150, 4)):
+        cluster = Cluster(size, seed, moving=True)
+        with loaded(name, policy, cluster) as form, loaded("builtin", policy, cluster) as reference:
+            assert story(form) == story(reference)
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"), [("extender-full", "nodenumber"), *(("extender-names", policy) for policy in POLICIES)]
+)
+def test_extenders_say_the_same_on_their_scale(name: str, policy: str) -> None:
+    cluster = Cluster(150, 5, moving=True)
+    with loaded(name, policy, cluster) as form, loaded("builtin", policy, cluster) as reference:
+        assert story(form) == [
+            # Scores are 0 to 10 there, rounded half up.
+            {node: ((score + 5) // 10, code, reason) for node, (score, code, reason) in one.items()}
+            for one in story(reference)
+        ]
+
+
+@pytest.mark.parametrize("policy", NEEDS_REQUESTED)
+def test_what_whole_nodes_do_not_tell_is_not_pretended(policy: str) -> None:
+    with pytest.raises(Unavailable, match="without the pods on them"):
+        FORMS["extender-full"](policy, Cluster(1))
+
+
+@pytest.mark.parametrize("name", ["builtin", *IN_TABLES])
+def test_a_pod_without_a_number_likes_no_node(name: str) -> None:
+    manifest = sample_cluster.pod("web")
+    with loaded(name, "nodenumber", Cluster(20)) as form:
+        assert isinstance(form, TableForm)
+        form.pods = [PodParser().parse(manifest, encode("Pod", manifest))] * 100
+        assert {score for score, _, _ in told(form, form.cycle(0)).values()} == {0}
+
+
+def test_the_policies_tell_nodes_apart() -> None:
+    cluster = Cluster(600)
+    answers = {policy: FORMS["builtin"](policy, cluster) for policy in POLICIES}
+    for form in answers.values():
+        form.load()
+    scores = {policy: form.cycle(3).scores for policy, form in answers.items()}
+    assert scores["nodenumber"] is not None
+    assert np.bincount(scores["nodenumber"]).tolist() == [540, 0, 0, 0, 0, 0, 0, 0, 0, 0, 60]
+    assert scores["label-cpu"] is not None
+    assert len(set(scores["label-cpu"].tolist())) > 50
+    verdicts = answers["filter-reasons"].cycle(3).verdicts
+    assert verdicts is not None
+    passed, closed, full = np.bincount(verdicts.numbers) / 600
+    assert 0.6 < passed < 0.73
+    assert min(closed, full) > 0.1
+
+
+@pytest.mark.parametrize("name", GUESTS)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_no_guest_has_its_answers_remembered(name: str, policy: str) -> None:
+    with loaded(name, policy, Cluster(20)) as form:
+        assert isinstance(form, GuestForm)
+        for pod in range(3):
+            form.cycle(pod)
+        assert form.guest.signature == 0
+        assert form.plugin.shared_answers == 0
+        points = {"prescore": "preScore"}
+        assert tuple(points.get(hook, hook) for hook in form.guest.hooks) == POINTS[policy]
+
+
+def test_a_cluster_is_the_same_every_time() -> None:
+    one, other = Cluster(30, 7), Cluster(30, 7)
+    assert one.manifests == other.manifests
+    assert one.changed(2) == other.changed(2)
+    assert [pod.encoded for pod in one.pods_on(4, 2)] == [pod.encoded for pod in other.pods_on(4, 2)]
+    assert one.manifests != Cluster(30, 8).manifests
+
+
+def test_a_change_is_about_one_in_a_hundred_nodes() -> None:
+    assert len(Cluster(500).changed(1)) == 5
+    assert len(Cluster(3).changed(1)) == 1

@@ -1,0 +1,5 @@
+"""`python -m tools.bench`."""
+
+from tools.bench.cli import app
+
+app()

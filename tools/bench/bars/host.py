@@ -1,0 +1,120 @@
+"""The wasm host: calls, growth, loading, memory."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kubewasp.cli.plugin_bench import measure
+from kubewasp.k8s import sample_cluster
+from kubewasp.k8s.codec import encode
+from kubewasp.state.node_objects import Nodes
+from kubewasp.wasm.core.guest_module import Program
+from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.limits import Limits
+from tests.guests import build
+from tools.bench.bars.bars import Bar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+NODES = 5000
+SIZES = (100, 1000, 5000, 10_000)
+CYCLES = 10_000
+
+
+def bars(step: Callable[[str], None]) -> Iterator[Bar]:
+    step("a guest that reads pod and node name in score")
+    yield from _calls()
+    step("growth from 100 to 10,000 nodes")
+    yield from _growth()
+    step("unchanged nodes")
+    yield _unchanged()
+    step("loading a 2 MB guest")
+    yield from _loading()
+    step(f"{CYCLES:,} cycles")
+    yield from _memory()
+
+
+def _calls() -> Iterator[Bar]:
+    wasm = build.wat("pod_node_name").read_bytes()
+    report = measure(wasm, nodes=NODES, pods=50, limits=Limits())
+    note = f"{report['callback_us_per_node']:.1f} µs on callbacks, {report['cycle_us_per_node']:.3f} µs in the sandbox"
+    yield Bar("score: in the sandbox against Python callbacks", report["speedup"], "x", at_least=50, note=note)
+    yield Bar("score: a whole cycle, all in", report["cycle_us_per_node"], "µs a node", at_most=1)
+
+
+def _growth() -> Iterator[Bar]:
+    guest = Guest.load(build.wat("pod_node_name"))
+    pod = encode("Pod", sample_cluster.pod())
+    costs = {}
+    for size in SIZES:
+        nodes = Nodes(sample_cluster.nodes(size))
+        spent = []
+        for _ in range(30):
+            began = time.perf_counter()
+            with guest.cycle(pod, nodes) as cycle:
+                cycle.score()
+            spent.append(time.perf_counter() - began)
+        costs[size] = statistics.median(spent) * 1e6 / size
+    note = ", ".join(f"{size:,}: {cost:.3f}" for size, cost in costs.items()) + " µs a node"
+    yield Bar("cost a node, 10,000 nodes against 100", costs[10_000] / costs[100], "x", at_most=1.2, note=note)
+    yield Bar("cost a node, 10,000 nodes against 1,000", costs[10_000] / costs[1000], "x", at_most=1.5)
+
+
+def _unchanged() -> Bar:
+    guest = Guest.load(build.wat("pod_node_name"))
+    pod, nodes = encode("Pod", sample_cluster.pod()), Nodes(sample_cluster.nodes(NODES))
+    assert isinstance(guest.program, Program)
+    heap = guest.program.engine.heap
+    guest.evaluate(pod, nodes)
+    before = heap.bytes_written
+    guest.evaluate(pod, nodes)
+    written = heap.bytes_written - before - len(pod)
+    return Bar("second cycle: bytes written besides the pod", written, "bytes", at_most=0)
+
+
+def _loading() -> Iterator[Bar]:
+    path: Path = build.go_guest("nodenumber")
+    wasm = path.read_bytes()
+    Guest.load(wasm)
+    cold = min(_seconds(lambda: Guest.load(wasm, use_cache=False)) for _ in range(3))
+    cached = statistics.median(_seconds(lambda: Guest.load(wasm)) for _ in range(10))
+    note = f"{len(wasm) / 1e6:.1f} MB of Go: {cold * 1e3:.0f} ms cold, {cached * 1e3:.1f} ms from the cache"
+    yield Bar("load: from the cache against cold", cold / cached, "x", at_least=20, note=note)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _memory() -> Iterator[Bar]:
+    guest = Guest.load(build.wat("pod_node_name"))
+    pods = [encode("Pod", sample_cluster.pod(f"web-{number}")) for number in range(100)]
+    nodes = Nodes(sample_cluster.nodes(100))
+
+    def run(cycles: int) -> None:
+        for number in range(cycles):
+            nodes.put(sample_cluster.node(1 + number % 100) | {"spec": {"unschedulable": bool(number % 2)}})
+            guest.evaluate(pods[number % 100], nodes)
+
+    run(CYCLES // 5)
+    gc.collect()
+    before = resident()
+    run(CYCLES)
+    gc.collect()
+    grown = (resident() - before) / 1024
+    note = "a node changes in each; resident memory after against before"
+    yield Bar(f"{CYCLES:,} cycles: growth of host memory", grown, "KiB", at_most=1024, note=note)
+
+
+def resident() -> int:
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError("no VmRSS in /proc/self/status")

@@ -1,0 +1,90 @@
+"""`kubewasp bench counts`: what a cycle costs in counts, and whether that is more than it was."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from kubewasp.cli import output
+from tools.bench import compare_command, counts, model
+from tools.bench.model import Measurement
+from tools.bench.run_command import kept_in, new_result, progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tools.bench.compare import Change
+    from tools.bench.model import Result
+
+
+_COLUMNS = {
+    "fuel": "FUEL",
+    "bytes_copied": "COPIED",
+    "calls": "CALLS",
+    "python_calls": "PYTHON",
+    "allocated": "ALLOCATED",
+}
+
+
+def run(*, check: Path | None, out: Path | None, as_json: bool) -> bool:
+    """False if something costs more than the baseline says."""
+    baseline = model.read(check) if check is not None else None
+    found = new_result()
+    kept = None if out is None else kept_in(out, found)
+    _count(found)
+    worse = [] if baseline is None else counts.regressions(baseline, found)
+    if out is not None and kept is not None:
+        kept.put(counts.LAYER, found)
+        out.write_text(kept.as_json(), encoding="utf-8")
+    if as_json:
+        told = {"worse": [change.as_dict() for change in worse]}
+        output.print_json({"format": model.FORMAT} | asdict(found) | told)
+    elif baseline is None:
+        _print(found)
+    else:
+        _print_check(baseline, found, worse)
+    return not worse
+
+
+def _count(found: Result) -> None:
+    began = time.monotonic()
+    with progress(counts.steps()) as step:
+        for one in counts.measure(step):
+            if isinstance(one, Measurement):
+                found.measurements.append(one)
+            else:
+                found.skipped.append(one)
+    found.seconds[counts.LAYER] = round(time.monotonic() - began, 1)
+
+
+def _print(found: Result) -> None:
+    """A table for each policy: in one, the lines would be too long for most terminals."""
+    for policy in dict.fromkeys(str(one.case["policy"]) for one in found.measurements):
+        rows: dict[str, dict[str, str]] = {}
+        for one in found.measurements:
+            if one.case["policy"] == policy:
+                what = f"{one.case['form']}, {one.case['cycle']}"
+                rows.setdefault(what, {})[one.metric] = f"{one.median:,.0f}"
+        columns = [column for column in _COLUMNS if any(column in counted for counted in rows.values())]
+        lines = [(what, *(counted.get(column, "") for column in columns)) for what, counted in rows.items()]
+        headings = [_COLUMNS[column] for column in columns]
+        output.print_table((policy.upper(), *headings), lines, right=headings)
+        output.write("\n")
+    output.write(f"for {counts.NODES:,} nodes\n")
+    _print_skipped(found)
+
+
+def _print_check(baseline: Result, found: Result, worse: list[Change]) -> None:
+    _print_skipped(found)
+    for reason in counts.not_comparable(baseline, found):
+        output.warn(f"some counts are not compared: made with {reason}")
+    if worse:
+        compare_command.print_changes("WORSE", worse)
+        output.write("If it is meant: kubewasp bench counts --out BASELINE.json\n")
+    output.write(f"{len(found.measurements)} counts, {len(worse)} worse than the baseline\n")
+
+
+def _print_skipped(found: Result) -> None:
+    for skipped in found.skipped:
+        output.warn(f"not counted: {skipped.what}: {skipped.why}")

@@ -1,0 +1,118 @@
+"""One run of one workload in memory, in a process of its own: `python -m tools.bench.embedded_run`.
+
+What to run comes as JSON on standard input, what was measured goes as JSON to standard output. A process of its own has
+a peak of memory of its own, and nothing of an earlier run is warm.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kubewasp.framework.config.reading import read_config
+from kubewasp.scheduler import profiles
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from tools.bench.workload_list import workload
+from tools.bench.workloads import MEASURED, PART, problems
+from tools.testbed.process import peak_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tools.bench.workloads import Object, Workload
+
+_FIRST: Final = 0.1  # of the measured pods
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedRun:
+    """So many pods: seconds of every attempt; of all together, on the clock and of CPU; the peak of resident bytes."""
+
+    pods: int
+    attempts: tuple[float, ...]
+    seconds: float
+    cpu: float
+    memory: int
+
+
+def run(what: Workload, profile: Object) -> EmbeddedRun:
+    """Only scheduling is measured, and what happens meanwhile: the cluster is there before.
+
+    The first pods are not measured. What is made only once, as an instance of a guest, is there after them.
+    """
+    cluster = EmbeddedCluster()
+    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    profiles.start(cluster.scheduler, read_config({**document, "profiles": [profile]}))
+    for manifest in (*what.objects, *what.node_manifests(), *what.initial_pods(), *what.pending_pods()):
+        cluster.apply(manifest)
+    gc.collect()
+    attempts = _schedule(cluster, what)
+    _skip(attempts, _FIRST * what.measured.count, cluster)
+    before = len(cluster.placed)
+    cpu, began = time.process_time(), time.perf_counter()
+    seconds_of = tuple(attempts)
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    _check(cluster, what)
+    return EmbeddedRun(len(cluster.placed) - before, seconds_of, seconds, cpu, peak_memory("self"))
+
+
+def _skip(attempts: Iterator[float], pods: float, cluster: EmbeddedCluster) -> None:
+    """So many pods, as long as each attempt places one: where they have to wait for room, that is what is measured."""
+    for number in range(round(pods)):
+        if next(attempts, None) is None or len(cluster.placed) <= number:
+            return
+
+
+def _schedule(cluster: EmbeddedCluster, what: Workload) -> Iterator[float]:
+    """The seconds of each attempt, until all measured pods have been placed or no other can be tried."""
+    turn, meanwhile = 0, what.meanwhile
+    while True:
+        before = time.perf_counter()
+        attempt = cluster.scheduler.schedule_one()
+        if attempt is None:
+            return
+        spent = time.perf_counter() - before
+        if attempt.is_error:
+            raise RuntimeError(f"{attempt.pod.key}: {attempt.message}")
+        yield spent
+        if len(cluster.placed) >= what.measured.count:
+            return
+        if meanwhile is not None and len(cluster.placed) >= (turn + 1) * meanwhile.every_pods:
+            _happen(cluster, *meanwhile.turn(turn))
+            turn += 1
+
+
+def _happen(cluster: EmbeddedCluster, objects: tuple[Object, ...], deleted: bool) -> None:
+    for manifest in objects:
+        if deleted:
+            cluster.delete(manifest["kind"], "default", manifest["metadata"]["name"])
+        else:
+            cluster.apply(manifest)
+
+
+def _check(cluster: EmbeddedCluster, what: Workload) -> None:
+    placements = {
+        pod.name: (pod.labels.get(PART, ""), pod.node)
+        # What is gone by now, with a node that only passed by, has been placed all the same.
+        for pod in (*(pod for _, pod in cluster.placed), *cluster.pods.values())
+    }
+    wrong = problems(what, placements)
+    placed = [pod.uid for _, pod in cluster.placed if pod.labels.get(PART) == MEASURED]
+    if len(placed) != len(set(placed)):
+        wrong.append("a pod was placed more than once")
+    if wrong:
+        raise RuntimeError(f"{what.name} on {what.nodes:,} nodes came out wrong: {'; '.join(wrong)}")
+
+
+def main() -> None:
+    asked: dict[str, Any] = json.load(sys.stdin)
+    done = run(workload(asked["workload"], asked["nodes"], asked["pods"]), asked["profile"])
+    json.dump(asdict(done), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

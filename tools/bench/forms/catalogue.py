@@ -1,0 +1,29 @@
+"""All forms by their names in a result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tools.bench.forms.callbacks import Callbacks
+from tools.bench.forms.extender import ExtenderFull, ExtenderNames
+from tools.bench.forms.guest import Go, GuestForm, Python, Wat
+from tools.bench.forms.native import BuiltIn, InProcess
+
+if TYPE_CHECKING:
+    from tools.bench.forms.form import Form
+
+FORMS: Final[dict[str, type[Form]]] = {
+    "builtin": BuiltIn,
+    "in-process": InProcess,
+    "go": Go,
+    "python": Python,
+    "wat": Wat,
+    "callbacks": Callbacks,
+    "extender-full": ExtenderFull,
+    "extender-names": ExtenderNames,
+}
+GUESTS: Final[dict[str, type[GuestForm]]] = {"go": Go, "python": Python, "wat": Wat}
+# Those that are made of a wasm file, and so compiled.
+COMPILED: Final = (*GUESTS, "callbacks")
+# Measured less often.
+SLOW: Final = ("python", "callbacks", "extender-full", "extender-names")

@@ -1,0 +1,148 @@
+"""What all forms of a policy have in common: they are loaded, asked about a pod and all nodes, and see nodes change."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kubewasp.framework.cycle_state import CycleState
+from kubewasp.framework.status import Code, Status
+from tools.bench.policies import POINTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kubewasp.framework.plugin import Plugin, Scores, Verdicts
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.state.node_table import NodeTable
+    from tools.bench.policies.clusters import Cluster
+
+# So many different pods are asked about by turns.
+PODS: Final = 100
+
+
+class FormError(Exception):
+    """A form does not do what is measured; the text says what it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What was said of a pod on all nodes, one number a node, in the order of `Form.names`."""
+
+    scores: Scores | None = None
+    verdicts: Verdicts | None = None
+
+
+class Form(ABC):
+    """One policy on one cluster. `prepare` comes first, then `load`, then cycles and changes in any order."""
+
+    def __init__(self, policy: str, cluster: Cluster) -> None:
+        self.policy = policy
+        self.cluster = cluster
+
+    def prepare(self) -> None:  # noqa: B027 - most need nothing
+        """Makes what is there before any plugin: it is not measured."""
+
+    @abstractmethod
+    def load(self, *, use_cache: bool = True) -> None:
+        """Makes the plugin ready for its first pod. Without the cache, a guest is compiled."""
+
+    @abstractmethod
+    def cycle(self, pod: int) -> Answers:
+        """What the scheduler asks for one pod over all nodes."""
+
+    @abstractmethod
+    def change(self, number: int) -> None:
+        """Some nodes get other labels and other requests, see `Cluster.change`."""
+
+    @abstractmethod
+    def names(self) -> Sequence[str]:
+        """The nodes in the order of the answers."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Lets go of what was loaded."""
+
+    @property
+    def guest_memory(self) -> int:
+        """How much memory the guest has, if there is one."""
+        return 0
+
+    @property
+    def process(self) -> int | None:
+        """The process that the plugin runs in, if that is not this one."""
+        return None
+
+
+class TableForm(Form):
+    """A form that is a plugin of the framework, asked as the scheduler asks: over the rows of a node table."""
+
+    plugin: Any  # of those extension points that the policy has
+
+    def __init__(self, policy: str, cluster: Cluster) -> None:
+        super().__init__(policy, cluster)
+        self.points = POINTS[policy]
+        self.pods: Sequence[Pod] = cluster.pods(PODS)
+        self.table: NodeTable = cluster.table()
+        self.rows = self.table.order()  # the scheduler's own business, made once for all plugins
+
+    @abstractmethod
+    def make(self, *, use_cache: bool) -> Plugin:
+        """The plugin."""
+
+    def load(self, *, use_cache: bool = True) -> None:
+        self.plugin = self.make(use_cache=use_cache)
+
+    def cycle(self, pod: int) -> Answers:
+        state = CycleState()
+        answers = self.ask(state, self.pods[pod % PODS])
+        state.close()
+        return answers
+
+    def ask(self, state: CycleState, pod: Pod) -> Answers:
+        """The extension points of the policy, in the scheduler's order."""
+        plugin, table, rows, points = self.plugin, self.table, self.rows, self.points
+        verdicts = scores = None
+        if "filter" in points:
+            verdicts = plugin.filter(state, pod, table, rows)
+            if verdicts is not None and any(not _is_verdict(status) for status in verdicts.statuses):
+                raise FormError(f"{self.policy}: {verdicts.statuses}")
+        if "preScore" in points:
+            status = plugin.pre_score(state, pod, table, rows)
+            if not status.is_success:
+                raise FormError(f"{self.policy}: {status.reason}")
+        if "score" in points:
+            scores = plugin.score(state, pod, table, rows)
+            if not isinstance(scores, Status):
+                scores = plugin.normalize(state, pod, scores)
+            if isinstance(scores, Status):
+                raise FormError(f"{self.policy}: {scores.reason}")
+        return Answers(scores, verdicts)
+
+    def change(self, number: int) -> None:
+        self.cluster.change(number, self.table.put_node, self.table.add_pod)
+        self.rows = self.table.order()
+
+    def names(self) -> Sequence[str]:
+        return [self.table.node(row).name for row in self.rows.tolist()]
+
+    def close(self) -> None:
+        self.plugin = None
+
+
+def _is_verdict(status: Status) -> bool:
+    return status.code in (Code.SUCCESS, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+
+def told(form: Form, answers: Answers) -> dict[str, tuple[int, int, str]]:
+    """Of each node: its score, the code and the reason of its verdict. For comparing forms."""
+    names = form.names()
+    scores = [0] * len(names) if answers.scores is None else answers.scores.tolist()
+    if answers.verdicts is None:
+        return {name: (score, 0, "") for name, score in zip(names, scores, strict=True)}
+    statuses = [answers.verdicts.statuses[number] for number in answers.verdicts.numbers.tolist()]
+    return {
+        name: (score, int(status.code), status.reason)
+        for name, score, status in zip(names, scores, statuses, strict=True)
+    }

@@ -1,0 +1,150 @@
+"""Guests on the adapter, as the scheduler runs them; and what one cycle of theirs comes to, counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, cast
+
+from kubewasp.clock import SystemClock
+from kubewasp.framework.cycle_state import CycleState
+from kubewasp.framework.handle import Onlooker
+from kubewasp.scheduler.scheduler import Scheduler
+from kubewasp.wasm.component.component_engine import component_engine
+from kubewasp.wasm.component.component_instance import ComponentInstance
+from kubewasp.wasm.component.component_pool import ComponentPool
+from kubewasp.wasm.core import callbacks
+from kubewasp.wasm.core.core_engine import classic_engine
+from kubewasp.wasm.core.guest_module import Program, load_program
+from kubewasp.wasm.core.instance import GuestInstance
+from kubewasp.wasm.core.instance_pool import InstancePool
+from kubewasp.wasm.ffi import AdapterCall
+from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.limits import Limits
+from kubewasp.wasm.plugin import WasmPlugin
+from tools.bench import guests
+from tools.bench.forms.form import PODS, TableForm
+from tools.bench.forms.watching import Point, Watch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kubewasp.wasm.guest_cycle import Cycle
+    from tools.bench.forms.form import Answers
+    from tools.bench.policies.clusters import Cluster
+
+# Longer than the default: the machine may be busy, and that should not end a measurement.
+_LIMITS: Final = Limits(call_timeout=5)
+# Nodes are handed over in batches of so many as should take a share of the time limit. Where fuel is counted, the limit
+# is so long (beyond what a configuration may say) that time has no part in how many that is.
+_UNHURRIED: Final = Limits()
+object.__setattr__(_UNHURRIED, "call_timeout", 1e6)
+
+
+class _Standstill:
+    """The clock of a guest whose fuel is counted: the same every time."""
+
+    def now(self) -> float:
+        return 0.0
+
+    def wall(self) -> float:
+        return 1_800_000_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """One cycle: what the guest burnt, bytes that went to it, calls from Python into wasm and from wasm to Python."""
+
+    fuel: int
+    bytes_copied: int
+    calls_in: int
+    calls_out: int
+
+
+class GuestForm(TableForm):
+    """`wasm` is the guest's file, if it is not that of the policy. With `fueled`, fuel is counted, which takes time."""
+
+    language: ClassVar[str]
+    plugin: WasmPlugin
+
+    def __init__(self, policy: str, cluster: Cluster, *, fueled: bool = False, wasm: Path | None = None) -> None:
+        super().__init__(policy, cluster)
+        self.wasm = wasm or guests.guest(policy, self.language)
+        self.fueled = fueled
+        self.limits = _UNHURRIED if fueled else _LIMITS
+        self._scheduler = Scheduler(_Standstill() if fueled else SystemClock(), Onlooker())
+        self._scheduler.table = self.table
+
+    @property
+    def guest(self) -> Guest:
+        return self.plugin.guest
+
+    def prepare(self) -> None:
+        """The engine serves all guests."""
+        make = component_engine if self.language == "python" else classic_engine
+        make(self.limits.stack, fueled=self.fueled)
+
+    def make(self, *, use_cache: bool) -> WasmPlugin:
+        if self.fueled:
+            program = load_program(self.wasm.read_bytes(), self.limits, use_cache=use_cache, fueled=True)
+            guest = Guest(program, name=self.policy, limits=self.limits)
+        else:
+            guest = Guest.load(self.wasm, name=self.policy, limits=self.limits, use_cache=use_cache)
+        return WasmPlugin(self.policy, guest, self._scheduler)
+
+    @property
+    def guest_memory(self) -> int:
+        return self.guest.pool.memory_bytes
+
+    def counted(self, pod: int) -> tuple[Answers, Counts]:
+        """A cycle, and its counts. Fuel is 0 unless it is counted."""
+        heap = self._heap_bytes()
+        with Watch(_COUNTED) as watch:
+            state = CycleState()
+            answers = self.ask(state, self.pods[pod % PODS])
+            runner = cast("Cycle", state.shared(self.policy)).runner
+            burnt = runner.fuel_burnt
+            if isinstance(runner, GuestInstance):
+                # Values are in both counts: they lie in the heap.
+                watch.amounts["bytes"] += runner.bytes_written - watch.amounts["before"] - watch.amounts["values"]
+            state.close()
+        return answers, Counts(
+            fuel=burnt - watch.amounts["burnt"],
+            bytes_copied=self._heap_bytes() - heap + watch.amounts["bytes"],
+            calls_in=watch.counts["in"] + watch.counts["bytes"],
+            calls_out=watch.counts["out"],
+        )
+
+    def _heap_bytes(self) -> int:
+        program = self.guest.program
+        return program.engine.heap.bytes_written if isinstance(program, Program) else 0
+
+
+class Go(GuestForm):
+    language = "go"
+
+
+class Python(GuestForm):
+    language = "python"
+
+
+class Wat(GuestForm):
+    language = "wat"
+
+
+def _exchanged(answer: str, _instance: object, request: str, **_: object) -> int:
+    return len(request.encode()) + len(answer.encode())
+
+
+def _value(_: None, _instance: object, _slot: int, value: bytes | None) -> int:
+    return len(value or b"")
+
+
+_COUNTED: Final = (
+    Point(InstancePool, "acquire", "burnt", lambda runner, _: runner.fuel_burnt),
+    Point(ComponentPool, "acquire", "burnt", lambda runner, _: runner.fuel_burnt),
+    Point(InstancePool, "acquire", "before", lambda runner, _: runner.bytes_written),
+    Point(GuestInstance, "set_value", "values", _value),
+    Point(AdapterCall, "__call__", "in"),
+    Point(ComponentInstance, "exchange", "bytes", _exchanged),
+    *(Point(GuestInstance, name, "out") for name in callbacks.NAMES),
+)

@@ -1,0 +1,142 @@
+"""One run: a guest is loaded and asked about one pod after the other, by a peer's program or by kubewasp.
+
+Both run the same hooks in the same order, and hold a code of filter, where there is one, and a score for every node in
+the end. The answers of all cycles make a checksum, so that only hosts that agree are compared.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kubewasp.errors import KubewaspError
+from kubewasp.framework.status import Code
+from kubewasp.wasm.guest import Guest
+from tools.bench.peers.go_programs import UnavailableError, shortened
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from kubewasp.state.node_table import NodeTable
+    from tools.bench.peers.cluster import Cluster
+
+_SEVERITY: Final = 3  # only fatal messages are logged, on all hosts
+_SECONDS: Final = 600.0
+
+Answers = list["NDArray[np.int64]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run cost; `guest_memory` is 0 where the host does not tell."""
+
+    load_ms: float
+    first_us: float
+    cycles_us: tuple[float, ...]
+    checksum: str
+    guest_memory: int
+
+
+class AnswerError(KubewaspError):
+    """A guest that cannot be measured: one of its hooks said no."""
+
+
+def by_program(program: Path, guest: Path, cluster: Cluster, *, nodes: int, cycles: int) -> Run:
+    """A run of a peer, in a process of its own. Reading the files is not a part of what is measured."""
+    files: list[str | Path] = ["-guest", guest, "-nodes", cluster.nodes_file, "-pods", cluster.pods_file]
+    try:
+        done = subprocess.run(
+            [program, *files, "-count", str(nodes), "-cycles", str(cycles)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UnavailableError(f"its program failed: {shortened(str(error))}") from None
+    if done.returncode:
+        said = done.stderr.strip().partition("\n")[0] or f"exit code {done.returncode}"
+        raise UnavailableError(f"its program said: {shortened(said)}")
+    found = json.loads(done.stdout)
+    return Run(
+        load_ms=found["load_seconds"] * 1e3,
+        first_us=found["first_cycle_us"],
+        cycles_us=tuple(found["cycles_us"]),
+        checksum=found["checksum"],
+        guest_memory=found["guest_memory_bytes"],
+    )
+
+
+def here(guest: Path, cluster: Cluster, *, nodes: int, cycles: int) -> Run:
+    """A run by kubewasp, in this process."""
+    wasm = guest.read_bytes()
+    Guest.load(wasm, log_severity=_SEVERITY)  # the engine itself and our adapter are loaded once, for all guests
+    table = cluster.table(nodes)
+    gc.collect()
+    began = time.perf_counter()
+    loaded = Guest.load(wasm, log_severity=_SEVERITY, use_cache=False)
+    load = time.perf_counter() - began
+    checksum = hashlib.sha256()
+    spent = []
+    rows = table.objects.rows()
+    for number in range(cycles + 1):
+        pod = cluster.pods[number % len(cluster.pods)]
+        began = time.perf_counter()
+        answers = _cycle(loaded, pod, table, rows)
+        spent.append((time.perf_counter() - began) * 1e6)
+        for answer in answers:
+            checksum.update(answer.astype("<i8").tobytes())
+    with loaded.cycle(cluster.pods[0], table) as cycle:
+        memory = cycle.runner.memory_bytes
+    return Run(load * 1e3, spent[0], tuple(spent[1:]), checksum.hexdigest(), memory)
+
+
+def _cycle(guest: Guest, pod: bytes, table: NodeTable, rows: NDArray[np.int32]) -> Answers:
+    """The hooks that the guest has, asked as the scheduler's plugin for guests asks."""
+    hooks = guest.hooks
+    answers: Answers = []
+    with guest.cycle(pod, table) as cycle:
+        skip_filter = False
+        if "prefilter" in hooks:
+            first = cycle.prefilter()
+            _check("prefilter", first.code, first.reason)
+            if first.node_names is not None:
+                raise AnswerError("a guest that picks nodes in prefilter is not measured here")
+            skip_filter = first.code == Code.SKIP
+        if "filter" in hooks and not skip_filter:
+            codes = cycle.call_rows("filter", rows).values
+            answers.append(codes)
+            if np.count_nonzero(codes):
+                rows = rows[codes == 0]
+        if "prescore" in hooks and len(rows):
+            prescored = cycle.prescore_rows(rows)
+            _check("prescore", prescored.code, prescored.reason)
+            if prescored.code == Code.SKIP:
+                return answers
+        if "score" not in hooks:
+            return answers
+        values = cycle.call_rows("score", rows).values
+        refused = np.flatnonzero(values.astype(np.int32))
+        if len(refused):
+            raise AnswerError(f"score refused a node with the status {int(values.astype(np.int32)[refused[0]])}")
+        scores = values >> 32
+        if "normalizescore" in hooks:
+            normalized, scores = cycle.normalize_rows(rows, scores)
+            _check("normalizescore", normalized.code, normalized.reason)
+        answers.append(scores)
+    return answers
+
+
+def _check(hook: str, code: int, reason: str) -> None:
+    if code not in (Code.SUCCESS, Code.SKIP):
+        raise AnswerError(f"{hook} answered with the status {code}: {reason}")

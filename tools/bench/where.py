@@ -1,0 +1,164 @@
+"""Where the time of a guest's cycle goes, in microseconds: measured, not guessed.
+
+Timers stand around functions of the host for as long as they are needed (forms/watching.py), and tell the parts apart:
+
+crossing    calls into the sandbox and back: what the same calls of a guest that does nothing take
+copying     the host writes nodes, the pod and the list of rows into memory that the guest reads. A component is sent
+            texts instead: what an empty component takes for texts of the same length, less the crossing
+decoding    texts are made for a component, and its answers read; and, in a first cycle, what the guest takes longer
+            than in a later one: that is where it reads and decodes the nodes, and keeps what it found
+guest       the rest of the time in the sandbox
+collecting  answers become arrays, reasons and statuses
+other       the whole cycle less all of these: states, locks, the time limit, instances that are taken and given back
+
+The whole of an unchanged cycle is timed without timers inside, by turns with cycles that have them. What cycles have in
+common with each other is the same, so small parts may come out as a little less than nothing.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import TYPE_CHECKING, Final
+
+from wasmtime import wat2wasm
+
+from kubewasp.wasm.component import answers
+from kubewasp.wasm.component.component_instance import ComponentInstance
+from kubewasp.wasm.component.component_module import load_component
+from kubewasp.wasm.component.session import ComponentSession
+from kubewasp.wasm.core.instance import GuestInstance
+from kubewasp.wasm.core.node_memory import NodeMirror
+from kubewasp.wasm.ffi import AdapterCall
+from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.limits import Limits
+from kubewasp.wasm.plugin import WasmPlugin
+from tools.bench import guests
+from tools.bench.forms import empty_guests
+from tools.bench.forms.catalogue import GUESTS
+from tools.bench.forms.watching import Point, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tools.bench.forms.guest import GuestForm
+    from tools.bench.policies.clusters import Cluster
+
+    Parts = dict[str, float]
+
+PARTS: Final = ("crossing", "copying", "decoding", "guest", "collecting", "other")
+_WARM: Final = 5
+_ROUNDS: Final = 25
+POINTS: Final = (
+    *(Point(GuestInstance, name, "copying") for name in ("set_value", "_list_rows")),
+    Point(NodeMirror, "sync", "copying"),
+    *(Point(ComponentSession, name, "decoding") for name in ("_send", "_changes", "_answer")),
+    Point(AdapterCall, "__call__", "call"),
+    *(Point(GuestInstance, name, "collecting") for name in ("_finish", "_read_journal")),
+    *(Point(answers, name, "collecting") for name in ("take_one", "take_rows", "take_remarks")),
+    *(Point(WasmPlugin, name, "collecting") for name in ("filter", "pre_score", "score", "normalize")),
+    # What these do themselves belongs to no part, and so to the rest.
+    *(Point(Cycle, name, "other") for name in ("call_rows", "prescore_rows", "_call")),
+    Point(WasmPlugin, "_cycle", "other"),
+)
+
+
+def measure(language: str, policy: str, cluster: Cluster) -> dict[str, Parts]:
+    """The parts of a first and of an unchanged cycle."""
+    found = _Recorded.of(GUESTS[language](policy, cluster))
+    if language == "python":
+        replayed = {kind: _replayed(texts) for kind, texts in found.texts.items()}
+        crossing, copying = ({kind: both[which] for kind, both in replayed.items()} for which in range(2))
+        return found.divided(crossing, copying)
+    wasm = guests.assembled(f"empty-{policy}", empty_guests.module(policy))
+    empty = _Recorded.of(GUESTS[language](policy, cluster, wasm=wasm))
+    return found.divided({kind: parts["call"] for kind, parts in empty.parts.items()}, dict.fromkeys(empty.parts, 0.0))
+
+
+class _Recorded:
+    """Cycles of one form: their whole time and what the timers told, by kind of cycle; and the texts of a component."""
+
+    def __init__(self) -> None:
+        self.whole: dict[str, float] = {}
+        self.parts: dict[str, Parts] = {}
+        self.texts: dict[str, list[tuple[str, int]]] = {}
+
+    @classmethod
+    def of(cls, form: GuestForm) -> _Recorded:
+        recorded = cls()
+        form.prepare()
+        form.load()
+        texts: list[tuple[str, int]] = []
+
+        def note(answer: str, _instance: object, request: str, **_: object) -> int:
+            texts.append((request, len(answer.encode())))
+            return 0
+
+        watch = Watch((*POINTS, Point(ComponentInstance, "exchange", "call", note)))
+        recorded.whole["first"], recorded.parts["first"] = _watched(form, watch, 0)
+        recorded.texts["first"] = texts.copy()
+        for number in range(1, _WARM):
+            form.cycle(number)
+        whole, parts = [], []
+        for number in range(_ROUNDS):
+            whole.append(_seconds(form, number))
+            texts.clear()
+            parts.append(_watched(form, watch, number)[1])
+        recorded.whole["unchanged"] = statistics.median(whole)
+        recorded.parts["unchanged"] = {
+            part: statistics.median(one.get(part, 0.0) for one in parts) for part in {*parts[0], *parts[-1]}
+        }
+        recorded.texts["unchanged"] = texts.copy()
+        form.close()
+        return recorded
+
+    def divided(self, crossing: Parts, copying: Parts) -> dict[str, Parts]:
+        """All parts in microseconds, by kind of cycle; together they are the whole. What is given is in seconds."""
+        inside = {kind: told["call"] - crossing[kind] - copying[kind] for kind, told in self.parts.items()}
+        found = {}
+        for kind, told in self.parts.items():
+            taking_in = max(inside[kind] - inside["unchanged"], 0.0)
+            seconds = {
+                "crossing": crossing[kind],
+                "copying": told.get("copying", 0.0) + copying[kind],
+                "decoding": told.get("decoding", 0.0) + taking_in,
+                "guest": inside[kind] - taking_in,
+                "collecting": told["collecting"],
+            }
+            seconds["other"] = self.whole[kind] - sum(seconds.values())
+            found[kind] = {part: value * 1e6 for part, value in seconds.items()}
+        return found
+
+
+def _watched(form: GuestForm, watch: Watch, pod: int) -> tuple[float, Parts]:
+    watch.clear()
+    with watch:
+        seconds = _seconds(form, pod)
+    return seconds, dict(watch.seconds)
+
+
+def _seconds(form: GuestForm, pod: int) -> float:
+    began = time.perf_counter()
+    form.cycle(pod)
+    return time.perf_counter() - began
+
+
+def _replayed(texts: Sequence[tuple[str, int]]) -> tuple[float, float]:
+    """What an empty component takes for as many calls, and how much more for texts of that length."""
+    crossing = _exchanges([("{}", 2)]) * len(texts)
+    return crossing, max(_exchanges(texts) - crossing, 0.0)
+
+
+def _exchanges(texts: Sequence[tuple[str, int]]) -> float:
+    seconds = 0.0
+    for request, answer in texts:
+        text = empty_guests.component(len(request.encode()), answer)
+        program = load_component(bytes(wat2wasm(text)), Limits(), use_cache=False)
+        instance = ComponentInstance(program, Limits(), name="empty")
+        spent = []
+        for _ in range(_ROUNDS if len(request) < 100_000 else 3):
+            began = time.perf_counter()
+            instance.exchange(request, hook="score")
+            spent.append(time.perf_counter() - began)
+        seconds += statistics.median(spent)
+    return seconds
