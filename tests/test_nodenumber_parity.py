@@ -19,7 +19,7 @@ from kubewasp.framework.plugin import NodeByNode
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.nodes import Node
 from kubewasp.k8s.pods import Pod
-from kubewasp.scheduler import profiles
+from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from tests.guests.build import ROOT, example, project_guest
 from tests.scheduler.building import HEAD
@@ -103,8 +103,7 @@ def outcome(name: str, args: dict[str, Any], weight: int, given_waves: list[Wave
         "plugins": {"multiPoint": {"enabled": [{"name": name, "weight": weight}]}},
         "pluginConfig": [{"name": name, "args": args}],
     }
-    cluster = EmbeddedCluster()
-    profiles.start(cluster.scheduler, read_config({**HEAD, "profiles": [profile]}), seed=0)
+    cluster = EmbeddedCluster(set_up(read_config({**HEAD, "profiles": [profile]})))
     found = []
     for wave in given_waves:
         for gone in wave.gone:

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kubewasp.clock import SYSTEM_CLOCK
 from kubewasp.server.decisions import DecisionSettings, DecisionStore
 from kubewasp.server.endpoints import create_app
 from kubewasp.server.health import Health
 from kubewasp.server.http_server import Address, AppServer
 from kubewasp.server.metrics import Metrics
+from kubewasp.state.node_table import NodeTable
 from tests.apiserver.fake_server import FakeServer
 from tests.cli.conftest import Kubewasp
 from tests.live.test_snapshot import lay_out, stored
@@ -103,11 +105,10 @@ def test_a_cluster_that_cannot_be_reached_is_told(kubewasp: Kubewasp, tmp_path: 
 @pytest.fixture
 def url() -> Iterator[str]:
     """Of a scheduler that has placed `default/web`, and could not place `default/huge`."""
-    cluster = filled(node("a"), node("b", cpu="2"), pod("web"), pod("huge", cpu="64"))
-    store = DecisionStore(DecisionSettings(share=0.01), chance=iter((0.0, 0.5)).__next__)
-    store.connect(cluster.scheduler)
-    cluster.on_attempt = store.take
-    cluster.settle()
+    table = NodeTable()
+    store = DecisionStore(DecisionSettings(share=0.01), table, SYSTEM_CLOCK, chance=iter((0.0, 0.5)).__next__)
+    objects = (node("a"), node("b", cpu="2"), pod("web"), pod("huge", cpu="64"))
+    filled(*objects, table=table, recorder=store, listeners=[store]).settle()
     server = AppServer(create_app(Health(), Metrics(), dict, store), Address(port=0))
     with in_background(server):
         yield server.url

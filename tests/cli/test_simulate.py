@@ -13,8 +13,11 @@ import pytest
 import yaml
 
 from kubewasp.cli import simulate as command
+from kubewasp.scheduler.attempt import Attempt
+from kubewasp.simulation.simulator import Simulation
 from tests.cli.conftest import Ended, Kubewasp
 from tests.guests.build import EXAMPLES, ROOT, example, wat
+from tests.plugins.building import make_pod
 from tests.simulation.simulating import Object, node, pod, priority_class, spec, steered, wasm, workload
 
 Write = Callable[[str, str], Path]
@@ -299,13 +302,15 @@ def test_a_bar_is_shown_after_a_second_on_a_terminal(monkeypatch: pytest.MonkeyP
     now = 0.0
     monkeypatch.setattr(command.time, "perf_counter", lambda: now)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    placed = Attempt(make_pod("p"), node="a")
     with command._Progress(10) as progress:
-        progress.show(1)
+        progress.attempted(placed)
         assert progress._bar is None
         now = 1.5
-        progress.show(5)
+        progress.attempted(Attempt(make_pod("q")))
+        progress.attempted(placed)
         assert progress._bar is not None
-        assert progress._bar.tasks[0].completed == 5
+        assert (progress._bar.tasks[0].completed, progress._bar.tasks[0].total) == (2, 10)
 
 
 def test_yaml_is_utf8_whatever_the_terminal_speaks(tmp_path: Path) -> None:
@@ -339,13 +344,13 @@ def test_a_simulation_begins_when_it_is_told_to(manifests: Manifests, tmp_path: 
     path = manifests(node("a"))
     timeline = tmp_path / "timeline.yaml"
     timeline.write_text("kind: Scenario\nstartTime: 1970-01-01T01:00:00Z\nsteps: [{at: 1m, cordon: a}]\n")
-    assert command.simulate([path], timeline=timeline).cluster.clock.wall() == 3660
-    assert command.simulate([path], timeline=timeline, start_time=0).cluster.clock.wall() == 60
+    assert Simulation([path], timeline=timeline).run().cluster.clock.wall() == 3660
+    assert Simulation([path], timeline=timeline, start_time=0).run().cluster.clock.wall() == 60
 
 
 def test_a_simulation_begins_now_if_nothing_else_is_said(manifests: Manifests, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command.time, "time", lambda: 1234.5)
-    assert command.simulate([manifests(node("a"))]).cluster.clock.wall() == 1234.5
+    monkeypatch.setattr("time.time", lambda: 1234.5)
+    assert Simulation([manifests(node("a"))]).run().cluster.clock.wall() == 1234.5
 
 
 @pytest.mark.parametrize("arguments", [("simulate",), ("explain", "web")])

@@ -6,9 +6,9 @@ import yaml
 from typer.testing import CliRunner
 
 from kubewasp.cli.main import app
-from kubewasp.extender import cluster_watch
 from kubewasp.framework.config.reading import load_config
 from kubewasp.k8s.codec import message_name
+from kubewasp.live import cluster_watch
 from tests.deploy.manifests import ROOT, Manifest, one, read
 from tests.deploy.test_manifests import unknown_fields
 from tests.guests.build import EXAMPLES

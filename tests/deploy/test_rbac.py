@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from kubewasp.apiserver.api_resources import RESOURCES
-from kubewasp.live.process import WATCHED
+from kubewasp.live.cluster_watch import WATCHED
 from tests.deploy.manifests import BASE, CHART, LEASE_ROLE, ONLY_SCHEDULER, cluster_rules, lease_rules, one, resources
 from tests.deploy.rbac import allows, triples
 

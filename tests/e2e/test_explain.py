@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kubewasp.apiserver.api_resources import RESOURCES
-from kubewasp.live.process import WATCHED
+from kubewasp.live.cluster_watch import WATCHED
 from tests.e2e.kubewasp import SOON, ours, wait_events, wait_node, wait_unschedulable
 from tests.guests.build import example
 from tools.testbed.client import Object

@@ -97,7 +97,7 @@ def wait_told(scheduler: Kubewasp, text: str, times: int = 1) -> list[str]:
 
 
 def wait_ready(scheduler: Kubewasp) -> None:
-    wait_until(lambda: "the cluster is known" in scheduler.log_text, SOON, "it to be ready", scheduler.log_tail)
+    wait_until(lambda: "Cluster state synced" in scheduler.log_text, SOON, "it to be ready", scheduler.log_tail)
 
 
 # ---------------------------------------------------------------------- the server
@@ -316,7 +316,7 @@ def test_a_missing_right_is_named_and_waited_for(
     (line, *_) = wait_told(scheduler, LOST_TOUCH, times=2)
     assert 'RBAC must allow the verb \\"list\\" on \\"nodes\\" of API group \\"\\" in the whole cluster' in line
     assert all('resource="nodes"' in line for line in wait_told(scheduler, LOST_TOUCH))
-    assert "the cluster is known" not in scheduler.log_text
+    assert "Cluster state synced" not in scheduler.log_text
     cluster.allow("bob", [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]}])
     cluster.create(ours("patient"))
     wait_node(cluster, "patient")
@@ -365,13 +365,13 @@ def test_pods_of_other_schedulers_are_told_if_there_are_no_others(
     fake_nodes.create(1)
     cluster.create_all(pod(f"theirs-{number}") for number in range(3))
     scheduler = start_kubewasp()
-    (line,) = wait_told(scheduler, "no pod names a profile of this scheduler; all that wait are for others")
+    (line,) = wait_told(scheduler, "No pending pod names a profile of this scheduler")
     assert 'profiles=["kubewasp"] foreign={"default-scheduler":3}' in line
 
 
 def test_without_nodes_the_log_and_the_pod_say_so(cluster: Cluster, start_kubewasp: StartKubewasp) -> None:
     scheduler = start_kubewasp()
-    wait_told(scheduler, "there are no nodes yet: pods wait until there are")
+    wait_told(scheduler, "No nodes: pods stay pending")
     cluster.create(ours("early"))
     assert wait_unschedulable(cluster, "early")["message"] == "no nodes available to schedule pods"
     assert wait_events(cluster, "early", "FailedScheduling")[0]["note"] == "no nodes available to schedule pods"

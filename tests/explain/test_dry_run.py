@@ -4,14 +4,20 @@ from typing import Any
 
 import pytest
 
-from kubewasp.explain.dry_run import InspectionError, as_pending, inspect
+from kubewasp.explain.dry_run import ExplainError, as_pending, dry_run
 from kubewasp.explain.explanation import Explanation
+from kubewasp.framework.handle import ReadOnlyClient
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
-from tests.simulation.simulating import Object, filled, node, pod, priority_class
+from tests.simulation import simulating
+from tests.simulation.simulating import Object, node, pod, priority_class
+
+
+def filled(*objects: Object) -> EmbeddedCluster:
+    return simulating.filled(*objects, client=ReadOnlyClient())
 
 
 def looked_at(cluster: EmbeddedCluster, name: str) -> Explanation:
-    return inspect(cluster.scheduler, cluster.pods[f"default/{name}"])
+    return dry_run(cluster.scheduler, cluster.pods[f"default/{name}"])
 
 
 # ---------------------------------------------------------------------- looking
@@ -34,7 +40,7 @@ def test_candidates_are_shown_and_nobody_is_evicted() -> None:
         {"node": "a", "victims": ["default/one"], "budget_violations": 0},
         {"node": "b", "victims": ["default/other"], "budget_violations": 0},
     ]
-    assert cluster.preemptions == []
+    assert cluster.objects.preemptions == []
     assert cluster.pods["default/one"].node == "a"
 
 
@@ -55,7 +61,7 @@ def test_room_that_is_kept_for_a_nominated_pod_is_not_free() -> None:
 
 def test_a_gated_pod_is_not_looked_at() -> None:
     gated = pod("web", schedulingGates=[{"name": "budget"}])
-    with pytest.raises(InspectionError) as raised:
+    with pytest.raises(ExplainError) as raised:
         looked_at(filled(node("a"), gated), "web")
     held = "pod default/web is held back by SchedulingGates: waiting for scheduling gates: [budget]"
     assert str(raised.value) == held
@@ -109,6 +115,6 @@ def test_that_a_pod_is_being_deleted_is_noted() -> None:
     ],
 )
 def test_what_cannot_be_explained_is_told(manifest: Object, profile: str, text: str) -> None:
-    with pytest.raises(InspectionError) as raised:
+    with pytest.raises(ExplainError) as raised:
         pending(manifest, profile)
     assert str(raised.value) == text

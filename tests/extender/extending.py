@@ -4,16 +4,17 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kubewasp.clock import SystemClock
-from kubewasp.extender import verb_plugins as asked_plugins
+from kubewasp.clock import SYSTEM_CLOCK, Clock
+from kubewasp.extender import verb_plugins
 from kubewasp.extender.sent_nodes import SentNodes
 from kubewasp.extender.service import ExtenderService
-from kubewasp.framework.handle import Onlooker
+from kubewasp.framework.handle import ReadOnlyClient
 from kubewasp.framework.plugin import NodeByNode, Plugin
 from kubewasp.framework.registry import Registry
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.nodes import Node
 from kubewasp.k8s.pods import Pod
+from kubewasp.scheduler.composition import Environment, compose
 from kubewasp.scheduler.scheduler import Scheduler
 from kubewasp.wasm.plugin import GuestLoader
 from tests.framework.configs import read
@@ -47,6 +48,11 @@ def profile(*plugins: str, name: str = "default-scheduler", weights: Sequence[in
     return {"schedulerName": name, "plugins": {"multiPoint": {"enabled": enabled}}, "pluginConfig": args}
 
 
+def bare_scheduler(clock: Clock = SYSTEM_CLOCK) -> Scheduler:
+    """The state of a scheduler, without profiles."""
+    return compose(Environment(clock=clock, client=ReadOnlyClient()))
+
+
 def service(
     *profiles: Json,
     classes: Mapping[str, type[Plugin]] | None = None,
@@ -55,12 +61,12 @@ def service(
     scheduler: Scheduler | None = None,
 ) -> ExtenderService:
     """With `watching`, the table is filled by the test, through the scheduler that it gives."""
-    scheduler = scheduler or Scheduler(SystemClock(), Onlooker())
+    scheduler = scheduler or bare_scheduler()
     registry = Registry(wasm=GuestLoader(), plugins={"Zones": Zones, **(classes or {})})
-    asked = asked_plugins.asked(registry.profiles(read(profiles=list(profiles))), all_plugins=False)
-    frameworks = asked_plugins.frameworks(registry, asked, scheduler)
-    sent = None if watching else SentNodes(scheduler)
-    return ExtenderService(scheduler, frameworks, sent=sent, managed=managed)
+    asked = verb_plugins.restricted(registry.profiles(read(profiles=list(profiles))), all_plugins=False)
+    frameworks = verb_plugins.frameworks(registry, asked, scheduler.handle)
+    sent = None if watching else SentNodes(scheduler.events, scheduler.clock)
+    return ExtenderService(scheduler.table, frameworks, sent=sent, managed=managed)
 
 
 def pod(name: str = "web-1", **spec: Any) -> Json:

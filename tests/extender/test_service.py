@@ -6,20 +6,19 @@ from typing import Any
 
 import pytest
 
-from kubewasp.clock import SystemClock
+from kubewasp.clock import SYSTEM_CLOCK
 from kubewasp.extender.decider import UNKNOWN_NODE, PluginFailure
 from kubewasp.extender.protocol import ProtocolError
 from kubewasp.extender.sent_nodes import KEPT_SECONDS, SentNodes
 from kubewasp.extender.service import NAMES_ONLY
 from kubewasp.framework.config.model import ConfigError
-from kubewasp.framework.handle import Onlooker
 from kubewasp.framework.plugin import FilterPlugin, PreFilterPlugin, PreFilterResult, Verdicts
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.scheduler.scheduler import Scheduler
-from tests.extender.extending import Json, Zones, named, node, pod, profile, scores, service, whole
+from tests.extender.extending import Json, Zones, bare_scheduler, named, node, pod, profile, scores, service, whole
 from tests.guests.build import example, wat, wat_text
 
 
@@ -128,8 +127,8 @@ def test_a_guest_that_traps_breaks_one_answer_and_not_the_next() -> None:
 
 
 def test_a_node_is_read_again_when_its_version_changed() -> None:
-    scheduler = Scheduler(SystemClock(), Onlooker())
-    sent = SentNodes(scheduler)
+    scheduler = bare_scheduler()
+    sent = SentNodes(scheduler.events, scheduler.clock)
     sent.take(["a", "b"], [node("a"), node("b")])
     sent.take(["a", "b"], [node("a"), node("b", "2", points="3")])
     assert (sent.read, sent.known) == (3, 1)
@@ -137,7 +136,7 @@ def test_a_node_is_read_again_when_its_version_changed() -> None:
 
 
 def test_a_node_of_the_same_name_and_version_is_another_one_if_its_uid_is() -> None:
-    sent = SentNodes(Scheduler(SystemClock(), Onlooker()))
+    sent = SentNodes(bare_scheduler().events, SYSTEM_CLOCK)
     again = node("a")
     again["metadata"]["uid"] = "another"
     sent.take(["a"], [node("a")])
@@ -167,8 +166,8 @@ class Hands:
 
 def test_nodes_that_are_not_sent_any_more_are_forgotten() -> None:
     clock = Hands()
-    scheduler = Scheduler(clock, Onlooker())
-    sent = SentNodes(scheduler)
+    scheduler = bare_scheduler(clock)
+    sent = SentNodes(scheduler.events, scheduler.clock)
     sent.take(["a", "b"], [node("a"), node("b")])
     clock.time = KEPT_SECONDS
     sent.take(["a"], [node("a")])
@@ -203,12 +202,12 @@ def test_a_pod_that_is_none_is_told_with_its_field() -> None:
 
 def watched(*nodes: Json, pods: Sequence[tuple[str, str]] = ()) -> Scheduler:
     """A scheduler that knows those nodes, and pods on them."""
-    scheduler = Scheduler(SystemClock(), Onlooker())
+    scheduler = bare_scheduler()
     for item in nodes:
-        scheduler.put_node(parse_node(item, encode("Node", item)))
+        scheduler.events.put_node(parse_node(item, encode("Node", item)))
     for name, place in pods:
         item = pod(name, nodeName=place)
-        scheduler.put_pod(PodParser().parse(item, encode("Pod", item)))
+        scheduler.events.put_pod(PodParser().parse(item, encode("Pod", item)))
     return scheduler
 
 
@@ -385,9 +384,9 @@ def test_of_several_profiles_that_of_the_pod_is_asked(caplog: pytest.LogCaptureF
     closed = node("a", closed="now")
     for name, failed in (("mine", {"a": "closed now"}), ("empty", {}), ("stranger", {}), ("stranger", {})):
         assert json.loads(found.filter(whole(closed, asking=pod(schedulerName=name))))["FailedNodes"] == failed
-    assert [record.message for record in caplog.records] == [
-        "pods of the scheduler stranger pass without being looked at: it has no profile here"
-    ]
+    (record,) = caplog.records
+    told = (record.message, record.scheduler)  # type: ignore[attr-defined]
+    assert told == ("Pods without a profile here are not evaluated", "stranger")
 
 
 def test_a_configuration_without_a_plugin_to_ask_is_refused() -> None:

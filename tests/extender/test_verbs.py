@@ -14,8 +14,9 @@ from kubewasp.apiserver.request_info import request_info
 from kubewasp.apiserver.writes import ClusterWrites
 from kubewasp.extender.protocol import ProtocolError
 from kubewasp.extender.service import Binder, ExtenderService
-from kubewasp.extender.verbs import Gate, create_app
+from kubewasp.extender.verbs import ExtenderMetrics, Gate, create_app
 from kubewasp.extender.worker import Worker
+from kubewasp.live.inbox import on_owner_thread
 from kubewasp.server.endpoints import create_app as operations_app
 from kubewasp.server.health import Health
 from kubewasp.server.metrics import Metrics
@@ -30,13 +31,14 @@ JSON = {"Content-Type": "application/json"}
 @pytest.fixture
 def worker() -> Iterator[Worker]:
     made = Worker()
+    made.start()
     yield made
     made.stop()
 
 
 def app(answers: dict[str, Answer], metrics: Metrics | None = None, gate: Gate | None = None) -> Any:
     metrics = metrics or Metrics()
-    return create_app(answers, operations_app(Health(), metrics, dict), metrics, gate or Gate())
+    return create_app(answers, operations_app(Health(), metrics, dict), ExtenderMetrics(metrics), gate or Gate())
 
 
 def answers(found: ExtenderService, worker: Worker) -> dict[str, Answer]:
@@ -212,7 +214,7 @@ def test_who_has_gone_is_not_answered_and_keeps_nobody_waiting(worker: Worker) -
 
         await made(scope, receive, send)
         busy.set()
-        await worker.caught_up()
+        await on_owner_thread(worker, lambda: None)
 
     asyncio.run(leave())
     assert asked == []
@@ -272,8 +274,8 @@ def test_a_change_that_cannot_be_taken_in_is_remembered(worker: Worker) -> None:
     async def posted() -> None:
         worker.post(fail)
         worker.post(lambda: None)
-        await worker.caught_up()
+        await on_owner_thread(worker, lambda: None)
 
     asyncio.run(posted())
     assert worker.problem == "KeyError: 'node'"
-    assert worker.backlog == 0
+    assert len(worker) == 0

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubewasp.framework.cycle_state import CycleState
+from kubewasp.framework.observer import NO_OBSERVER, SchedulerObserver
 from kubewasp.framework.plugin import (
     EXTENSION_POINTS,
     BindPlugin,
@@ -153,7 +154,12 @@ class Scripted(
         return self.answers.get("events", ())
 
 
-def make_framework(*plugins: Plugin | tuple[Plugin, int], points: Iterable[str] = (), name: str = "") -> Framework:
+def make_framework(
+    *plugins: Plugin | tuple[Plugin, int],
+    points: Iterable[str] = (),
+    name: str = "",
+    observer: SchedulerObserver = NO_OBSERVER,
+) -> Framework:
     """A profile with those plugins, in order, at each of the points (all if none is named); pairs have a weight."""
     pairs = [item if isinstance(item, tuple) else (item, 1) for item in plugins]
     wanted = set(points) | {"queueSort"} if points else set(EXTENSION_POINTS)
@@ -163,4 +169,4 @@ def make_framework(*plugins: Plugin | tuple[Plugin, int], points: Iterable[str] 
         if point in wanted
     }
     found["queueSort"] = found["queueSort"][:1] or [(Scripted("Sort"), 0)]
-    return Framework(name or "default-scheduler", found)
+    return Framework(name or "default-scheduler", found, observer)

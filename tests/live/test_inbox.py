@@ -1,183 +1,112 @@
-"""The scheduler on its own thread."""
+"""Inbox and thread of the owner of the cluster state."""
 
+import asyncio
 import threading
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from kubewasp.framework.status import Code, Status
-from kubewasp.k8s.pods import Pod
-from kubewasp.live.inbox import LiveScheduler
-from tests.framework.fakes import Scripted
-from tests.scheduler.building import Cluster, cluster_of
+from kubewasp.live.inbox import Inbox, OwnerThread, on_owner_thread
 
-SOON = 10.0
+SOON = 60.0
 
 
-class Reports:
-    """Takes note of what is told, and lets a test wait for it."""
+class Owner:
+    """A thread that has nothing to do but the actions of its inbox."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, ...]] = []
-        self._changed = threading.Condition()
-
-    def _note(self, *what: str) -> None:
-        with self._changed:
-            self.told.append(what)
-            self._changed.notify_all()
-
-    def scheduled(self, pod: Pod, node: str) -> None:
-        self._note("scheduled", pod.name, node)
-
-    def failed(self, pod: Pod, reason: str, message: str) -> None:
-        self._note("failed", pod.name, reason, message)
-
-    def expected(self, pod: Pod, node: str) -> None:
-        self._note("expected", pod.name, node)
-
-    def deleting(self, pod: Pod, message: str) -> None:
-        self._note("deleting", pod.name, message)
-
-    def wait_for(self, count: int) -> list[tuple[str, ...]]:
-        with self._changed:
-            assert self._changed.wait_for(lambda: len(self.told) >= count, SOON), self.told
-            return list(self.told)
-
-
-class Running:
-    """A live scheduler around a cluster of the tests."""
-
-    def __init__(self, **script: Any) -> None:
-        self.cluster: Cluster = cluster_of(Scripted("A", [], **script), nodes=("n0",))
-        self.reports = Reports()
+        self.inbox = Inbox()
+        self.steps = 0
         self.ended: list[BaseException | None] = []
-        self.attempts: list[tuple[str, str]] = []
-        self.live = LiveScheduler(
-            self.cluster.scheduler,
-            self.reports,
-            on_end=self.ended.append,
-            on_attempt=lambda attempt: self.attempts.append((attempt.pod.name, attempt.node)),
-        )
+        self.has_ended = threading.Event()
+        self.thread = OwnerThread(self.inbox, self._step, name="owner", on_end=self._end)
+
+    def _step(self) -> float:
+        self.steps += 1
+        return SOON
+
+    def _end(self, error: BaseException | None) -> None:
+        self.ended.append(error)
+        self.has_ended.set()
 
     def settled(self) -> None:
-        """All that was posted has been taken."""
+        """All actions posted so far have run."""
         done = threading.Event()
-        self.live.post(done.set)
+        self.inbox.post(done.set)
         assert done.wait(SOON)
 
 
 @pytest.fixture
-def running(request: pytest.FixtureRequest) -> Any:
-    made: list[Running] = []
-
-    def make(**script: Any) -> Running:
-        made.append(Running(**script))
-        made[-1].live.start()
-        return made[-1]
-
-    yield make
-    for item in made:
-        assert item.live.stop(SOON)
+def owner() -> Iterator[Owner]:
+    made = Owner()
+    made.thread.start()
+    yield made
+    assert made.thread.stop(SOON)
 
 
-def test_a_pod_that_is_posted_is_scheduled_and_told(running: Any) -> None:
-    run = running()
-    run.live.set_active(True)
-    run.live.post(lambda: run.cluster.pod("p"))
-    assert run.reports.wait_for(1) == [("scheduled", "p", "n0")]
-
-
-def test_every_attempt_is_told_on_the_thread(running: Any) -> None:
-    run = running(filter={"n0": Status(Code.UNSCHEDULABLE, "no room")})
-    run.live.set_active(True)
-    run.live.post(lambda: run.cluster.pod("p"))
-    run.reports.wait_for(1)
-    assert run.attempts == [("p", "")]
-
-
-def test_nothing_is_scheduled_before_it_is_allowed(running: Any) -> None:
-    run = running()
-    run.live.post(lambda: run.cluster.pod("p"))
-    run.settled()
-    assert run.reports.told == []
-    run.live.set_active(True)
-    assert run.reports.wait_for(1) == [("scheduled", "p", "n0")]
-
-
-def test_why_a_pod_has_no_node_is_told_with_the_reason_of_its_condition(running: Any) -> None:
-    run = running(filter={"n0": Status(Code.UNSCHEDULABLE, "no room")})
-    run.live.set_active(True)
-    run.live.post(lambda: run.cluster.pod("p"))
-    (told,) = run.reports.wait_for(1)
-    assert told == ("failed", "p", "Unschedulable", "0/1 nodes are available: 1 no room.")
-
-
-def test_an_error_of_a_plugin_is_an_error_of_the_scheduler(running: Any) -> None:
-    run = running(pre_filter=Status(Code.ERROR, "broken"))
-    run.live.set_active(True)
-    run.live.post(lambda: run.cluster.pod("p"))
-    assert run.reports.wait_for(1)[0][2] == "SchedulerError"
-
-
-def test_actions_are_taken_in_their_order(running: Any) -> None:
-    run = running()
+def test_actions_run_on_the_owner_thread_in_the_order_of_posting(owner: Owner) -> None:
     seen: list[int] = []
+    threads: set[str] = set()
+
+    def action(number: int) -> None:
+        seen.append(number)
+        threads.add(threading.current_thread().name)
+
     for number in range(3000):
-        run.live.post(lambda number=number: seen.append(number))
-    run.settled()
-    assert seen == list(range(3000))
+        owner.inbox.post(lambda number=number: action(number))  # type: ignore[misc]
+    owner.settled()
+    assert (seen, threads) == (list(range(3000)), {"owner"})
+    assert len(owner.inbox) == 0
 
 
-def test_a_bind_that_ends_later_is_told_when_it_has_ended(running: Any) -> None:
-    run = running(bind=Status(Code.WAIT))
-    run.live.set_active(True)
-    run.live.post(lambda: run.cluster.pod("p"))
-    begun = threading.Event()
-    run.live.post(lambda: None)
-    while not run.cluster.scheduler.binding:
-        assert not begun.wait(0.001)
-    assert run.reports.told == []
-    run.live.post(lambda: run.cluster.scheduler.bound("default/p", ""))
-    assert run.reports.wait_for(1) == [("scheduled", "p", "n0")]
+def test_a_thread_that_waits_is_woken(owner: Owner) -> None:
+    owner.settled()
+    before = owner.steps
+    owner.inbox.wake()
+    owner.settled()
+    owner.settled()
+    assert owner.steps > before
 
 
-def test_an_action_that_fails_ends_the_thread_and_is_told(running: Any) -> None:
-    run = running()
-
+def test_an_action_that_fails_ends_the_thread_with_its_error(owner: Owner) -> None:
     def broken() -> None:
         raise ZeroDivisionError
 
-    run.live.post(broken)
-    run.live._thread.join(SOON)
-    assert [type(error) for error in run.ended] == [ZeroDivisionError]
+    owner.inbox.post(broken)
+    assert owner.has_ended.wait(SOON)
+    assert [type(error) for error in owner.ended] == [ZeroDivisionError]
 
 
-def test_it_stops_when_it_is_told_to(running: Any) -> None:
-    run = running()
-    assert run.live.stop(SOON)
-    assert run.ended == [None]
+def test_a_stopped_thread_ends_without_an_error(owner: Owner) -> None:
+    assert owner.thread.stop(SOON)
+    assert owner.ended == [None]
+    assert not owner.thread.is_alive
 
 
-@pytest.mark.parametrize("script", [{"permit": Status(Code.WAIT)}, {"pre_bind": Status(Code.WAIT)}], ids=str)
-def test_the_node_of_a_pod_that_has_to_wait_is_told(running: Any, script: dict[str, Any]) -> None:
-    run = running(**script, timeout=60.0) if "permit" in script else running(**script)
-    run.live.set_active(True)
-    run.live.post(lambda: run.cluster.pod("p"))
-    assert run.reports.wait_for(1) == [("expected", "p", "n0")]
+def test_a_coroutine_gets_the_result_or_the_error_of_a_function_on_the_thread(owner: Owner) -> None:
+    def fail() -> None:
+        raise KeyError("no")
+
+    async def ask() -> str:
+        with pytest.raises(KeyError):
+            await on_owner_thread(owner.inbox, fail)
+        return await on_owner_thread(owner.inbox, lambda: threading.current_thread().name)
+
+    assert asyncio.run(ask()) == "owner"
 
 
-def test_nothing_is_told_of_a_bind_that_failed_as_the_pod_is_gone_or_was_bound_by_another(running: Any) -> None:
-    run = running(bind=Status(Code.WAIT))
-    run.live.set_active(True)
-    pods: list[Pod] = []
-    run.live.post(lambda: pods.extend(run.cluster.pod(name) for name in ("gone", "taken", "left")))
-    run.live.post(lambda: None)
-    pause = threading.Event()
-    while len(run.cluster.scheduler.binding) < 3:
-        assert not pause.wait(0.001)
-    run.live.post(lambda: run.cluster.delete(pods[0]))
-    run.live.post(lambda: run.cluster.pod("taken", node="elsewhere"))
-    for pod in pods:
-        run.live.post(lambda pod=pod: run.cluster.scheduler.bound(pod.uid, "no"))
-    run.settled()
-    assert [told[:2] for told in run.reports.told] == [("failed", "left")]
+def test_a_function_whose_caller_has_gone_is_not_run(owner: Owner) -> None:
+    run: list[str] = []
+    busy = threading.Event()
+
+    async def leave() -> None:
+        owner.inbox.post(lambda: busy.wait(SOON) and None)
+        asked = asyncio.create_task(on_owner_thread(owner.inbox, lambda: run.append("late")))
+        await asyncio.sleep(0)
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+        busy.set()
+        await on_owner_thread(owner.inbox, lambda: run.append("next"))
+
+    asyncio.run(leave())
+    assert run == ["next"]

@@ -6,14 +6,13 @@ import pytest
 
 from kubewasp.apiserver.api_resources import RESOURCES
 from kubewasp.apiserver.errors import ApiError
-from kubewasp.clock import SystemClock
-from kubewasp.explain.dry_run import InspectionError
+from kubewasp.clock import SYSTEM_CLOCK
+from kubewasp.explain.dry_run import ExplainError
 from kubewasp.explain.explanation import Explanation
-from kubewasp.framework.handle import Onlooker
-from kubewasp.live.process import WATCHED
-from kubewasp.live.snapshot import explain_in, survey
-from kubewasp.scheduler import profiles
-from kubewasp.scheduler.scheduler import Scheduler
+from kubewasp.framework.handle import ReadOnlyClient
+from kubewasp.live.cluster_watch import WATCHED
+from kubewasp.live.snapshot import explain_snapshot, take_snapshot
+from kubewasp.scheduler.composition import Environment, set_up
 from tests.apiserver.fake_server import Answer, FakeServer, object_answer, status_answer
 from tests.apiserver.running import asynchronous, client_of
 from tests.framework.configs import read
@@ -46,10 +45,9 @@ def lay_out(server: FakeServer, *objects: Object) -> None:
 
 
 async def explained(server: FakeServer, profile: str = "", namespace: str = "shop", name: str = "web") -> Explanation:
-    scheduler = Scheduler(SystemClock(), Onlooker())
-    profiles.start(scheduler, read())
+    scheduler = set_up(read()).scheduler(Environment(clock=SYSTEM_CLOCK, client=ReadOnlyClient()))
     async with client_of(server) as client:
-        return explain_in(scheduler, await survey(client, namespace, name), profile)
+        return explain_snapshot(scheduler, await take_snapshot(client, namespace, name), profile)
 
 
 @asynchronous
@@ -118,7 +116,7 @@ def test_a_missing_pod_is_told_with_what_may_have_been_meant(pods: list[str], el
             same = [{"metadata": {"name": "web", "namespace": place}} for place in elsewhere]
             server.always("GET", "/api/v1/pods", listed("pods", same))
             server.always("GET", "/api/v1/namespaces/shop/pods", listed("pods", names("Pod", *pods)))
-            with pytest.raises(InspectionError) as raised:
+            with pytest.raises(ExplainError) as raised:
                 await explained(server)
             assert str(raised.value) == f"there is no pod web in namespace shop{text}"
 
@@ -130,7 +128,7 @@ async def test_a_missing_namespace_is_told() -> None:
     async with FakeServer() as server:
         server.always("GET", POD, status_answer(404, "NotFound", name="web"))
         server.always("GET", "/api/v1/namespaces", listed("namespaces", names("Namespace", "shop-a", "blog")))
-        with pytest.raises(InspectionError, match="there is no namespace shop; did you mean shop-a"):
+        with pytest.raises(ExplainError, match="there is no namespace shop; did you mean shop-a"):
             await explained(server)
 
 
@@ -140,7 +138,7 @@ async def test_every_right_that_is_missing_is_told() -> None:
         lay_out(server, stored(pod("web")))
         for path in ("/api/v1/nodes", "/apis/apps/v1/replicasets"):
             server.always("GET", path, status_answer(403, "Forbidden", "not you"))
-        with pytest.raises(InspectionError) as raised:
+        with pytest.raises(ExplainError) as raised:
             await explained(server)
         assert str(raised.value).splitlines() == [
             "cannot list replicasets: not you "

@@ -1,13 +1,14 @@
 """Small clusters for tests of plugins: nodes, pods and terms in one line each, and a scheduler that only listens."""
 
 import itertools
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kubewasp.framework.cluster_events import Action, RecordedEvent
-from kubewasp.framework.handle import NoScheduler
+from kubewasp.framework.handle import DetachedHandle
 from kubewasp.framework.plugin import EnqueueExtensions, FilterPlugin, PreScorePlugin, ScorePlugin
-from kubewasp.framework.status import SUCCESS, Status
+from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.nodes import Node, parse_node
 from kubewasp.k8s.pods import Pod, PodParser
@@ -135,21 +136,21 @@ class FakeClient:
         self.calls: list[tuple[Any, ...]] = []
         self.errors: dict[str, str] = {}
 
-    def bind(self, pod: Pod, node: str) -> str:
+    def bind(self, pod: Pod, node: str) -> Status:
         return self._call("bind", pod, node)
 
-    def update(self, manifest: Mapping[str, Any]) -> str:
+    def update(self, manifest: Mapping[str, Any]) -> Status:
         return self._call("update", manifest)
 
-    def evict(self, victims: Sequence[Pod], preemptor: Pod, node: str) -> str:
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node: str) -> Status:
         return self._call("evict", victims, preemptor, node)
 
-    def _call(self, name: str, *arguments: Any) -> str:
+    def _call(self, name: str, *arguments: Any) -> Status:
         self.calls.append((name, *arguments))
-        return self.errors.get(name, "")
+        return Status(Code.ERROR, self.errors[name]) if name in self.errors else SUCCESS
 
 
-class FakeHandle(NoScheduler):
+class FakeHandle(DetachedHandle):
     """What plugins are made with; `objects` are manifests for the store."""
 
     def __init__(self, table: NodeTable | None = None, objects: Iterable[Mapping[str, Any]] = ()) -> None:
@@ -157,6 +158,7 @@ class FakeHandle(NoScheduler):
         self.store = ObjectStore()
         self.clock = FakeClock()
         self.client = FakeClient()
+        self.random = random.Random(0)
         self.events: list[RecordedEvent] = []
         for manifest in objects:
             self.store.put(manifest)

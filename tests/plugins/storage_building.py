@@ -166,12 +166,12 @@ class BindingClient(FakeClient):
         self._store = store
         self._controller = controller
 
-    def update(self, manifest: Mapping[str, Any]) -> str:
-        error = super().update(manifest)
-        if not error:
+    def update(self, manifest: Mapping[str, Any]) -> Status:
+        status = super().update(manifest)
+        if status.is_success:
             self._store.put(manifest)
             self._controller.sync()
-        return error
+        return status
 
 
 def pre_filtered(plugin: PreFilterPlugin, pod: Pod, table: NodeTable) -> tuple[Status, CycleState]:

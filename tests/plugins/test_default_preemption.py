@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.config.reading import default_config
 from kubewasp.framework.cycle_state import CycleState
+from kubewasp.framework.handle import SchedulerHandle
 from kubewasp.framework.plugin import Candidate
 from kubewasp.framework.runtime import Framework
 from kubewasp.framework.status import SUCCESS, Code, Status
@@ -20,7 +21,7 @@ from kubewasp.k8s.selectors import EVERYTHING, LabelSelector, label_selector, ma
 from kubewasp.plugins.default_binder import DefaultBinder
 from kubewasp.plugins.default_preemption import DefaultPreemption, pick, split_by_budgets
 from kubewasp.plugins.node_resources_fit import NodeResourcesFit
-from kubewasp.scheduler import profiles
+from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from tests.framework.fakes import WAIT, Scripted, error, make_framework
 from tests.plugins.building import FakeHandle, make_node, make_pod, wakes
@@ -32,14 +33,17 @@ POINTS = ("preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "permi
 
 def a_cluster(*nodes: str, plugins: Any = (), **args: Any) -> tuple[Cluster, DefaultPreemption]:
     """Nodes of two CPUs; what is asked for must fit, and preemption helps."""
-    cluster = Cluster()
-    scheduler = cluster.scheduler
-    preemption = DefaultPreemption(args, scheduler)
-    fit = NodeResourcesFit({}, scheduler)
-    scheduler.start([make_framework(*plugins, fit, preemption, DefaultBinder({}, scheduler), points=POINTS)])
+    made: list[DefaultPreemption] = []
+
+    def frameworks(handle: SchedulerHandle) -> list[Framework]:
+        made.append(DefaultPreemption(args, handle))
+        fit, binder = NodeResourcesFit({}, handle), DefaultBinder({}, handle)
+        return [make_framework(*plugins, fit, *made, binder, points=POINTS)]
+
+    cluster = Cluster(frameworks)
     for name in nodes:
         cluster.node(name, cpu="2")
-    return cluster, preemption
+    return cluster, made[0]
 
 
 def cpus(name: str, node: str, cpu: str = "1", priority: int = 0, **more: Any) -> Pod:
@@ -84,11 +88,11 @@ def test_a_pod_waits_for_its_victims_to_go() -> None:
 def slow_evictions(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """Victims are still there, unchanged, until the test deletes them: the API server takes its time."""
 
-    def evict(victims: Sequence[Pod], preemptor: Pod, *_: Any) -> str:
+    def evict(victims: Sequence[Pod], preemptor: Pod, *_: Any) -> Status:
         for victim in victims:
             cluster.evicted.append(victim.name)
             cluster.scheduler.evicting(victim, preemptor)
-        return ""
+        return Status(Code.WAIT)
 
     monkeypatch.setattr(cluster, "evict", evict)
 
@@ -152,9 +156,9 @@ def test_a_pod_that_is_deleted_while_it_preempts_leaves_nothing_behind(monkeypat
     pod = cluster.pod("p", requests={"cpu": "1"}, priority=5)
     cluster.one()
     cluster.delete(pod)
-    assert not cluster.scheduler.is_preempting(pod.uid)
+    assert not cluster.scheduler.handle.is_preempting(pod.uid)
     cluster.scheduler.evicted(victim, pod)
-    assert not cluster.scheduler.is_preempting(pod.uid)
+    assert not cluster.scheduler.handle.is_preempting(pod.uid)
 
 
 def test_a_pod_whose_victim_cannot_be_deleted_looks_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -591,8 +595,7 @@ def drawn(chance: random.Random) -> tuple[list[Any], list[Any]]:
 
 def history(nodes: list[Any], pods: list[Any]) -> tuple[Any, ...]:
     """Where pods went and what was said when they came one after the other; those who were evicted are not there."""
-    cluster = EmbeddedCluster()
-    profiles.start(cluster.scheduler, default_config())
+    cluster = EmbeddedCluster(set_up(default_config()))
     if any(kind == "budget" for *_, kind in pods):
         spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
         metadata = {"name": "budget", "namespace": "default"}

@@ -13,7 +13,7 @@ from kubewasp.framework.record import DecisionRecord
 from kubewasp.framework.status import Status
 from kubewasp.k8s.pods import Pod
 from kubewasp.scheduler.cycle import Choice, Rotation, SchedulingCycle, select
-from kubewasp.scheduler.nominator import Nominator
+from kubewasp.scheduler.preemption import Nominator
 from kubewasp.state.node_table import NodeTable
 from tests.framework.fakes import SKIP, Scripted, error, make_framework, unresolvable, unschedulable
 from tests.plugins.building import make_node, make_pod, make_table

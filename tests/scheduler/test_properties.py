@@ -18,9 +18,9 @@ from kubewasp.plugins.default_preemption import DefaultPreemption
 from kubewasp.plugins.node_resources_fit import NodeResourcesFit
 from kubewasp.plugins.priority_sort import PrioritySort
 from kubewasp.plugins.scheduling_gates import SchedulingGates
-from tests.framework.fakes import SKIP, WAIT, error, make_framework, unschedulable
+from tests.framework.fakes import SKIP, WAIT, error, unschedulable
 from tests.plugins.building import ZONE, make_node, make_pod, spread
-from tests.scheduler.building import Cluster, default_cluster
+from tests.scheduler.building import Cluster, cluster_of, default_cluster
 
 NODES = [f"n{number}" for number in range(5)]
 OUTCOMES = st.sampled_from([unschedulable("no"), error("broken")])
@@ -66,19 +66,9 @@ class Turmoil(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cluster = Cluster()
-        scheduler = self.cluster.scheduler
         self.plugins = [Faulty("A"), Faulty("B")]
-        handle: Any = scheduler
-        framework = make_framework(
-            PrioritySort({}, handle),
-            SchedulingGates({}, handle),
-            NodeResourcesFit({}, handle),
-            DefaultPreemption({}, handle),
-            *self.plugins,
-            DefaultBinder({}, handle),
-        )
-        scheduler.start([framework])
+        built_in = (PrioritySort, SchedulingGates, NodeResourcesFit, DefaultPreemption)
+        self.cluster = cluster_of(*built_in, *self.plugins, DefaultBinder)
         self.names = iter(range(10**6))
         self.checks = [
             self.no_node_is_over_committed,
@@ -112,7 +102,7 @@ class Turmoil(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NODES))
     def remove_node(self, name: str) -> None:
         """Its pods wait for it; they go with it if they have not gone when it comes back."""
-        self.cluster.scheduler.delete_node(name)
+        self.cluster.scheduler.events.delete_node(name)
         for pod in [pod for pod in self.cluster.pods.values() if pod.node == name]:
             self.cluster.delete(pod)
 
@@ -148,7 +138,7 @@ class Turmoil(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([0.3, 1.0, 5.0, 301.0]))
     def pass_time(self, seconds: float) -> None:
         self.cluster.pass_time(seconds)
-        self.cluster.scheduler.expire_waiting()
+        self.cluster.tick()
         self.cluster.scheduler.queue.flush_stuck()
 
     # ------------------------------------------------------------------ faults
@@ -189,11 +179,12 @@ class Turmoil(RuleBasedStateMachine):
         scheduler = self.cluster.scheduler
         uid = data.draw(st.sampled_from(sorted(scheduler.waiting)))
         if how == "allow":
-            scheduler.allow_waiting_pod(uid, plugin)
+            scheduler.handle.allow_waiting_pod(uid, plugin)
         elif how == "reject":
-            scheduler.reject_waiting_pod(uid)
+            scheduler.handle.reject_waiting_pod(uid)
         else:
-            scheduler.preempt_waiting_pod(uid)
+            scheduler.handle.preempt_waiting_pod(uid)
+        scheduler.settle()
 
     # ------------------------------------------------------------------ what always holds
 
@@ -215,15 +206,15 @@ class Turmoil(RuleBasedStateMachine):
         scheduler = self.cluster.scheduler
         for uid, pod in self.cluster.pods.items():
             assert (scheduler.queue.get(uid) is None) is bool(pod.node) or pod.is_terminating
-            assert (uid in scheduler.waiting) <= (uid in scheduler._assumed)
+            assert (uid in scheduler.waiting) <= (uid in scheduler._assumed._pods)
         assert {queued.pod.uid for queued in scheduler.queue} <= set(self.cluster.pods)
-        assert set(scheduler._assumed) == set(scheduler.waiting)
+        assert set(scheduler._assumed._pods) == set(scheduler.waiting)
 
     @invariant()
     def the_table_has_the_pods_that_have_a_node_or_wait_for_it(self) -> None:
         scheduler = self.cluster.scheduler
         expected = {uid: pod.node for uid, pod in self.cluster.pods.items() if pod.node}
-        expected |= {uid: waiting.assumed.node for uid, waiting in scheduler.waiting.items()}
+        expected |= {uid: waiting.assumed.node for waiting in scheduler.waiting.all() for uid in (waiting.assumed.uid,)}
         table = scheduler.table
         found = {uid: table.node(row).name for row in table.order().tolist() for uid in table.pods_on[row]}
         gone = {uid: node for uid, node in expected.items() if table.row(node) is None}
@@ -251,8 +242,8 @@ class Turmoil(RuleBasedStateMachine):
     @invariant()
     def nothing_is_in_flight_but_pods_that_wait(self) -> None:
         queue = self.cluster.scheduler.queue
-        assert set(queue._in_flight) == set(self.cluster.scheduler.waiting)
-        assert queue._in_flight or not queue._changes
+        assert set(queue._in_flight._starts) == set(self.cluster.scheduler.waiting)
+        assert queue._in_flight or not queue._in_flight._changes
 
 
 Turmoil.TestCase.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
@@ -286,11 +277,12 @@ def test_the_same_holds_through_a_long_life(chance: random.Random) -> None:
             uid = chance.choice(sorted(scheduler.waiting))
             chance.choice(
                 [
-                    lambda: scheduler.allow_waiting_pod(uid, chance.choice("AB")),
-                    lambda: scheduler.reject_waiting_pod(uid),
-                    lambda: scheduler.preempt_waiting_pod(uid),
+                    lambda: scheduler.handle.allow_waiting_pod(uid, chance.choice("AB")),
+                    lambda: scheduler.handle.reject_waiting_pod(uid),
+                    lambda: scheduler.handle.preempt_waiting_pod(uid),
                 ]
             )()
+            scheduler.settle()
 
     def linger() -> None:
         cluster.victims_linger = not cluster.victims_linger

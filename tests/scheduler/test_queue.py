@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.observer import NO_OBSERVER
 from kubewasp.framework.plugin import Registration
 from kubewasp.k8s.pods import Pod
 from kubewasp.scheduler.queue import FLUSH_AFTER, SchedulingQueue
-from kubewasp.scheduler.queued import ClusterChange, QueuedPod
+from kubewasp.scheduler.queued_pod import ClusterChange, QueuedPod
+from kubewasp.scheduler.queueing_hints import QueueingHints
 from tests.framework.fakes import SUCCESS, Scripted, make_framework, unresolvable
 from tests.plugins.building import FakeClock, make_node, make_pod
 
@@ -24,7 +26,9 @@ class Bench:
     def __init__(self, *plugins: Scripted, **settings: Any) -> None:
         self.clock = FakeClock()
         made = plugins or (Scripted("A", events=[Registration("Node", Action.ADD)]), Scripted("B"))
-        self.queue = SchedulingQueue({"default-scheduler": make_framework(*made)}, self.clock, **settings)
+        frameworks = {"default-scheduler": make_framework(*made)}
+        hints = QueueingHints(frameworks, NO_OBSERVER)
+        self.queue = SchedulingQueue(frameworks, hints, self.clock, NO_OBSERVER, **settings)
 
     def add(self, name: str, priority: int = 0, **more: Any) -> Pod:
         pod = make_pod(name, priority=priority, **more)
@@ -458,11 +462,11 @@ def test_events_are_forgotten_when_no_pod_is_being_scheduled() -> None:
     one, other = bench.pop(), bench.pop()
     bench.queue.move(NODE_ADDED)
     bench.queue.done(one.pod.uid)
-    assert len(bench.queue._changes) == 1
-    bench.queue.scheduled(other.pod.uid)
-    assert len(bench.queue._changes) == 0
+    assert len(bench.queue._in_flight._changes) == 1
+    bench.queue.delete(other.pod.uid)
+    assert len(bench.queue._in_flight._changes) == 0
     bench.queue.move(NODE_ADDED)
-    assert len(bench.queue._changes) == 0
+    assert len(bench.queue._in_flight._changes) == 0
 
 
 def test_a_pod_that_fails_after_it_is_done_is_tried_again_whoever_rejected_it() -> None:
@@ -480,7 +484,7 @@ def test_a_pod_that_was_deleted_while_it_was_scheduled_does_not_come_back() -> N
     queued = bench.pop()
     bench.queue.delete(pod.uid)
     bench.queue.give_back(queued, frozenset())
-    assert (len(bench.queue), bench.pops(), bench.queue._in_flight) == (0, [], {})
+    assert (len(bench.queue), bench.pops(), bench.queue._in_flight._starts) == (0, [], {})
 
 
 # ---------------------------------------------------------------------- gates
@@ -657,6 +661,6 @@ def test_a_pod_that_got_a_node_while_it_waited_is_forgotten_with_all_it_waited_f
     bench = Bench()
     pod = bench.add("p")
     bench.fail("A")
-    bench.queue.scheduled(pod.uid)
+    bench.queue.delete(pod.uid)
     bench.queue.move(NODE_ADDED)
     assert (len(bench.queue), bench.queue.next_flush(), bench.pops()) == (0, None, [])

@@ -1,5 +1,6 @@
 """The scheduler: from the queue to a bound pod, all the ways back, and what others hear of it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.plugin import PostFilterResult, Registration
 from kubewasp.framework.record import DecisionRecord
 from kubewasp.framework.status import SUCCESS, Code, Status
-from kubewasp.k8s.pods import placed_on
+from kubewasp.k8s.pods import Pod, placed_on
 from kubewasp.plugins.default_binder import DefaultBinder
 from kubewasp.plugins.scheduling_gates import SchedulingGates
 from tests.framework.fakes import SKIP, WAIT, Scripted, error, make_framework, unresolvable, unschedulable
@@ -21,14 +22,12 @@ HOOKS = ("reserve", "unreserve", "permit", "pre_bind", "bind", "post_bind")
 ANY_POD = Registration("Pod", Action.ALL)
 
 
-def one_plugin(nodes: tuple[str, ...] = ("n0",), **answers: Any) -> tuple[Cluster, Scripted]:
+def one_plugin(
+    nodes: tuple[str, ...] = ("n0",), environment: Mapping[str, Any] | None = None, **answers: Any
+) -> tuple[Cluster, Scripted]:
     """A cluster whose only plugin does as told; pods are bound by the real binder unless the plugin binds."""
     plugin = Scripted(**{"bind": SKIP, **answers})
-    cluster = Cluster()
-    cluster.scheduler.start([make_framework(plugin, DefaultBinder({}, cluster.scheduler))])
-    for name in nodes:
-        cluster.node(name)
-    return cluster, plugin
+    return cluster_of(plugin, DefaultBinder, nodes=nodes, environment=environment), plugin
 
 
 def asked(plugin: Scripted) -> list[str]:
@@ -103,9 +102,13 @@ def test_a_pod_that_is_being_deleted_is_not_scheduled() -> None:
 
 
 def test_a_record_is_made_where_it_is_asked_for() -> None:
-    cluster, _ = one_plugin(nodes=("n0", "n1"))
     record = DecisionRecord()
-    cluster.scheduler.record_for = lambda pod: record if pod.name == "p" else None
+
+    class Recorder:
+        def record_for(self, pod: Pod) -> DecisionRecord | None:
+            return record if pod.name == "p" else None
+
+    cluster, _ = one_plugin(nodes=("n0", "n1"), environment={"recorder": Recorder()})
     cluster.pod("other")
     cluster.pod("p")
     cluster.all()
@@ -173,7 +176,7 @@ def test_others_hear_that_a_pod_left_its_node_where_its_permission_was_refused()
     pod = cluster.pod("p")
     cluster.one()
     assert cluster.place(waiting) == "unschedulable"
-    cluster.scheduler.reject_waiting_pod(pod.uid)
+    cluster.reject(pod)
     assert cluster.place(waiting) == "backoff"
 
 
@@ -182,7 +185,7 @@ def test_a_rejected_pod_does_not_wake_itself_by_leaving_its_node() -> None:
     pod = cluster.pod("p")
     cluster.one()
     cluster.pass_time(10)
-    cluster.scheduler.expire_waiting()
+    cluster.tick()
     assert cluster.place(pod) == "unschedulable"
 
 
@@ -212,13 +215,16 @@ def test_a_pod_that_waits_is_bound_when_all_have_allowed_it() -> None:
     attempt = cluster.one()
     assert (attempt.node, attempt.is_waiting) == ("n0", True)
     scheduler = cluster.scheduler
-    assert (scheduler.get_waiting_pod(pod.uid), scheduler.next_deadline()) == (placed_on(pod, "n0").encoded, 10.0)
-    assert scheduler.allow_waiting_pod(pod.uid, "A")
+    assert (scheduler.handle.get_waiting_pod(pod.uid), scheduler.waiting.next_deadline()) == (
+        placed_on(pod, "n0").encoded,
+        10.0,
+    )
+    assert cluster.allow(pod, "A")
     assert ("A", "bind") not in log
-    assert scheduler.allow_waiting_pod(pod.uid, "B")
+    assert cluster.allow(pod, "B")
     assert ("A", "bind") in log
-    assert (scheduler.waiting, scheduler.next_deadline(), len(scheduler.queue)) == ({}, None, 0)
-    assert not scheduler.allow_waiting_pod(pod.uid, "A")
+    assert (list(scheduler.waiting), scheduler.waiting.next_deadline(), len(scheduler.queue)) == ([], None, 0)
+    assert not scheduler.handle.allow_waiting_pod(pod.uid, "A")
 
 
 def test_a_pod_that_waits_takes_up_its_room() -> None:
@@ -236,9 +242,9 @@ def test_a_pod_waits_no_longer_than_the_shortest_time() -> None:
     pod = cluster.pod("p")
     cluster.one()
     cluster.pass_time(9.9)
-    assert cluster.scheduler.expire_waiting() == []
+    assert cluster.tick() == []
     cluster.pass_time(0.2)
-    (attempt,) = cluster.scheduler.expire_waiting()
+    (attempt,) = cluster.tick()
     text = "rejected due to timeout after waiting 10s at plugin B"
     assert attempt.message == f"0/1 nodes are available: 1 {text}."
     assert (cluster.queued(pod).rejected_by, cluster.place(pod)) == ({"B"}, "unschedulable")
@@ -249,15 +255,15 @@ def test_nobody_waits_longer_than_fifteen_minutes() -> None:
     cluster, _ = one_plugin(permit=(WAIT, 86400.0))
     cluster.pod("p")
     cluster.one()
-    assert cluster.scheduler.next_deadline() == 900.0
+    assert cluster.scheduler.waiting.next_deadline() == 900.0
 
 
 def test_a_waiting_pod_can_be_rejected() -> None:
     cluster, plugin = one_plugin(permit=(WAIT, 10.0))
     pod = cluster.pod("p")
     cluster.one()
-    assert cluster.scheduler.reject_waiting_pod(pod.uid)
-    assert not cluster.scheduler.reject_waiting_pod(pod.uid)
+    assert cluster.reject(pod)
+    assert not cluster.reject(pod)
     assert asked(plugin) == ["reserve", "permit", "unreserve"]
     queued = cluster.queued(pod)
     assert queued.message == "0/1 nodes are available: 1 removed."
@@ -271,7 +277,7 @@ def test_a_waiting_pod_that_is_deleted_is_undone_and_gone() -> None:
     cluster.one()
     cluster.delete(pod)
     assert asked(plugin) == ["reserve", "permit", "unreserve"]
-    assert (cluster.scheduler.waiting, len(cluster.scheduler.queue)) == ({}, 0)
+    assert (list(cluster.scheduler.waiting), len(cluster.scheduler.queue)) == ([], 0)
     assert int(cluster.scheduler.table.pod_count[0]) == 0
 
 
@@ -279,8 +285,8 @@ def test_a_waiting_pod_that_is_preempted_is_retried_after_an_error() -> None:
     cluster, _ = one_plugin(permit=(WAIT, 10.0))
     pod = cluster.pod("p")
     cluster.one()
-    assert cluster.scheduler.preempt_waiting_pod(pod.uid)
-    assert not cluster.scheduler.preempt_waiting_pod(pod.uid)
+    assert cluster.scheduler.handle.preempt_waiting_pod(pod.uid)
+    assert not cluster.scheduler.handle.preempt_waiting_pod(pod.uid)
     queued = cluster.queued(pod)
     assert (queued.message, queued.errors) == ("waiting on permit for pod: preempted", 1)
 
@@ -291,7 +297,7 @@ def test_events_that_come_while_a_pod_waits_are_not_missed() -> None:
     cluster.one()
     cluster.node("n1")
     cluster.pass_time(10)
-    cluster.scheduler.expire_waiting()
+    cluster.tick()
     assert cluster.place(pod) == "backoff"
 
 
@@ -387,7 +393,7 @@ def test_the_end_of_a_nomination_may_help_pods_that_are_no_more_important(end: s
     elif end == "changed":
         cluster.pod("nominated", priority=5, status={"nominatedNodeName": "n0"})
     elif end == "withdrawn":
-        cluster.scheduler.withdraw_nomination(cluster.scheduler.nominator.on("n1")[0])
+        cluster.scheduler.handle.withdraw_nomination(cluster.scheduler.nominator.on("n1")[0])
         assert cluster.queued(nominated).pod.nominated_node == ""
     else:
         plugin.answers["post_filter"] = PostFilterResult(unschedulable(), "")
@@ -431,8 +437,8 @@ class Listener:
         (lambda c: c.node("n0", {"a": "b"}), [("Node", Action.UPDATE_NODE_LABEL)]),
         (lambda c: c.node("n0", taints=["a=:NoSchedule"]), [("Node", Action.UPDATE_NODE_TAINT)]),
         (lambda c: c.node("n0"), []),
-        (lambda c: c.scheduler.delete_node("n0"), [("Node", Action.DELETE)]),
-        (lambda c: c.scheduler.delete_node("unknown"), []),
+        (lambda c: c.scheduler.events.delete_node("n0"), [("Node", Action.DELETE)]),
+        (lambda c: c.scheduler.events.delete_node("unknown"), []),
         (lambda c: c.pod("x", node="n0"), [("Pod", Action.ADD)]),
         (lambda c: c.pod("x"), []),
         (lambda c: c.pod("x", node="n0", status={"phase": "Succeeded"}), []),
@@ -490,10 +496,7 @@ def test_the_same_version_of_a_pending_pod_again_is_no_change() -> None:
 
 
 def test_a_pod_that_is_gated_waits_and_goes_on_when_the_gate_is_gone() -> None:
-    cluster = Cluster()
-    plugins = (SchedulingGates({}, cluster.scheduler), Scripted(), DefaultBinder({}, cluster.scheduler))
-    cluster.scheduler.start([make_framework(*plugins)])
-    cluster.node("n0")
+    cluster = cluster_of(SchedulingGates, Scripted(), DefaultBinder, nodes=("n0",))
     pod = cluster.pod("p", schedulingGates=[{"name": "a"}])
     assert cluster.all() == []
     assert cluster.queued(pod).gate_reason == "waiting for scheduling gates: [a]"
@@ -503,8 +506,7 @@ def test_a_pod_that_is_gated_waits_and_goes_on_when_the_gate_is_gone() -> None:
 
 def test_no_room_is_kept_for_a_pod_that_comes_gated_until_it_changes() -> None:
     """As in kube-scheduler, which takes note of a nomination when the pod goes to the queue, or changes."""
-    cluster = Cluster()
-    cluster.scheduler.start([make_framework(SchedulingGates({}, cluster.scheduler), Scripted())])
+    cluster = cluster_of(SchedulingGates, Scripted())
     gated: dict[str, Any] = {"schedulingGates": [{"name": "a"}], "status": {"nominatedNodeName": "n0"}}
     pod = cluster.pod("p", **gated)
     assert cluster.scheduler.nominator.node_of(pod.uid) == ""
@@ -518,9 +520,9 @@ def test_no_room_is_kept_for_a_pod_that_comes_gated_until_it_changes() -> None:
 def test_pods_are_put_on_and_taken_off_in_a_trial_with_the_plugins_told() -> None:
     cluster, plugin = one_plugin()
     scheduler, other, state = cluster.scheduler, make_pod(node="n0"), CycleState()
-    assert scheduler.put_on(state, make_pod(), other, 0).is_success
+    assert scheduler.handle.put_on(state, make_pod(), other, 0).is_success
     assert int(scheduler.table.pod_count[0]) == 1
-    assert scheduler.take_off(state, make_pod(), other, 0).is_success
+    assert scheduler.handle.take_off(state, make_pod(), other, 0).is_success
     assert int(scheduler.table.pod_count[0]) == 0
     assert [hook for _, hook in plugin.log] == ["add_pod", "remove_pod"]
 
@@ -528,17 +530,18 @@ def test_pods_are_put_on_and_taken_off_in_a_trial_with_the_plugins_told() -> Non
 def test_one_node_can_be_checked() -> None:
     cluster, _ = one_plugin(nodes=("n0", "n1"), filter={"n0": unschedulable("no")})
     pod = make_pod()
-    assert cluster.scheduler.check(CycleState(), pod, 0) == unschedulable("no").of("Fake")
-    assert cluster.scheduler.check(CycleState(), pod, 1) == SUCCESS
+    assert cluster.scheduler.handle.check(CycleState(), pod, 0) == unschedulable("no").of("Fake")
+    assert cluster.scheduler.handle.check(CycleState(), pod, 1) == SUCCESS
     broken, _ = one_plugin(filter={"n0": error()})
-    assert broken.scheduler.check(CycleState(), pod, 0).code == Code.ERROR
+    assert broken.scheduler.handle.check(CycleState(), pod, 0).code == Code.ERROR
 
 
-def test_events_that_plugins_record_are_kept() -> None:
-    scheduler = one_plugin()[0].scheduler
+def test_events_that_plugins_record_are_handed_on() -> None:
+    recorded: list[RecordedEvent] = []
+    cluster, _ = one_plugin(environment={"record_event": recorded.append})
     event = RecordedEvent(ObjectReference(), ObjectReference(), "Normal", "Because", "Doing", "note")
-    scheduler.record_event(event)
-    assert scheduler.recorded == [event]
+    cluster.scheduler.handle.record_event(event)
+    assert recorded == [event]
 
 
 def test_a_nodes_encoded_form_is_what_guests_get() -> None:

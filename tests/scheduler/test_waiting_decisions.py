@@ -10,6 +10,7 @@ from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import Registration
 from kubewasp.framework.status import SUCCESS, Status
 from kubewasp.k8s.pods import Pod
+from kubewasp.scheduler.attempt import Attempt
 from tests.framework.fakes import WAIT, Scripted, error, unschedulable
 from tests.plugins.building import make_pod
 from tests.scheduler.building import Cluster, cluster_of
@@ -58,8 +59,8 @@ def holding(*pods: Pod, **answers: Any) -> tuple[Cluster, Deciding]:
 def decide(cluster: Cluster, pod: Pod, *, allow: bool) -> Callable[[], object]:
     scheduler = cluster.scheduler
     if allow:
-        return lambda: scheduler.allow_waiting_pod(pod.uid, "Fake")
-    return lambda: scheduler.reject_waiting_pod(pod.uid, "Fake", "not now")
+        return lambda: scheduler.handle.allow_waiting_pod(pod.uid, "Fake")
+    return lambda: scheduler.handle.reject_waiting_pod(pod.uid, "Fake", "not now")
 
 
 def effects(plugin: Scripted) -> list[Any]:
@@ -85,8 +86,6 @@ HOOKS = (
 @pytest.mark.parametrize("allow", [True, False])
 def test_a_decision_takes_effect_when_the_hook_has_returned(hook: str, allow: bool) -> None:
     cluster, plugin = holding()
-    settled: list[tuple[str, bool]] = []
-    cluster.scheduler.on_settled = lambda attempt: settled.append((attempt.pod.name, bool(attempt.node)))
     plugin.during[hook] = decide(cluster, HELD, allow=allow)
     assert cluster.one_of(make_pod("other")).node in ("n0", "n1")
     found = effects(plugin)
@@ -94,7 +93,7 @@ def test_a_decision_takes_effect_when_the_hook_has_returned(hook: str, allow: bo
     assert found.count(effect) == 1
     assert found.index(("Fake", f"end of {hook}")) < found.index(effect)
     assert not cluster.scheduler.waiting
-    assert settled == [("held", allow)]
+    assert [(attempt.pod.name, bool(attempt.node)) for attempt in cluster.settled] == [("held", allow)]
 
 
 @pytest.mark.parametrize("allow", [True, False])
@@ -160,25 +159,30 @@ def test_a_deleted_pod_may_take_others_with_it() -> None:
     plugin.during["unreserve"] = decide(cluster, other, allow=False)
     cluster.delete(HELD)
     assert effects(plugin) == ["held is undone", ("Fake", "end of unreserve"), "held too is undone"]
-    assert (cluster.scheduler.waiting, cluster.place(other)) == ({}, "unschedulable")
+    assert (list(cluster.scheduler.waiting), cluster.place(other)) == ([], "unschedulable")
 
 
 def test_decisions_may_lead_to_others() -> None:
     pods = [make_pod(f"held-{number}") for number in range(4)]
     cluster, plugin = holding(*pods)
     next_one = {one.name: decide(cluster, following, allow=True) for one, following in pairwise(pods)}
-    cluster.scheduler.on_settled = lambda attempt: next_one.get(attempt.pod.name, lambda: None)() and None
-    assert cluster.scheduler.allow_waiting_pod(pods[0].uid, "Fake")
+
+    class Chain:
+        def attempted(self, attempt: Attempt) -> None:
+            next_one.get(attempt.pod.name, lambda: None)()
+
+    cluster.scheduler.subscribe(Chain())
+    assert cluster.allow(pods[0], "Fake")
     assert effects(plugin) == [f"held-{number} is bound" for number in range(4)]
-    assert (cluster.scheduler.waiting, len(cluster.scheduler.queue)) == ({}, 0)
+    assert (list(cluster.scheduler.waiting), len(cluster.scheduler.queue)) == ([], 0)
 
 
 def test_a_pod_that_is_allowed_and_then_deleted_is_not_bound() -> None:
     cluster, plugin = holding()
 
     def allowed_and_deleted() -> None:
-        assert cluster.scheduler.allow_waiting_pod(HELD.uid, "Fake")
-        assert cluster.scheduler.get_waiting_pod(HELD.uid) is None
+        assert cluster.scheduler.handle.allow_waiting_pod(HELD.uid, "Fake")
+        assert cluster.scheduler.handle.get_waiting_pod(HELD.uid) is None
         cluster.delete(HELD)
 
     plugin.during["pre_filter"] = allowed_and_deleted
@@ -192,9 +196,9 @@ def test_a_decision_is_made_once() -> None:
     answers: list[bool] = []
 
     def twice() -> None:
-        answers.append(cluster.scheduler.reject_waiting_pod(HELD.uid, "Fake", "no"))
-        answers.append(cluster.scheduler.allow_waiting_pod(HELD.uid, "Fake"))
-        answers.append(cluster.scheduler.reject_waiting_pod(HELD.uid))
+        answers.append(cluster.scheduler.handle.reject_waiting_pod(HELD.uid, "Fake", "no"))
+        answers.append(cluster.scheduler.handle.allow_waiting_pod(HELD.uid, "Fake"))
+        answers.append(cluster.scheduler.handle.reject_waiting_pod(HELD.uid))
 
     plugin.during["permit"] = twice
     cluster.one_of(make_pod("other"))
@@ -207,7 +211,7 @@ def test_the_pod_at_hand_does_not_wait_yet() -> None:
     cluster, plugin = holding()
     late = make_pod("held, too")
     answers: list[bool] = []
-    plugin.during["permit"] = lambda: answers.append(cluster.scheduler.allow_waiting_pod(late.uid, "Fake"))
+    plugin.during["permit"] = lambda: answers.append(cluster.scheduler.handle.allow_waiting_pod(late.uid, "Fake"))
     assert cluster.one_of(late).is_waiting
     assert answers == [False]
 
@@ -217,12 +221,12 @@ def test_a_pod_waits_for_every_plugin_that_holds_it_back() -> None:
     cluster = cluster_of(first, second, nodes=("n0",))
     assert cluster.one_of(HELD).is_waiting
     scheduler = cluster.scheduler
-    assert scheduler.allow_waiting_pod(HELD.uid, "somebody else")
-    assert scheduler.allow_waiting_pod(HELD.uid, "A")
-    assert scheduler.allow_waiting_pod(HELD.uid, "A")
+    assert cluster.allow(HELD, "somebody else")
+    assert cluster.allow(HELD, "A")
+    assert cluster.allow(HELD, "A")
     assert list(scheduler.waiting) == [HELD.uid]
-    assert scheduler.next_deadline() == 20.0, "the time of the plugin that still holds it back"
-    assert scheduler.allow_waiting_pod(HELD.uid, "B")
+    assert scheduler.waiting.next_deadline() == 20.0, "the time of the plugin that still holds it back"
+    assert cluster.allow(HELD, "B")
     assert not scheduler.waiting
     assert len(scheduler.queue) == 0
 
@@ -230,8 +234,8 @@ def test_a_pod_waits_for_every_plugin_that_holds_it_back() -> None:
 def test_one_plugin_that_rejects_is_enough() -> None:
     cluster = cluster_of(Scripted("A", permit=HOLD), Scripted("B", permit=HOLD), nodes=("n0",))
     cluster.one_of(HELD)
-    assert cluster.scheduler.reject_waiting_pod(HELD.uid, "B", "no")
-    assert not cluster.scheduler.allow_waiting_pod(HELD.uid, "A")
+    assert cluster.reject(HELD, "B", "no")
+    assert not cluster.scheduler.handle.allow_waiting_pod(HELD.uid, "A")
     assert cluster.queued(HELD).rejected_by == {"B"}
     assert not cluster.scheduler.table.pod_count.any()
 
@@ -242,8 +246,7 @@ def test_time_that_is_up_and_decisions_go_together() -> None:
     cluster, plugin = holding(HELD, other)
     plugin.during["unreserve"] = decide(cluster, other, allow=False)
     cluster.pass_time(11)
-    (attempt,) = cluster.scheduler.expire_waiting()
-    assert attempt.pod.name == "held"
+    assert [attempt.pod.name for attempt in cluster.tick()] == ["held", "held too"]
     assert [item for item in effects(plugin) if isinstance(item, str)] == ["held is undone", "held too is undone"]
     assert not cluster.scheduler.waiting
 
@@ -252,7 +255,7 @@ def test_an_exception_does_not_leave_the_scheduler_busy() -> None:
     cluster, plugin = holding()
 
     def fails() -> None:
-        cluster.scheduler.allow_waiting_pod(HELD.uid, "Fake")
+        cluster.scheduler.handle.allow_waiting_pod(HELD.uid, "Fake")
         raise ZeroDivisionError
 
     plugin.during["pre_filter"] = fails

@@ -7,12 +7,13 @@ from typing import Any
 import orjson
 import pytest
 
-from kubewasp.scheduler.scheduler import Attempt
+from kubewasp.scheduler.attempt import Attempt
 from kubewasp.server.decisions import DecisionSettings, DecisionStore
 from kubewasp.server.endpoints import create_app
 from kubewasp.server.health import Health
 from kubewasp.server.metrics import Metrics
-from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster, SimulatedClock
+from kubewasp.state.node_table import NodeTable
 from tests.server.asking import Client
 from tests.simulation.simulating import Object, filled, node, pod, priority_class
 
@@ -22,11 +23,10 @@ ALL = DecisionSettings(share=1.0)
 def decided(
     *objects: Object, settings: DecisionSettings = ALL, chances: Iterator[float] | None = None
 ) -> tuple[EmbeddedCluster, DecisionStore]:
-    cluster = filled(*objects)
-    luck = chances or repeat(0.0)
-    store = DecisionStore(settings, chance=lambda: next(luck))
-    store.connect(cluster.scheduler)
-    cluster.on_attempt = store.take
+    luck, table = chances or repeat(0.0), NodeTable()
+    clock = SimulatedClock()
+    store = DecisionStore(settings, table, clock, chance=lambda: next(luck))
+    cluster = filled(*objects, table=table, recorder=store, listeners=[store])
     cluster.settle()
     return cluster, store
 
@@ -78,7 +78,9 @@ def test_the_same_pods_are_placed_whether_decisions_are_kept_or_not() -> None:
     kept, _ = decided(*objects)
     plain = filled(*objects)
     plain.settle()
-    assert [(item.name, item.node) for _, item in kept.placed] == [(item.name, item.node) for _, item in plain.placed]
+    assert [(item.name, item.node) for _, item in kept.objects.bindings] == [
+        (item.name, item.node) for _, item in plain.objects.bindings
+    ]
 
 
 def test_a_share_is_kept() -> None:
@@ -168,7 +170,7 @@ def test_a_failure_that_was_sampled_is_kept_in_full_in_both_places() -> None:
 def test_secrets_are_not_shown() -> None:
     cluster, store = decided(node("n1"), pod("web"))
     said = 'running PreFilter plugin "quota": https://joe:hunter2@quota.example is down'
-    store.take(Attempt(cluster.pods["default/web"], message=said, is_error=True))
+    store.attempted(Attempt(cluster.pods["default/web"], message=said, is_error=True))
     (trace,) = failed(store)
     assert (trace["result"], "hunter2" in trace["message"]) == ("error", False)
     assert "quota.example is down" in trace["message"]

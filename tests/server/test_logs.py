@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kubewasp.framework.handle import NoScheduler
+from kubewasp.framework.handle import DetachedHandle
 from kubewasp.server import logs
 from kubewasp.wasm.guest_link import Link
 from kubewasp.wasm.klog import LogLine
@@ -207,7 +207,7 @@ def test_an_exception_is_an_error_and_a_stack_on_the_same_line(log: Logging, kin
 
 
 def guest_says(text: str, severity: int = 0) -> None:
-    Link("Policy", NoScheduler()).log(LogLine(severity, text))
+    Link("Policy", DetachedHandle()).log(LogLine(severity, text))
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 from kubewasp.framework.cluster_events import Action
-from kubewasp.framework.observer import NOBODY, NoObserver, event_label
+from kubewasp.framework.observer import NO_OBSERVER, NoObserver, event_label
 from kubewasp.server.metric_list import METRICS, NOT_OFFERED, exponential
 from kubewasp.server.metrics import Metrics
 from kubewasp.server.request_metrics import RequestMetrics
+from kubewasp.server.scheduler_metrics import SchedulerMetrics
 from tests.server.reading import count, value, values
 
 ROOT = Path(__file__).parent.parent.parent
@@ -100,6 +101,11 @@ def test_prometheus_is_told_of_every_metric_from_the_start() -> None:
     assert {"process_cpu_seconds_total", "process_resident_memory_bytes"} <= {name for name, _ in told}
 
 
+def observed() -> tuple[Metrics, SchedulerMetrics]:
+    metrics = Metrics()
+    return metrics, SchedulerMetrics(metrics)
+
+
 def test_metrics_without_labels_begin_with_zero() -> None:
     metrics = Metrics()
     assert value(metrics, "scheduler_preemption_attempts_total") == 0
@@ -112,9 +118,9 @@ def test_bounds_are_multiplied_step_by_step() -> None:
 
 
 def test_buckets_are_cumulative_and_a_bound_belongs_to_its_bucket() -> None:
-    metrics = Metrics()
+    metrics, observer = observed()
     for seconds in (0.0005, 0.001, 0.0011, 100.0):
-        metrics.attempt("scheduled", "default-scheduler", seconds)
+        observer.attempt("scheduled", "default-scheduler", seconds)
     name = "scheduler_scheduling_attempt_duration_seconds"
     labels = {"result": "scheduled", "profile": "default-scheduler"}
     found = {le: value(metrics, f"{name}_bucket", **labels, le=le) for le in ("0.001", "0.002", "16.384", "+Inf")}
@@ -126,23 +132,23 @@ def test_buckets_are_cumulative_and_a_bound_belongs_to_its_bucket() -> None:
 
 @pytest.mark.parametrize(("attempts", "label"), [(1, "1"), (14, "14"), (15, "15+"), (400, "15+")])
 def test_many_attempts_share_a_label(attempts: int, label: str) -> None:
-    metrics = Metrics()
-    metrics.scheduled(attempts, 2.5, after_flush=False)
+    metrics, observer = observed()
+    observer.scheduled(attempts, 2.5, after_flush=False)
     assert values(metrics, "scheduler_pod_scheduling_sli_duration_seconds_sum") == {(label,): 2.5}
     assert value(metrics, "scheduler_pod_scheduling_attempts_sum") == attempts
     assert value(metrics, "scheduler_pod_scheduled_after_flush_total") == 0
 
 
 def test_pods_scheduled_after_a_flush_are_counted() -> None:
-    metrics = Metrics()
-    metrics.scheduled(2, 400.0, after_flush=True)
+    metrics, observer = observed()
+    observer.scheduled(2, 400.0, after_flush=True)
     assert value(metrics, "scheduler_pod_scheduled_after_flush_total") == 1
 
 
 def test_preemption_in_vain_has_no_victims() -> None:
-    metrics = Metrics()
-    metrics.preemption(0)
-    metrics.preemption(3)
+    metrics, observer = observed()
+    observer.preemption(0)
+    observer.preemption(3)
     assert value(metrics, "scheduler_preemption_attempts_total") == 2
     assert count(metrics, "scheduler_preemption_victims") == 1
     assert value(metrics, "scheduler_preemption_victims_sum") == 3
@@ -150,15 +156,15 @@ def test_preemption_in_vain_has_no_victims() -> None:
 
 def test_a_tenth_of_the_cycles_is_sampled() -> None:
     chances = iter((0.0, 0.0999, 0.1, 0.9))
-    metrics = Metrics(chance=lambda: next(chances))
-    assert [metrics.samples() for _ in range(4)] == [True, True, False, False]
+    observer = SchedulerMetrics(Metrics(), chance=lambda: next(chances))
+    assert [observer.samples() for _ in range(4)] == [True, True, False, False]
 
 
 def test_calls_of_guests_are_counted_by_result_and_kind_of_failure() -> None:
-    metrics = Metrics()
-    metrics.guest_call("Policy", "score", 0.5, "")
-    metrics.guest_call("Policy", "score", 1.0, "timeout")
-    metrics.guest_failed("Policy", "normalizescore", "payload")
+    metrics, observer = observed()
+    observer.guest_call("Policy", "score", 0.5, "")
+    observer.guest_call("Policy", "score", 1.0, "timeout")
+    observer.guest_failed("Policy", "normalizescore", "payload")
     assert values(metrics, "kubewasp_guest_calls_total") == {
         ("Policy", "score", "success"): 1,
         ("Policy", "score", "failure"): 1,
@@ -194,14 +200,14 @@ def test_requests_are_counted_by_status_and_those_without_an_answer_as_errors() 
 
 
 def test_the_other_calls_of_the_observer_end_in_their_metric() -> None:
-    metrics = Metrics()
-    metrics.algorithm(0.25)
-    metrics.extension_point("Filter", "default-scheduler", "Success", 0.125)
-    metrics.plugin("NodeName", "Filter", "Success", 0.5)
-    metrics.queue_incoming("active", "NodeAdd")
-    metrics.hint("NodeName", "NodeAdd", "Queue", 0.75)
-    metrics.permit_wait("Success", 3.0)
-    metrics.event_handled("NodeAdd", 0.0625)
+    metrics, observer = observed()
+    observer.algorithm(0.25)
+    observer.extension_point("Filter", "default-scheduler", "Success", 0.125)
+    observer.plugin("NodeName", "Filter", "Success", 0.5)
+    observer.queue_incoming("active", "NodeAdd")
+    observer.hint("NodeName", "NodeAdd", "Queue", 0.75)
+    observer.permit_wait("Success", 3.0)
+    observer.event_handled("NodeAdd", 0.0625)
     assert value(metrics, "scheduler_scheduling_algorithm_duration_seconds_sum") == 0.25
     point = "scheduler_framework_extension_point_duration_seconds_sum"
     assert values(metrics, point) == {("Filter", "Success", "default-scheduler"): 0.125}
@@ -216,15 +222,15 @@ def test_the_other_calls_of_the_observer_end_in_their_metric() -> None:
 
 
 def test_two_schedulers_do_not_mix() -> None:
-    one, other = Metrics(), Metrics()
+    (_, one), (other, _) = observed(), observed()
     one.preemption(0)
     assert value(other, "scheduler_preemption_attempts_total") == 0
 
 
 def test_both_formats_can_be_read_again() -> None:
-    metrics = Metrics()
-    metrics.attempt("scheduled", "default-scheduler", 0.5)
-    metrics.guest_call('"Quoted"\nname', "score", 0.5, "trap")
+    metrics, observer = observed()
+    observer.attempt("scheduled", "default-scheduler", 0.5)
+    observer.guest_call('"Quoted"\nname', "score", 0.5, "trap")
     text, kind = metrics.exposed("text/plain")
     assert kind.startswith("text/plain; version=0.0.4")
     assert {family.name for family in text_string_to_metric_families(text.decode())} >= {"scheduler_pending_pods"}
@@ -236,8 +242,8 @@ def test_both_formats_can_be_read_again() -> None:
 
 def test_the_observer_that_does_nothing_has_all_calls() -> None:
     names = {name for name in dir(NoObserver) if not name.startswith("_")}
-    assert names <= set(dir(Metrics))
-    assert NOBODY.samples() is False
+    assert names <= set(dir(SchedulerMetrics))
+    assert NO_OBSERVER.samples() is False
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from kubewasp.framework.messages import NO_NODES
-from kubewasp.scheduler.scheduler import Attempt
+from kubewasp.scheduler.attempt import Attempt
 from kubewasp.server.logs import KlogFormatter, verbosity
-from kubewasp.server.pod_log import log_attempt
+from kubewasp.server.pod_log import PodLog
 from tests.plugins.building import make_pod
 
 
 def told(caplog: pytest.LogCaptureFixture, **attempt: Any) -> list[str]:
-    log_attempt(Attempt(make_pod("web"), **attempt))
+    PodLog().attempted(Attempt(make_pod("web"), **attempt))
     return [KlogFormatter().format(record).partition("] ")[2] for record in caplog.records]
 
 

@@ -1,5 +1,6 @@
 """What the scheduler itself tells its metrics: attempts, waiting for permission, changes of the cluster."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,8 +9,9 @@ import pytest
 
 from kubewasp.framework.plugin import BindPlugin, FilterPlugin, PermitPlugin, Verdicts
 from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.server import gauges
 from kubewasp.server.metrics import Metrics
-from kubewasp.server.sources import connect
+from kubewasp.server.scheduler_metrics import SchedulerMetrics
 from tests.plugins.building import make_node, make_pod
 from tests.scheduler.building import Cluster, cluster_of, default_cluster
 from tests.server.reading import count, value, values
@@ -18,10 +20,12 @@ PROFILE = "default-scheduler"
 ATTEMPTS = "scheduler_schedule_attempts_total"
 
 
-def watched(cluster: Cluster) -> Metrics:
+def watched(make: Callable[..., Cluster], *arguments: Any, **options: Any) -> tuple[Cluster, Metrics]:
+    """A cluster whose scheduler feeds metrics."""
     metrics = Metrics()
-    connect(cluster.scheduler, metrics)
-    return metrics
+    cluster = make(*arguments, observer=SchedulerMetrics(metrics), **options)
+    gauges.add_scheduler(metrics, cluster.scheduler)
+    return cluster, metrics
 
 
 class Broken(FilterPlugin):
@@ -42,8 +46,7 @@ class Patient(PermitPlugin, BindPlugin):
 
 
 def test_a_pod_that_is_bound_is_an_attempt_that_succeeded() -> None:
-    cluster = default_cluster([make_node("n1")])
-    metrics = watched(cluster)
+    cluster, metrics = watched(default_cluster, [make_node("n1")])
     cluster.pod("a")
     cluster.pass_time(2.5)
     cluster.all()
@@ -56,8 +59,7 @@ def test_a_pod_that_is_bound_is_an_attempt_that_succeeded() -> None:
 
 
 def test_a_pod_that_fits_nowhere_is_unschedulable_and_counts_again_when_it_is_bound() -> None:
-    cluster = default_cluster([make_node("n1", cpu="1")])
-    metrics = watched(cluster)
+    cluster, metrics = watched(default_cluster, [make_node("n1", cpu="1")])
     cluster.pod("a", requests={"cpu": "2"})
     cluster.all()
     assert values(metrics, ATTEMPTS) == {("unschedulable", PROFILE): 1}
@@ -71,16 +73,14 @@ def test_a_pod_that_fits_nowhere_is_unschedulable_and_counts_again_when_it_is_bo
 
 
 def test_what_goes_wrong_is_an_error() -> None:
-    cluster = cluster_of(Broken(), nodes=("n1",))
-    metrics = watched(cluster)
+    cluster, metrics = watched(cluster_of, Broken(), nodes=("n1",))
     cluster.pod("a")
     cluster.one()
     assert values(metrics, ATTEMPTS) == {("error", PROFILE): 1}
 
 
 def test_a_bind_that_fails_is_an_error() -> None:
-    cluster = default_cluster([make_node("n1")])
-    metrics = watched(cluster)
+    cluster, metrics = watched(default_cluster, [make_node("n1")])
     cluster.errors["bind"] = "etcd is away"
     cluster.pod("a")
     cluster.one()
@@ -90,8 +90,7 @@ def test_a_bind_that_fails_is_an_error() -> None:
 
 
 def test_time_behind_a_gate_does_not_count() -> None:
-    cluster = default_cluster([make_node("n1")])
-    metrics = watched(cluster)
+    cluster, metrics = watched(default_cluster, [make_node("n1")])
     gated = cluster.pod("a", schedulingGates=[{"name": "later"}])
     cluster.pass_time(100)
     cluster.put(replace(make_pod("a"), uid=gated.uid))
@@ -101,8 +100,7 @@ def test_time_behind_a_gate_does_not_count() -> None:
 
 
 def test_a_pod_that_was_flushed_and_then_bound_is_told() -> None:
-    cluster = default_cluster([make_node("n1", cpu="1")])
-    metrics = watched(cluster)
+    cluster, metrics = watched(default_cluster, [make_node("n1", cpu="1")])
     cluster.pod("a", requests={"cpu": "2"})
     cluster.all()
     cluster.scheduler.table.put_node(make_node("n2", cpu="4"))  # nobody heard of it
@@ -122,8 +120,7 @@ def test_a_pod_that_was_flushed_and_then_bound_is_told() -> None:
     ],
 )
 def test_how_long_a_pod_waited_for_permission(decision: str, result: str, attempt: str) -> None:
-    cluster = cluster_of(Patient(), nodes=("n1",))
-    metrics = watched(cluster)
+    cluster, metrics = watched(cluster_of, Patient(), nodes=("n1",))
     waiting = cluster.pod("a")
     cluster.one()
     assert values(metrics, ATTEMPTS) == {}
@@ -131,25 +128,24 @@ def test_how_long_a_pod_waited_for_permission(decision: str, result: str, attemp
     cluster.pass_time(10 if decision == "wait" else 4)
     match decision:
         case "allow":
-            cluster.scheduler.allow_waiting_pod(waiting.uid, "Patient")
+            cluster.allow(waiting, "Patient")
         case "reject":
-            cluster.scheduler.reject_waiting_pod(waiting.uid, "Patient", "no")
+            cluster.reject(waiting, "Patient", "no")
         case _:
-            cluster.scheduler.expire_waiting()
+            cluster.tick()
     assert values(metrics, "scheduler_permit_wait_duration_seconds_sum") == {(result,): 10 if decision == "wait" else 4}
     assert values(metrics, ATTEMPTS) == {(attempt, PROFILE): 1}
 
 
 def test_changes_of_the_cluster_are_timed_by_what_they_are() -> None:
-    cluster = default_cluster([])
-    metrics = watched(cluster)
+    cluster, metrics = watched(default_cluster, [])
     cluster.node("n1")
     cluster.node("n1", {"tier": "gold"})
     cluster.node("n1", {"tier": "gold"})
     cluster.pod("a")
     placed = cluster.pod("b", node="n1")
     cluster.delete(placed)
-    cluster.scheduler.delete_node("n1")
+    cluster.scheduler.events.delete_node("n1")
     assert values(metrics, "scheduler_event_handling_duration_seconds_count") == {
         ("NodeAdd",): 1,
         ("NodeUpdateNodeLabel",): 1,

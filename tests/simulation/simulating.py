@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from kubewasp.framework.config.model import SchedulerConfig
+from kubewasp.framework.observer import NO_OBSERVER, SchedulerObserver
 from kubewasp.k8s.manifests import taken_apart
-from kubewasp.scheduler import profiles
-from kubewasp.simulation import loading as cluster_input
+from kubewasp.scheduler.composition import set_up
+from kubewasp.simulation import loading
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from tests.framework.configs import read
 from tests.guests.build import SOURCES, wat_text
@@ -81,23 +82,23 @@ def owned_by(kind: str, name: str, body: Object) -> Object:
     return {**body, "metadata": {**body["metadata"], "ownerReferences": [reference]}}
 
 
-def added(*objects: Object) -> cluster_input.ClusterInput:
-    found = cluster_input.ClusterInput()
+def added(*objects: Object) -> loading.ClusterInput:
+    found = loading.ClusterInput()
     for number, body in enumerate(objects):
         for manifest in taken_apart(body, f"object {number}"):
-            cluster_input.add(found, manifest)
+            loading.add(found, manifest)
     return found
 
 
-def started(config: SchedulerConfig | None = None) -> EmbeddedCluster:
-    cluster = EmbeddedCluster()
-    profiles.start(cluster.scheduler, config or read())
-    return cluster
+def started(
+    config: SchedulerConfig | None = None, observer: SchedulerObserver = NO_OBSERVER, **more: Any
+) -> EmbeddedCluster:
+    return EmbeddedCluster(set_up(config or read(), observer=observer), **more)
 
 
-def filled(*objects: Object, config: SchedulerConfig | None = None) -> EmbeddedCluster:
-    cluster = started(config)
-    cluster_input.fill(cluster, added(*objects))
+def filled(*objects: Object, config: SchedulerConfig | None = None, **more: Any) -> EmbeddedCluster:
+    cluster = started(config, **more)
+    loading.fill(cluster.objects, added(*objects))
     return cluster
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from kubewasp.k8s.errors import ManifestError
+from kubewasp.scheduler.attempt import Attempt
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from kubewasp.simulation.loading import fill
 from tests.simulation.simulating import (
@@ -17,12 +18,13 @@ from tests.simulation.simulating import (
     priority_class,
     settled,
     spec,
+    started,
     workload,
 )
 
 
 def apply(cluster: EmbeddedCluster, *objects: Object) -> None:
-    fill(cluster, added(*objects))
+    fill(cluster.objects, added(*objects))
     cluster.settle()
 
 
@@ -34,7 +36,7 @@ def test_a_pod_that_is_applied_again_stays_where_it_is() -> None:
     apply(cluster, pod("web", labels={"new": "label"}))
     assert placed(cluster) == {"web": "a"}
     assert cluster.pods["default/web"].labels == {"new": "label"}
-    assert len(cluster.placed) == 1
+    assert len(cluster.objects.bindings) == 1
     assert cluster.scheduler.table.pod_count.sum() == 1
 
 
@@ -47,7 +49,7 @@ def test_a_bound_pod_cannot_move() -> None:
 def test_the_next_pod_of_a_name_is_another_one() -> None:
     cluster = settled(node("a"), workload("StatefulSet", "db", 1))
     before = cluster.pods["default/db-0"]
-    cluster.remove_pod(before)
+    cluster.objects.remove_pod(before)
     cluster.settle()
     assert placed(cluster) == {"db-0": "a"}
     assert cluster.pods["default/db-0"].uid != before.uid
@@ -88,7 +90,7 @@ def test_the_more_important_pod_gets_the_room() -> None:
     cluster.settle()
     apply(cluster, high)
     assert placed(cluster) == {"high": "a"}
-    [preemption] = cluster.preemptions
+    [preemption] = cluster.objects.preemptions
     assert (preemption.pod.name, preemption.by.name, preemption.node) == ("low", "high", "a")
     assert not pending(cluster)
 
@@ -235,7 +237,7 @@ def test_a_workload_goes_with_its_pods(kind: str) -> None:
     assert cluster.delete(kind, "default", "web")
     cluster.settle()
     assert placed(cluster) == {"other": "a"}
-    assert not cluster.owners
+    assert not cluster.objects.owners
     assert not cluster.delete(kind, "default", "web")
 
 
@@ -248,7 +250,7 @@ def test_other_objects_can_be_deleted_once(body: Object) -> None:
 
 def test_pods_of_unknown_owners_are_not_replaced() -> None:
     cluster = settled(node("a"), owned_by("ReplicaSet", "gone", pod("web", on="a")))
-    cluster.remove_pod(cluster.pods["default/web"])
+    cluster.objects.remove_pod(cluster.pods["default/web"])
     assert not cluster.pods
 
 
@@ -265,9 +267,13 @@ def test_the_agenda_is_kept_in_order() -> None:
 
 
 def test_stuck_pods_are_tried_again_after_five_minutes() -> None:
-    cluster = filled(node("a"), pod("web", cpu="8"))
     times: list[float] = []
-    cluster.on_attempt = lambda _attempt: times.append(cluster.clock.now())
+
+    class Times:
+        def attempted(self, _attempt: Attempt) -> None:
+            times.append(cluster.clock.now())
+
+    cluster = filled(node("a"), pod("web", cpu="8"), listeners=[Times()])
     cluster.at(3600, lambda: None)
     cluster.settle()
     assert times[0] == 0
@@ -276,16 +282,20 @@ def test_stuck_pods_are_tried_again_after_five_minutes() -> None:
 
 
 def test_the_wall_clock_goes_on_from_when_the_simulation_began() -> None:
-    cluster = EmbeddedCluster(epoch=1_000_000.0)
+    cluster = started(epoch=1_000_000.0)
     assert (cluster.clock.now(), cluster.clock.wall()) == (0, 1_000_000)
     cluster.clock.advance_to(60)
     assert (cluster.clock.now(), cluster.clock.wall()) == (60, 1_000_060)
 
 
 def test_years_pass_quickly() -> None:
-    cluster = filled(node("a"), *(pod(f"web-{number}", cpu="8") for number in range(20)))
     tries: list[str] = []
-    cluster.on_attempt = lambda attempt: tries.append(attempt.pod.name)
+
+    class Tries:
+        def attempted(self, attempt: Attempt) -> None:
+            tries.append(attempt.pod.name)
+
+    cluster = filled(node("a"), *(pod(f"web-{number}", cpu="8") for number in range(20)), listeners=[Tries()])
     cluster.at(10 * 365 * 24 * 3600, lambda: None)
     cluster.settle()
     assert len(tries) < 200
@@ -294,8 +304,8 @@ def test_years_pass_quickly() -> None:
 def test_binding_refuses_what_is_not_there_or_bound() -> None:
     cluster = settled(node("a"), pod("web"))
     web = cluster.pods["default/web"]
-    assert cluster.bind(web, "a") == 'pod web is already assigned to node "a"'
-    cluster.finish_pod(web)
-    assert cluster.bind(web, "a") == 'pods "web" not found'
-    assert cluster.evict([web], web, "a") == 'pods "web" not found'
-    assert not cluster.preemptions
+    assert cluster.objects.bind(web, "a").reason == 'pod web is already assigned to node "a"'
+    cluster.objects.finish_pod(web)
+    assert cluster.objects.bind(web, "a").reason == 'pods "web" not found'
+    assert cluster.objects.evict([web], web, "a").reason == 'pods "web" not found'
+    assert not cluster.objects.preemptions

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kubewasp.k8s.errors import ManifestError
-from kubewasp.simulation import loading as cluster_input
+from kubewasp.simulation import loading
 from kubewasp.simulation.loading import ClusterInput, read
 from kubewasp.simulation.workloads import WORKLOADS
 from tests.simulation.simulating import (
@@ -67,7 +67,7 @@ def test_a_dump_of_a_cluster_doubles_nothing() -> None:
     objects = [node("a"), workload("Deployment", "web", 2), replica_set, *pods, workload("DaemonSet", "agent"), daemon]
     cluster = settled({"apiVersion": "v1", "kind": "List", "items": objects})
     assert placed(cluster) == dict.fromkeys(("web-5c9f-abcde", "web-5c9f-fghij", "agent-x7k2p"), "a")
-    assert not cluster.placed
+    assert not cluster.objects.bindings
 
 
 @pytest.mark.parametrize("kind", [kind for kind in WORKLOADS if kind != "DaemonSet"])
@@ -374,7 +374,7 @@ def test_any_wrong_value_is_refused_or_does_no_harm(sample: Object) -> None:
                 continue
             cluster = started()
             try:
-                cluster_input.fill(cluster, found)
+                loading.fill(cluster.objects, found)
                 cluster.settle()
             except ManifestError:
                 continue

@@ -28,7 +28,7 @@ def play(folder: Path, objects: list[Object], *steps: Any, **more: Any) -> Embed
 
 
 def history(cluster: EmbeddedCluster) -> list[tuple[float, str, str]]:
-    return [(when, bound.name, bound.node) for when, bound in cluster.placed]
+    return [(when, bound.name, bound.node) for when, bound in cluster.objects.bindings]
 
 
 def error_of(folder: Path, *steps: Any, **more: Any) -> str:

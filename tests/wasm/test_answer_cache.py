@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubewasp.framework.config.reading import default_config
-from kubewasp.scheduler import profiles
+from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.plugin import WasmPlugin
@@ -69,8 +69,7 @@ def pod(name: str) -> dict[str, Any]:
 
 
 def cluster_with(guest: Path, nodes: int = 6) -> EmbeddedCluster:
-    cluster = EmbeddedCluster()
-    profiles.start(cluster.scheduler, default_config().with_wasm_plugin("policy", str(guest)))
+    cluster = EmbeddedCluster(set_up(default_config().with_wasm_plugin("policy", str(guest))))
     for number in range(nodes):
         cluster.apply(node(f"node-{number}"))
     return cluster
@@ -145,8 +144,7 @@ def test_shared_verdicts_have_their_reasons() -> None:
 def test_a_signature_of_the_start_function_holds_for_all_pods() -> None:
     guest = Guest.load(example("prefer_label"), config="tier=gold")
     assert guest.signature == 1
-    cluster = EmbeddedCluster()
-    profiles.start(cluster.scheduler, default_config().with_wasm_plugin("policy", str(example("prefer_label"))))
+    cluster = EmbeddedCluster(set_up(default_config().with_wasm_plugin("policy", str(example("prefer_label")))))
     (framework,) = cluster.scheduler.frameworks.values()
     plugin = framework.plugins["policy"]
     assert isinstance(plugin, WasmPlugin)

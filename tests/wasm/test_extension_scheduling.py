@@ -9,7 +9,7 @@ from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.config.model import ConfigError
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.k8s.codec import encode
-from kubewasp.scheduler import profiles
+from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.plugin import WasmPlugin
@@ -51,7 +51,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def order(cluster: EmbeddedCluster) -> list[str]:
-    return [bound.name for _, bound in cluster.placed]
+    return [bound.name for _, bound in cluster.objects.bindings]
 
 
 # ---------------------------------------------------------------------- queuesort
@@ -107,8 +107,8 @@ QUEUED_AT = """(module
 
 
 def test_a_guest_hears_when_the_pod_was_queued() -> None:
-    cluster = EmbeddedCluster(epoch=1_000_000.0)
-    profiles.start(cluster.scheduler, config(profile(wasm("policy", wat_text(QUEUED_AT)), **SORTED)))
+    settings = config(profile(wasm("policy", wat_text(QUEUED_AT)), **SORTED))
+    cluster = EmbeddedCluster(set_up(settings), epoch=1_000_000.0)
     cluster.clock.advance_to(5.0)
     place, key, queued_at = plugin(cluster).sort_key(encoded_pod("a"), 2.0)
     assert (place, int.from_bytes(key, "little"), queued_at) == (0, 1_000_002_000_000_000, 2.0)
@@ -287,7 +287,7 @@ def test_every_trial_starts_from_the_same_state(caplog: pytest.LogCaptureFixture
         *("S00=50", "D01=51", "C02=50", "S02=50", *trial("02")),
         *("S00=50", "D02=51", "C03=50", "S03=50", *trial("03")),
     ]
-    assert len(cluster.preemptions) == 1
+    assert len(cluster.objects.preemptions) == 1
     assert plugin(cluster).guest.stats.broken == 0, "it traps when a state is asked for that is not there"
 
 
@@ -390,7 +390,7 @@ def test_a_gang_is_bound_when_its_last_pod_has_come() -> None:
     cluster.apply(pod("member-2"))
     cluster.settle()
     assert set(placed(cluster)) == {"member-0", "member-1", "member-2"}
-    assert (cluster.scheduler.waiting, len(cluster.scheduler.queue), cluster.clock.now()) == ({}, 0, 0)
+    assert (list(cluster.scheduler.waiting), len(cluster.scheduler.queue), cluster.clock.now()) == ([], 0, 0)
     assert order(cluster)[0] == "member-2", "the last one goes first: those it allows are bound when it has ended"
 
 
@@ -436,7 +436,7 @@ def test_a_pod_whose_time_is_up_takes_the_others_with_it() -> None:
     cluster.scheduler.schedule_one()
     assert len(cluster.scheduler.waiting) == 2
     cluster.clock.advance_to(5)
-    cluster.scheduler.expire_waiting()
+    cluster.scheduler.tick()
     assert not cluster.scheduler.waiting
     assert pending(cluster) == {
         "member-0": "0/1 nodes are available: 1 rejected due to timeout after waiting 5s at plugin gang.",
@@ -486,7 +486,7 @@ def test_two_guests_must_both_allow_a_pod() -> None:
     for _ in range(3):
         cluster.scheduler.schedule_one()
     assert placed(cluster) == {}
-    assert [sorted(waiting.timeouts) for waiting in cluster.scheduler.waiting.values()] == [["second"]] * 3
+    assert [sorted(waiting.timeouts) for waiting in cluster.scheduler.waiting.all()] == [["second"]] * 3
     cluster.apply(pod("member-3"))
     cluster.settle(until=1)
     assert len(placed(cluster)) == 4

@@ -230,7 +230,7 @@ def test_trials_of_preemption_share_the_pods_instance() -> None:
     high = [pod(f"high-{number}", cpu="4", priority=5) for number in range(10)]
     cluster = run(wasm("policy", wat("filter")), *low, *high, nodes=nodes)
     assert {name for name in placed(cluster) if name.startswith("high")} == {f"high-{number}" for number in range(10)}
-    assert len(cluster.preemptions) == 10
+    assert len(cluster.objects.preemptions) == 10
     assert plugin(cluster).guest.stats.created == 1
 
 
@@ -282,7 +282,7 @@ def test_a_guest_finds_and_rejects_a_waiting_pod() -> None:
 
 def test_events_of_guests_are_recorded() -> None:
     cluster = run(wasm("policy", wat("events")), nodes=NODES[:1])
-    assert len(cluster.scheduler.recorded) == 1
+    assert len(cluster.recorded) == 1
 
 
 def test_the_node_of_a_waiting_pod_may_go() -> None:

@@ -11,13 +11,12 @@ from kubewasp.framework.config.reading import read_config
 from kubewasp.framework.observer import NoObserver
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.pods import Pod, PodParser
-from kubewasp.scheduler import profiles
+from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from kubewasp.wasm.evaluation import evaluate
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.hook_results import SignResult, Trace
 from kubewasp.wasm.limits import Limits
-from kubewasp.wasm.plugin import WasmPlugin
 from kubewasp.wasm.signing import PodSigner
 from tests.guests.build import wat_text
 from tests.wasm.test_answer_cache import TWINS, node, pod
@@ -74,13 +73,9 @@ def profile(guest: str, name: str = "default-scheduler", **args: Any) -> dict[st
 
 
 def cluster_of(*found: dict[str, Any], nodes: int = 9) -> tuple[EmbeddedCluster, Calls]:
-    cluster, calls = EmbeddedCluster(), Calls()
+    calls = Calls()
     document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    profiles.start(cluster.scheduler, read_config({**document, "profiles": list(found)}))
-    for framework in cluster.scheduler.frameworks.values():
-        plugin = framework.plugins["policy"]
-        assert isinstance(plugin, WasmPlugin)
-        plugin.guest.observer = calls
+    cluster = EmbeddedCluster(set_up(read_config({**document, "profiles": list(found)}), observer=calls))
     for number in range(nodes):
         cluster.apply(node(f"node-{number}"))
     return cluster, calls

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.framework.config.reading import default_config
 from kubewasp.k8s import sample_cluster
-from kubewasp.scheduler import profiles
+from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from tools.bench.compare import compare
 from tools.bench.forms.guest import Go, GuestForm, Python, Wat
@@ -156,8 +156,7 @@ def _no_collection() -> Iterator[None]:
 
 def _scheduling() -> Iterator[Measurement]:
     """A pod's way through the whole scheduler: calls of Python functions a pod."""
-    cluster = EmbeddedCluster()
-    profiles.start(cluster.scheduler, default_config())
+    cluster = EmbeddedCluster(set_up(default_config()))
     for manifest in sample_cluster.nodes(NODES):
         cluster.apply(manifest)
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.framework.config.reading import read_config
-from kubewasp.scheduler import profiles
+from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from tools.bench.workload_list import workload
 from tools.bench.workloads import MEASURED, PART, problems
@@ -44,26 +44,25 @@ def run(what: Workload, profile: Object) -> EmbeddedRun:
 
     The first pods are not measured. What is made only once, as an instance of a guest, is there after them.
     """
-    cluster = EmbeddedCluster()
     document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    profiles.start(cluster.scheduler, read_config({**document, "profiles": [profile]}))
+    cluster = EmbeddedCluster(set_up(read_config({**document, "profiles": [profile]})))
     for manifest in (*what.objects, *what.node_manifests(), *what.initial_pods(), *what.pending_pods()):
         cluster.apply(manifest)
     gc.collect()
     attempts = _schedule(cluster, what)
     _skip(attempts, _FIRST * what.measured.count, cluster)
-    before = len(cluster.placed)
+    before = len(cluster.objects.bindings)
     cpu, began = time.process_time(), time.perf_counter()
     seconds_of = tuple(attempts)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     _check(cluster, what)
-    return EmbeddedRun(len(cluster.placed) - before, seconds_of, seconds, cpu, peak_memory("self"))
+    return EmbeddedRun(len(cluster.objects.bindings) - before, seconds_of, seconds, cpu, peak_memory("self"))
 
 
 def _skip(attempts: Iterator[float], pods: float, cluster: EmbeddedCluster) -> None:
     """So many pods, as long as each attempt places one: where they have to wait for room, that is what is measured."""
     for number in range(round(pods)):
-        if next(attempts, None) is None or len(cluster.placed) <= number:
+        if next(attempts, None) is None or len(cluster.objects.bindings) <= number:
             return
 
 
@@ -79,9 +78,9 @@ def _schedule(cluster: EmbeddedCluster, what: Workload) -> Iterator[float]:
         if attempt.is_error:
             raise RuntimeError(f"{attempt.pod.key}: {attempt.message}")
         yield spent
-        if len(cluster.placed) >= what.measured.count:
+        if len(cluster.objects.bindings) >= what.measured.count:
             return
-        if meanwhile is not None and len(cluster.placed) >= (turn + 1) * meanwhile.every_pods:
+        if meanwhile is not None and len(cluster.objects.bindings) >= (turn + 1) * meanwhile.every_pods:
             _happen(cluster, *meanwhile.turn(turn))
             turn += 1
 
@@ -98,10 +97,10 @@ def _check(cluster: EmbeddedCluster, what: Workload) -> None:
     placements = {
         pod.name: (pod.labels.get(PART, ""), pod.node)
         # What is gone by now, with a node that only passed by, has been placed all the same.
-        for pod in (*(pod for _, pod in cluster.placed), *cluster.pods.values())
+        for pod in (*(pod for _, pod in cluster.objects.bindings), *cluster.pods.values())
     }
     wrong = problems(what, placements)
-    placed = [pod.uid for _, pod in cluster.placed if pod.labels.get(PART) == MEASURED]
+    placed = [pod.uid for _, pod in cluster.objects.bindings if pod.labels.get(PART) == MEASURED]
     if len(placed) != len(set(placed)):
         wrong.append("a pod was placed more than once")
     if wrong:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.scheduler.scheduler import COLLECT_AFTER
+from kubewasp.scheduler.composition import tune_garbage_collector
 from tools.bench import where
 from tools.bench.forms.catalogue import COMPILED, FORMS, GUESTS
 from tools.bench.forms.form import FormError
@@ -35,7 +35,7 @@ def cycles(policy: str, name: str, cluster: Cluster) -> Figures:
     form = FORMS[name](policy, cluster)
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
+    tune_garbage_collector()
     before = resident()
     form.prepare()
     load = "load_cached" if name in COMPILED else "load"

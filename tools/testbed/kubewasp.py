@@ -74,7 +74,7 @@ class Kubewasp(Server):
         return super().start()
 
     def ready(self) -> bool:
-        return "the cluster is known" in self.log_text[self._log_start :]
+        return "Cluster state synced" in self.log_text[self._log_start :]
 
     @property
     def log_text(self) -> str:
@@ -99,7 +99,7 @@ class Kubewasp(Server):
 
     @property
     def leads(self) -> bool:
-        return " schedules" in self.log_text[self._log_start :]
+        return "Started scheduling" in self.log_text[self._log_start :]
 
     def signal(self, number: int) -> None:
         if self._process is None:

@@ -84,7 +84,7 @@ def simulate(
     from kubewasp.cli import simulate as command
     from kubewasp.cli import simulation_output as printing
 
-    result = command.simulate(
+    result = command.run(
         paths,
         config=config,
         plugins=tuple(plugin or ()),

@@ -1,4 +1,4 @@
-"""`kubewasp explain`: a decision about a pod in manifests or of a real cluster, or what a scheduler has recorded."""
+"""`kubewasp explain`: the decision on a pod of manifests or of a real cluster, or recorded decisions of a scheduler."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from urllib.parse import urlencode, urlsplit
 import orjson
 
 from kubewasp.apiserver.client import ApiClient
-from kubewasp.apiserver.errors import ApiConfigError, ApiError
 from kubewasp.cli import connection, output
-from kubewasp.cli.simulate import configured, filled_cluster
-from kubewasp.explain.dry_run import InspectionError, as_pending, inspect
-from kubewasp.framework.handle import Onlooker
+from kubewasp.explain.dry_run import ExplainError, as_pending, dry_run
+from kubewasp.framework.handle import ReadOnlyClient
 from kubewasp.k8s.errors import ManifestError
-from kubewasp.live.snapshot import explain_in, survey
-from kubewasp.scheduler import profiles
-from kubewasp.scheduler.scheduler import Scheduler
+from kubewasp.live.snapshot import explain_snapshot, take_snapshot
+from kubewasp.scheduler.composition import Environment, set_up
+from kubewasp.scheduler.configuration import configure
 from kubewasp.simulation.embedded_cluster import SimulatedClock
+from kubewasp.simulation.simulator import embedded_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,12 +28,12 @@ if TYPE_CHECKING:
 
     from kubewasp.explain.explanation import Explanation
     from kubewasp.framework.config.model import SchedulerConfig
-    from kubewasp.live.snapshot import Survey
+    from kubewasp.live.snapshot import Snapshot
 
 _DEFAULT_NAMESPACE: Final = "default"
 _TIMEOUT: Final = 30.0
 _LONGEST_ANSWER: Final = 64 * 1024 * 1024
-_DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy has another loopback than we
+_DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the loopback of a proxy is another one
 
 
 def explain_manifests(
@@ -48,17 +47,19 @@ def explain_manifests(
     profile: str = "",
     start_time: float | None = None,
 ) -> Explanation:
-    """One attempt of one pod on a cluster in memory, everything else as it stands there."""
-    cluster, _ = filled_cluster(paths, config, plugins, plugin_configs, start_time=start_time)
+    """Dry run of one pod on a cluster from manifests."""
+    cluster, _ = embedded_cluster(
+        paths, config, plugins, plugin_configs, start_time=start_time, client=ReadOnlyClient()
+    )
     key = f"{namespace or _DEFAULT_NAMESPACE}/{pod}"
     if key not in cluster.pods:
         raise ManifestError("", f"there is no pod {key} in {', '.join(str(path) for path in paths)}")
-    manifest = cluster.manifests[key]
+    manifest = cluster.objects.manifests[key]
     pending, notes = as_pending(manifest, profile, cluster.scheduler.frameworks)
     if pending != manifest:
         cluster.delete("Pod", *key.split("/"))
         cluster.apply(pending)
-    return inspect(cluster.scheduler, cluster.pods[key], notes)
+    return dry_run(cluster.scheduler, cluster.pods[key], notes)
 
 
 def explain_live(
@@ -72,34 +73,31 @@ def explain_live(
     profile: str = "",
     start_time: float | None = None,
 ) -> Explanation:
-    """What would become of a pod of a real cluster now. Guests are loaded first: what is wrong there is told soon."""
-    settings, named = configured(config, plugins, plugin_configs)
+    """Dry run of one pod on a snapshot of a real cluster. Guests are loaded first: their errors come early."""
+    settings, added = configure(config, plugins, plugin_configs)
     for warning in settings.warnings:
         output.warn(warning)
     if settings.extenders:
         output.warn("extenders are configured, but not called")
-    scheduler = Scheduler(SimulatedClock(time.time() if start_time is None else start_time), Onlooker())
-    profiles.start(scheduler, settings, added=named)
+    clock = SimulatedClock(time.time() if start_time is None else start_time)
+    scheduler = set_up(settings, added=added).scheduler(Environment(clock=clock, client=ReadOnlyClient()))
     files = kubeconfig or settings.client_connection.kubeconfig
-    try:
-        found = asyncio.run(_read(settings, files, pod, namespace or connection.namespace(files)))
-    except (ApiConfigError, ApiError) as error:
-        raise InspectionError(str(error)) from None
-    return explain_in(scheduler, found, profile)
+    snapshot = asyncio.run(_read(settings, files, pod, namespace or connection.namespace(files)))
+    return explain_snapshot(scheduler, snapshot, profile)
 
 
-async def _read(settings: SchedulerConfig, kubeconfig: str, pod: str, namespace: str) -> Survey:
+async def _read(settings: SchedulerConfig, kubeconfig: str, pod: str, namespace: str) -> Snapshot:
     limits = settings.client_connection
     credentials = await connection.credentials(kubeconfig)
     async with ApiClient(credentials, qps=limits.qps, burst=limits.burst) as client:
-        return await survey(client, namespace, pod)
+        return await take_snapshot(client, namespace, pod)
 
 
 def recorded(url: str, pod: str, namespace: str) -> dict[str, Any]:
-    """What a running kubewasp has kept of its decisions about a pod."""
+    """Decisions on a pod that a running scheduler has recorded."""
     key = f"{namespace or _DEFAULT_NAMESPACE}/{pod}"
     if urlsplit(url).scheme not in ("http", "https"):
-        raise InspectionError(f"{url}: expected the address of a running kubewasp, such as http://127.0.0.1:10259")
+        raise ExplainError(f"{url}: expected the address of a running kubewasp, such as http://127.0.0.1:10259")
     asked = f"{url.rstrip('/')}/debug/decisions?{urlencode({'pod': key})}"
     try:
         with _DIRECT.open(asked, timeout=_TIMEOUT) as answer:
@@ -107,9 +105,9 @@ def recorded(url: str, pod: str, namespace: str) -> dict[str, Any]:
         decisions, failed, share = found["decisions"], found["failed"], found["sampled"]
     except urllib.error.HTTPError as error:
         text = error.read(_LONGEST_ANSWER).decode(errors="replace").strip()
-        raise InspectionError(f"{url}: no decisions are shown there: {text}") from None
+        raise ExplainError(f"{url}: no decisions are shown there: {text}") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InspectionError(f"{url}: not the answer of a running kubewasp: {error}") from None
+        raise ExplainError(f"{url}: not the answer of a running kubewasp: {error}") from None
     if not decisions and not failed:
-        raise InspectionError(f"{url}: nothing was recorded of pod {key}; {share:.0%} of all decisions are")
+        raise ExplainError(f"{url}: nothing was recorded of pod {key}; {share:.0%} of all decisions are")
     return {"pod": key, "decisions": decisions, "failed": failed}

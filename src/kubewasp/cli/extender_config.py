@@ -8,14 +8,13 @@ from urllib.parse import urlsplit
 import typer
 
 from kubewasp.cli import output
-from kubewasp.cli.simulate import configured
-from kubewasp.extender import stanza
-from kubewasp.extender import verb_plugins as asked_plugins
+from kubewasp.extender import stanza, verb_plugins
 from kubewasp.framework.config.default_plugins import BUILT_IN
 from kubewasp.framework.config.model import API_VERSION, KIND, Extender, ExtenderTLS, ManagedResource
 from kubewasp.framework.config.reading import read_config
 from kubewasp.k8s.duration import parse_duration
-from kubewasp.scheduler.profiles import resolve
+from kubewasp.scheduler.composition import set_up
+from kubewasp.scheduler.configuration import configure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,10 +39,10 @@ def show(
     managed: Sequence[str],
     as_json: bool,
 ) -> None:
-    settings, named = configured(config, plugins, plugin_configs)
-    _, profiles = resolve(settings, added=named)
-    asked = asked_plugins.asked(profiles, all_plugins=all_plugins, source=settings.source)
-    offered = asked_plugins.verbs(asked, bind=bind)
+    settings, named = configure(config, plugins, plugin_configs)
+    profiles = set_up(settings, added=named).profiles
+    asked = verb_plugins.restricted(profiles, all_plugins=all_plugins, source=settings.source)
+    offered = verb_plugins.verbs(asked, bind=bind)
     is_https = _is_https(url)
     extender = Extender(
         url_prefix=url.rstrip("/"),
@@ -66,7 +65,7 @@ def show(
         output.print_json({"extenders": [stanza.entry(extender)]})
     else:
         told = stanza.text(
-            extender, pre_filter_only=_pre_filter_only(asked), not_asked=asked_plugins.not_asked(profiles)
+            extender, pre_filter_only=_pre_filter_only(asked), not_asked=verb_plugins.unused_points(profiles)
         )
         output.write(told)
 

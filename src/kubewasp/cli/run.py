@@ -1,46 +1,40 @@
-"""`kubewasp run`: a scheduler for a real cluster."""
+"""`kubewasp run`: a scheduler for a real cluster, with health checks, metrics and recorded decisions."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 import socket
 import uuid
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from kubewasp.apiserver.client import ApiClient
-from kubewasp.apiserver.errors import ApiConfigError, ApiError
 from kubewasp.cli import connection
-from kubewasp.errors import KubewaspError
-from kubewasp.framework.config.reading import default_config, load_config
-from kubewasp.live.process import ClusterProcess, ProcessError
-from kubewasp.scheduler.scheduler import COLLECT_AFTER
-from kubewasp.server import logs, sources
+from kubewasp.clock import SYSTEM_CLOCK
+from kubewasp.live.process import ClusterProcess
+from kubewasp.scheduler.attempt import AttemptListener
+from kubewasp.scheduler.composition import tune_garbage_collector
+from kubewasp.scheduler.configuration import configure
+from kubewasp.server import gauges, logs
 from kubewasp.server.decisions import DecisionSettings, DecisionStore
 from kubewasp.server.endpoints import create_app, shown_configuration
 from kubewasp.server.health import Health
 from kubewasp.server.http_server import Address, AppServer
 from kubewasp.server.metrics import Metrics
-from kubewasp.server.pod_log import log_attempt
+from kubewasp.server.pod_log import PodLog
 from kubewasp.server.request_metrics import RequestMetrics
-from kubewasp.wasm.limits import limits_problem
+from kubewasp.server.scheduler_metrics import SchedulerMetrics
+from kubewasp.state.node_table import NodeTable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
-    from kubewasp.scheduler.scheduler import Attempt, Scheduler
 
 logger = logging.getLogger(__name__)
-
-
-class RunError(KubewaspError):
-    """The scheduler cannot begin or go on."""
 
 
 def run(
@@ -56,34 +50,37 @@ def run(
 ) -> None:
     """Serves a cluster until SIGTERM or SIGINT."""
     logs.configure(log_format, verbosity)
-    settings = load_config(config, check_limits=limits_problem) if config is not None else default_config()
+    settings, _ = configure(config)
     if leader_elect is not None:
         settings = replace(settings, leader_election=replace(settings.leader_election, leader_elect=leader_elect))
     for warning in settings.warnings:
         logger.warning("%s", warning)
-    gc.set_threshold(*COLLECT_AFTER)
+    tune_garbage_collector()
     files = str(kubeconfig) if kubeconfig is not None else settings.client_connection.kubeconfig
-    try:
-        asyncio.run(_serve(settings, files, Address(host, port), decisions))
-    except (ApiConfigError, ApiError, ProcessError) as error:
-        raise RunError(str(error)) from None
+    asyncio.run(_serve(settings, files, Address(host, port), decisions))
 
 
 async def _serve(settings: SchedulerConfig, kubeconfig: str, address: Address, decisions: float) -> None:
     limits = settings.client_connection
     credentials = await connection.credentials(kubeconfig)
     metrics = Metrics()
-    observer = RequestMetrics(metrics, urlsplit((await credentials.fresh()).server).netloc)
-    async with ApiClient(credentials, qps=limits.qps, burst=limits.burst, observer=observer) as client:
-        identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-        connect = partial(sources.connect, metrics=metrics)
-        process = ClusterProcess(settings, client, identity, on_made=connect, on_attempt=log_attempt)
-        store = _recording(process, decisions) if decisions else None
-        lease = settings.leader_election
-        if lease.leader_elect:
-            sources.show_leadership(metrics, lease.resource_name, lambda: process.leads)
-        sources.show_reflectors(metrics, process.reflectors)
-        health = _health(process, has_lease=lease.leader_elect)
+    requests = RequestMetrics(metrics, urlsplit((await credentials.fresh()).server).netloc)
+    async with ApiClient(credentials, qps=limits.qps, burst=limits.burst, observer=requests) as client:
+        table, listeners = NodeTable(), list[AttemptListener]([PodLog()])
+        store = DecisionStore(DecisionSettings(share=decisions), table, SYSTEM_CLOCK) if decisions else None
+        if store is not None:
+            listeners.append(store)
+        process = ClusterProcess(
+            settings,
+            client,
+            f"{socket.gethostname()}_{uuid.uuid4()}",
+            table=table,
+            observer=SchedulerMetrics(metrics),
+            recorder=store,
+            listeners=listeners,
+        )
+        _add_gauges(metrics, process, settings)
+        health = _health(process, has_lease=settings.leader_election.leader_elect)
         server = AppServer(
             create_app(health, metrics, lambda: shown_configuration(settings, process.profiles), store), address
         )
@@ -98,26 +95,19 @@ async def _serve(settings: SchedulerConfig, kubeconfig: str, address: Address, d
             await server.stop()
 
 
-def _recording(process: ClusterProcess, share: float) -> DecisionStore:
-    """Has the process keep a share of its decisions."""
-    store, connected, told = DecisionStore(DecisionSettings(share=share)), process.on_made, process.on_attempt
-
-    def connect(scheduler: Scheduler) -> None:
-        connected(scheduler)
-        store.connect(scheduler)
-
-    def take(attempt: Attempt) -> None:
-        told(attempt)
-        store.take(attempt)
-
-    process.on_made, process.on_attempt = connect, take
-    return store
+def _add_gauges(metrics: Metrics, process: ClusterProcess, settings: SchedulerConfig) -> None:
+    gauges.add_scheduler(metrics, process.scheduler)
+    gauges.add_plugins(metrics, process.scheduler.frameworks)
+    gauges.add_reflectors(metrics, process.watch.reflectors)
+    lease = settings.leader_election
+    if lease.leader_elect:
+        gauges.add_leadership(metrics, lease.resource_name, lambda: process.leads)
 
 
 def _health(process: ClusterProcess, *, has_lease: bool) -> Health:
-    """The checks of kube-scheduler, by its names, and one of our own: `scheduler`.
+    """The checks of kube-scheduler, by its names, and `scheduler`, for its thread.
 
-    A standby is ready: it knows the cluster, and takes over when it must.
+    A standby is ready: its state is synced, and it can take over.
     """
     health = Health()
     if has_lease:

@@ -12,11 +12,11 @@ from kubewasp.simulation.workloads import is_made_up
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kubewasp.cli.simulate import Result
     from kubewasp.k8s.pods import Pod
+    from kubewasp.simulation.simulator import SimulationResult
 
 
-def print_result(result: Result, *, form: str) -> None:
+def print_result(result: SimulationResult, *, form: str) -> None:
     if form == "json":
         output.print_json(result.as_dict())
     elif form == "yaml":
@@ -25,10 +25,10 @@ def print_result(result: Result, *, form: str) -> None:
         _print_tables(result)
 
 
-def _print_yaml(result: Result) -> None:
+def _print_yaml(result: SimulationResult) -> None:
     documents = []
     for pod in result.placements():
-        manifest = result.cluster.manifests[pod.key]
+        manifest = result.cluster.objects.manifests[pod.key]
         metadata = {key: value for key, value in manifest["metadata"].items() if key != "uid"}
         # Owners that were made here have a uid that no cluster knows; a pod of such an owner would be deleted there.
         owners = [item for item in metadata.pop("ownerReferences", None) or () if not is_made_up(item, pod.namespace)]
@@ -47,16 +47,16 @@ def _print_yaml(result: Result) -> None:
         output.warn(warning)
 
 
-def _print_tables(result: Result) -> None:
+def _print_tables(result: SimulationResult) -> None:
     screen = output.console()
     placements, pending = result.placements(), result.pending()
     _print_placements(placements)
     if pending:
         screen.print()
         output.print_table(("PENDING", "REASON"), [(pod.key, message) for pod, message in pending])
-    if result.cluster.preemptions:
+    if result.cluster.objects.preemptions:
         screen.print()
-        rows = [(item.pod.key, item.by.key, item.node) for item in result.cluster.preemptions]
+        rows = [(item.pod.key, item.by.key, item.node) for item in result.cluster.objects.preemptions]
         output.print_table(("PREEMPTED", "BY", "ON"), rows)
     screen.print()
     _print_nodes(result)
@@ -65,7 +65,10 @@ def _print_tables(result: Result) -> None:
     screen.print()
     output.print_facts(
         [
-            ("placed", f"{len(placements)} pods, {len(pending)} pending, {len(result.cluster.preemptions)} preempted"),
+            (
+                "placed",
+                f"{len(placements)} pods, {len(pending)} pending, {len(result.cluster.objects.preemptions)} preempted",
+            ),
             (
                 "took",
                 f"{spent['seconds']:.3f} s for {spent['attempts']} attempts, {spent['us_per_attempt']:.0f} µs each",
@@ -97,7 +100,7 @@ def _print_placements(placements: Sequence[Pod], most: int = 40) -> None:
         output.console().print(f"… {len(rows) - most} more nodes")
 
 
-def _print_nodes(result: Result, most: int = 40) -> None:
+def _print_nodes(result: SimulationResult, most: int = 40) -> None:
     rows = []
     for node in result.nodes():
         shares = []

@@ -1,4 +1,4 @@
-"""One pod looked at: what would come of trying it now, everything else as it stands. Nothing is changed by it."""
+"""Dry run: the decision on one pod, the rest of the cluster unchanged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from kubewasp.errors import KubewaspError
 from kubewasp.explain.explanation import Explanation, explain
-from kubewasp.framework.handle import Onlooker
 from kubewasp.framework.record import DecisionRecord
 from kubewasp.k8s.pods import DEFAULT_SCHEDULER
 
@@ -17,21 +16,21 @@ if TYPE_CHECKING:
     from kubewasp.scheduler.scheduler import Scheduler
 
 
-class InspectionError(KubewaspError):
-    """The pod cannot be looked at; the text says why and what to do."""
+class ExplainError(KubewaspError):
+    """The pod cannot be explained; the text has the cause and the remedy."""
 
 
 def as_pending(
     manifest: Mapping[str, Any], profile: str, profiles: Collection[str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The pod as if it had no node and were of that profile (its own, if empty), and notes on what that changes."""
+    """The pod without its node and with that profile (its own, if empty), and notes on these changes."""
     key = f"{manifest['metadata'].get('namespace') or 'default'}/{manifest['metadata']['name']}"
     spec = dict(manifest.get("spec") or {})
     phase = (manifest.get("status") or {}).get("phase")
     if phase in ("Succeeded", "Failed"):
-        raise InspectionError(f"pod {key} has finished ({phase}): it needs no node any more")
+        raise ExplainError(f"pod {key} has finished ({phase}): it needs no node any more")
     if profile and profile not in profiles:
-        raise InspectionError(f"there is no profile {profile}; there are: {', '.join(profiles)}")
+        raise ExplainError(f"there is no profile {profile}; there are: {', '.join(profiles)}")
     notes = []
     node = spec.pop("nodeName", "")
     if node:
@@ -42,7 +41,7 @@ def as_pending(
         notes.append(f"its scheduler is {name}; this is as if it were {profile}")
     elif name not in profiles:
         there = ", ".join(profiles)
-        raise InspectionError(
+        raise ExplainError(
             f"no profile has the schedulerName {name} of pod {key}; there are: {there}. "
             f"To see what one of them would do with it, name it with --profile"
         )
@@ -51,12 +50,11 @@ def as_pending(
     return {**manifest, "spec": spec}, notes
 
 
-def inspect(scheduler: Scheduler, pod: Pod, notes: Sequence[str] = ()) -> Explanation:
-    """Explains what an attempt of a pod in the queue would come to. The scheduler can only look from then on."""
+def dry_run(scheduler: Scheduler, pod: Pod, notes: Sequence[str] = ()) -> Explanation:
+    """Explains an attempt of a pod in the queue. The scheduler's client must be read-only: preemption is tried too."""
     queued = scheduler.queue.get(pod.uid)
     if queued is not None and queued.gated_by:
-        raise InspectionError(f"pod {pod.key} is held back by {queued.gated_by}: {queued.gate_reason}")
-    scheduler.client = Onlooker()
+        raise ExplainError(f"pod {pod.key} is held back by {queued.gated_by}: {queued.gate_reason}")
     record = DecisionRecord()
     choice = scheduler.look(pod, record)
     choice.state.close()

@@ -1,4 +1,4 @@
-"""A decision explained: the nodes × plugins matrix of one attempt, and what would have to change."""
+"""Explanation of one attempt: matrix of nodes and plugins, and the changes that would make nodes feasible."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.plugin import Candidate
     from kubewasp.k8s.pods import Pod
-    from kubewasp.scheduler.scheduler import Attempt, Scheduler
+    from kubewasp.scheduler.attempt import Attempt
     from kubewasp.state.node_table import NodeTable
 
 
 @dataclass(slots=True)
 class NodeExplanation:
-    """What was said of one node."""
+    """Verdicts and scores of one node."""
 
     name: str
     objections: dict[str, Status] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class NodeExplanation:
     weighted: dict[str, int] = field(default_factory=dict)
     total: int | None = None
     hints: list[str] = field(default_factory=list)
-    skipped: str = ""  # why nobody was asked about it
+    skipped: str = ""  # reason for not being examined
 
     @property
     def is_feasible(self) -> bool:
@@ -41,13 +41,13 @@ class NodeExplanation:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Those of the plugin that decides."""
+        """Reasons of the deciding plugin."""
         first = next(iter(self.objections.values()), None)
         return tuple(first.reasons) if first is not None else (self.skipped,) if self.skipped else ()
 
     @property
     def rejected_by(self) -> str | None:
-        """The plugin that decides: the first that objects."""
+        """The deciding plugin: the first that rejects."""
         return next(iter(self.objections), None)
 
     def as_dict(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class NodeExplanation:
 
 @dataclass(slots=True)
 class Explanation:
-    """One attempt of one pod."""
+    """Explanation of one attempt of one pod."""
 
     pod: Pod
     node: str | None
@@ -78,8 +78,8 @@ class Explanation:
     victims: Sequence[Pod]
     nodes: list[NodeExplanation]
     weights: dict[str, int]
-    candidates: Sequence[Candidate] = ()  # where preemption would help
-    notes: Sequence[str] = ()  # what is not as it is in the cluster
+    candidates: Sequence[Candidate] = ()  # nodes where preemption would help
+    notes: Sequence[str] = ()  # differences from the real cluster
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -113,9 +113,9 @@ def explain(
     victims: Sequence[Pod] = (),
     rows: Sequence[int] | None = None,
 ) -> Explanation:
-    """The view of a record. It must be made before the table moves on; victims that are gone are accounted for.
+    """Explanation of a record, to be made before the table changes. Victims that are gone are accounted for.
 
-    With `rows`, only those are explained; the record must be about no others.
+    With `rows`, only those are explained; the record must contain no others.
     """
     listed = table.order().tolist() if rows is None else rows
     found = {row: NodeExplanation(table.node(row).name) for row in listed}
@@ -132,28 +132,29 @@ def explain(
 
 
 class Explainer:
-    """Explains the last try of some pods of a scheduler, which must be told of every attempt at once."""
+    """Explains the last attempt of some pods. Recorder and listener of their scheduler, whose node table it gets."""
 
-    def __init__(self, scheduler: Scheduler, pods: Collection[str]) -> None:
+    def __init__(self, table: NodeTable, pods: Collection[str]) -> None:
         self.last: dict[str, Explanation] = {}
-        self._scheduler = scheduler
+        self._table = table
         self._pods = pods
         self._records: dict[str, DecisionRecord] = {}
-        scheduler.record_for = self._record_for
 
-    def _record_for(self, pod: Pod) -> DecisionRecord | None:
+    def record_for(self, pod: Pod) -> DecisionRecord | None:
+        """Implements `DecisionRecorder`."""
         if pod.key not in self._pods:
             return None
         self._records[pod.key] = DecisionRecord()
         return self._records[pod.key]
 
-    def take(self, attempt: Attempt) -> None:
+    def attempted(self, attempt: Attempt) -> None:
+        """Implements `AttemptListener`."""
         record = self._records.get(attempt.pod.key)
         if record is not None:
             self.last[attempt.pod.key] = explain(
                 attempt.pod,
                 record,
-                self._scheduler.table,
+                self._table,
                 node=attempt.node,
                 message=attempt.message,
                 nominated_node=attempt.nominated_node,
@@ -162,7 +163,7 @@ class Explainer:
 
 
 def _nearest(item: NodeExplanation) -> tuple[int, int, str]:
-    """The best first; of those that were rejected, the ones that fewest plugins object to."""
+    """Sort key: best first; rejected nodes by the number of rejecting plugins."""
     return len(item.objections) + bool(item.skipped), -(item.total or 0), item.name
 
 
@@ -206,10 +207,7 @@ def _scores(record: DecisionRecord, found: Mapping[int, NodeExplanation]) -> Non
 def hints(
     pod: Pod, table: NodeTable, row: int, objections: Mapping[str, Status], gone: Sequence[Pod] = ()
 ) -> list[str]:
-    """What would have to change for the node to take the pod, as concretely as we can say it.
-
-    `gone` are pods that were on the node when it was asked about.
-    """
+    """Changes that would make the node feasible. `gone` are pods that were on the node at the decision."""
     node = table.node(row)
     found: list[str] = []
     for plugin, status in objections.items():
@@ -244,7 +242,7 @@ def _shortages(pod: Pod, table: NodeTable, row: int, gone: Sequence[Pod]) -> lis
 
 
 def amount(name: str, value: int) -> str:
-    """An amount of a resource as people write it."""
+    """Amount of a resource in its usual unit."""
     if name == CPU:
         return f"{value}m" if value % 1000 else str(value // 1000)
     if name in (MEMORY, EPHEMERAL):

@@ -1,1 +1,4 @@
-"""An HTTP extender: kube-scheduler keeps its job and asks our plugins."""
+"""The HTTP extender: kube-scheduler keeps its job and calls our plugins.
+
+Private: not part of the documented API.
+"""

@@ -1,7 +1,6 @@
-"""What the plugins make of a pod, as an extender is asked: which nodes, which scores, which victims.  HOT PATH.
+"""Decisions of an extender: plugins' filters, scores and victims for one pod.  HOT PATH (guard: make counts).
 
-Guarded by `make counts`. Nodes and pods on them are those of a scheduler's table;
-everything runs on its thread.
+Works on the scheduler's node table, on its thread.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ UNKNOWN_NODE = "node(s) not known to the kubewasp extender: is its kubeconfig th
 
 
 class PluginFailure(Exception):  # noqa: N818 - the plugin's, not ours
-    """A plugin went wrong; the text says which and how."""
+    """A failed plugin; the text has its name and the cause."""
 
 
 @dataclass(slots=True)
 class Rejections:
-    """Why nodes were turned down. Removing pods may help `failed` ones, `unresolvable` ones never."""
+    """Rejected nodes and the reasons. Removing pods may help `failed` nodes, never `unresolvable` ones."""
 
     failed: dict[str, str] = field(default_factory=dict)
     unresolvable: dict[str, str] = field(default_factory=dict)
@@ -55,7 +54,7 @@ class Decider:
         self._most = MAX_SCORE * sum(weight for _, weight in framework.score)
 
     def filter(self, pod: Pod, names: Sequence[str]) -> Rejections:
-        """PreFilter and Filter. A node that is not in the table is turned down: nobody can say anything of it."""
+        """PreFilter and Filter. A node that is not in the table is rejected."""
         found = Rejections()
         if not self._filters:
             return found
@@ -75,7 +74,7 @@ class Decider:
         return found
 
     def prioritize(self, pod: Pod, names: Sequence[str]) -> list[int]:
-        """0 to 10 for each node: the weighted mean of all scores, a tenth of it, rounded half up."""
+        """0 to 10 per node: a tenth of the weighted mean of all scores, rounded half up."""
         scores = np.zeros(len(names), np.int64)
         if not self._most:
             return scores.tolist()
@@ -84,7 +83,7 @@ class Decider:
             return scores.tolist()
         state = self._new_state()
         try:
-            # Scores may need what a plugin has noted of the pod in PreFilter.
+            # Scores may need state from PreFilter.
             if self._pre_filtered(state, pod).status.is_success:
                 totals = self._framework.run_scores(state, pod, self._table, rows)
                 if isinstance(totals, Status):
@@ -95,7 +94,7 @@ class Decider:
         return scores.tolist()
 
     def preempt(self, pod: Pod, victims: Mapping[str, Sequence[Pod]]) -> list[str]:
-        """The nodes, all of them in the table, that the filters let pass once the victims on them are gone."""
+        """The nodes that pass the filters without the victims on them. All must be in the table."""
         if not self._filters:
             return list(victims)
         state = self._new_state()
@@ -119,7 +118,7 @@ class Decider:
         return state
 
     def _pre_filtered(self, state: CycleState, pod: Pod) -> PreFilterOutcome:
-        """What PreFilter says: success or a rejection."""
+        """Outcome of PreFilter: success or a rejection."""
         outcome = self._framework.run_pre_filter(state, pod, self._table)
         if not outcome.status.is_success and not outcome.status.is_rejected:
             raise PluginFailure(outcome.status.reason)
@@ -135,7 +134,7 @@ class Decider:
         return outcome
 
     def _places(self, names: Sequence[str]) -> tuple[list[int], Rows]:
-        """Which of the names have a row, and these rows."""
+        """The names that have a row, by index, and these rows."""
         rows = list(map(self._table.objects.row, names))
         if None not in rows:
             return list(range(len(names))), np.array(rows, np.int32)

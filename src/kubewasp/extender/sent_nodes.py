@@ -1,7 +1,7 @@
-"""Nodes as they come with requests, put into a scheduler's table.  HOT PATH, see protocol.py.
+"""Nodes that come with extender requests, put into the node table.  HOT PATH (guard: make counts).
 
-A node is read again only when its resourceVersion has changed. One that was not sent for a while is forgotten: nobody
-tells an extender that a node is gone.
+A node is parsed again only when its resourceVersion has changed. A node that was not sent for a while is forgotten: an
+extender gets no event for a deleted node.
 """
 
 from __future__ import annotations
@@ -16,25 +16,31 @@ from kubewasp.k8s.nodes import parse_node
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kubewasp.scheduler.scheduler import Scheduler
+    from kubewasp.clock import Clock
+    from kubewasp.scheduler.events import ClusterEvents
 
-# kube-scheduler sends other nodes for other pods: those it did not send just now are most likely still there.
+# kube-scheduler sends different nodes for different pods: a node that is missing now most likely still exists.
 KEPT_SECONDS: Final = 300.0
 _SWEEP_SECONDS: Final = 60.0
 
 
 class SentNodes:
-    """Fills a table that nobody else fills."""
+    """Only source of the nodes of a scheduler that watches no cluster."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        self.known = self.read = 0  # how many nodes were sent that were known already, and that had to be read
-        self._scheduler = scheduler
+    def __init__(self, events: ClusterEvents, clock: Clock) -> None:
+        self.known = self.read = 0  # nodes sent in a known version, and nodes parsed
+        self._events = events
+        self._clock = clock
         self._versions: dict[str, Any] = {}  # uid and resourceVersion, where the node has them
         self._sent_at: dict[str, float] = {}
-        self._swept_at = scheduler.clock.now()
+        self._swept_at = clock.now()
+
+    def counts(self) -> dict[tuple[str, ...], float]:
+        """Nodes sent, by whether they had to be parsed."""
+        return {("known",): self.known, ("read",): self.read}
 
     def take(self, names: Sequence[str], nodes: Sequence[Mapping[str, Any]]) -> None:
-        now, versions = self._scheduler.clock.now(), self._versions
+        now, versions = self._clock.now(), self._versions
         self._sent_at.update(dict.fromkeys(names, now))
         for index, (name, node) in enumerate(zip(names, nodes, strict=True)):
             metadata = node["metadata"]
@@ -49,7 +55,7 @@ class SentNodes:
 
     def _read(self, node: Mapping[str, Any], index: int) -> None:
         try:
-            self._scheduler.put_node(parse_node(node, encode("Node", node)))
+            self._events.put_node(parse_node(node, encode("Node", node)))
         except ManifestError as error:
             raise ProtocolError(f"Nodes.items[{index}].{error}") from None
         except (ValueError, KeyError, TypeError) as error:
@@ -61,4 +67,4 @@ class SentNodes:
         for name in [name for name, sent in self._sent_at.items() if now - sent > KEPT_SECONDS]:
             del self._sent_at[name]
             self._versions.pop(name, None)
-            self._scheduler.delete_node(name)
+            self._events.delete_node(name)

@@ -1,4 +1,4 @@
-"""From the body of a request to the body of its answer. All but `bind` runs on the worker's thread."""
+"""Extender service: request bodies to answer bodies. All verbs but `bind` run on the owner thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kubewasp.extender.sent_nodes import SentNodes
     from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.pods import Pod
-    from kubewasp.scheduler.scheduler import Scheduler
+    from kubewasp.state.node_table import NodeTable
 
 logger = logging.getLogger(__name__)
 _LONGEST_BIND: Final = 30.0
@@ -32,17 +32,17 @@ NAMES_ONLY: Final = (
 
 
 class ExtenderService:
-    """Answers for plugins by profile. With `sent`, nodes are those that were sent; else those of the table."""
+    """Answers for the plugins of all profiles. Nodes are those of the table, which `sent` fills if given."""
 
     def __init__(
         self,
-        scheduler: Scheduler,
+        table: NodeTable,
         frameworks: Mapping[str, Framework],
         *,
         sent: SentNodes | None = None,
         managed: Collection[str] = (),
     ) -> None:
-        self.table = scheduler.table
+        self.table = table
         self._deciders = {name: Decider(framework, self.table) for name, framework in frameworks.items()}
         self._sent = sent
         self._managed = frozenset(managed)
@@ -61,7 +61,7 @@ class ExtenderService:
             found = decider.filter(pod, args.names)
         except PluginFailure as failure:
             logger.error("Filter failed", extra={"pod": _key(args.pod), "err": str(failure)})  # noqa: TRY400
-            return protocol.failure(str(failure))  # told with status 200: kube-scheduler then shows the text
+            return protocol.failure(str(failure))  # with status 200: kube-scheduler then shows the text
         return protocol.filter_result(args, found.failed, found.unresolvable)
 
     def prioritize(self, body: bytes) -> bytes:
@@ -74,13 +74,13 @@ class ExtenderService:
         return protocol.host_priorities(args.names, decider.prioritize(pod, args.names))
 
     def preempt(self, body: bytes) -> bytes:
-        """Leaves out nodes that would still be rejected. What stays keeps its victims."""
+        """Drops nodes that would still be rejected; the others keep their victims."""
         args = protocol.preemption_args(body)
         pod = self._pod(args.pod)
         decider = self._decider(args.pod)
         if decider is None:
             return protocol.preemption_result(args.victims)
-        # Of a node that was never sent nothing can be said: it stays, as kube-scheduler has it.
+        # A node that was never sent cannot be judged: it stays.
         unseen = [name for name in args.victims if self._sent is not None and self.table.row(name) is None]
         judged = {name: item for name, item in args.victims.items() if name not in unseen}
         guests = list(self._placed(args, judged)) if self._sent is not None else []
@@ -96,7 +96,7 @@ class ExtenderService:
     # ------------------------------------------------------------------ inside
 
     def _decider(self, pod: Manifest) -> Decider | None:
-        """That of the (valid) pod's profile, or of the only one; None if this pod is not our business."""
+        """The decider of the pod's profile, or the only one; None for a pod that is not managed here."""
         if self._managed and not self._managed.intersection(_resources(pod)):
             return None
         if len(self._deciders) == 1:
@@ -104,7 +104,7 @@ class ExtenderService:
         name = str((pod.get("spec") or {}).get("schedulerName") or "default-scheduler")
         if name not in self._deciders and name not in self._strangers and len(self._strangers) < len(self._deciders):
             self._strangers.add(name)
-            logger.warning("pods of the scheduler %s pass without being looked at: it has no profile here", name)
+            logger.warning("Pods without a profile here are not evaluated", extra={"scheduler": name})
         return self._deciders.get(name)
 
     def _take_nodes(self, args: ExtenderArgs) -> None:
@@ -114,7 +114,7 @@ class ExtenderService:
             self._sent.take(args.names, args.nodes)
 
     def _pod(self, manifest: Manifest) -> Pod:
-        """Read once for the two or three requests about it."""
+        """Parsed once for the two or three requests about a pod."""
         if self._last is None or self._last[0] != manifest:
             self._last = manifest, self._parsed(manifest, "Pod")
         return self._last[1]
@@ -128,20 +128,20 @@ class ExtenderService:
             raise ProtocolError(f"{path}: not a pod: {error}") from None
 
     def _placed(self, args: PreemptionArgs, judged: Mapping[str, Victims]) -> Iterator[Pod]:
-        """The victims as they were sent, on their nodes: nothing else is known of pods."""
+        """The victims of the request, on their nodes; no other pods are known."""
         for name in judged:
             for index, manifest in enumerate(args.victims[name].pods):
                 yield placed_on(self._parsed(manifest, f"NodeNameToVictims[{quoted(name)}].Pods[{index}]"), name)
 
     def _on(self, node: str, victims: Victims) -> Sequence[Pod]:
-        """Those of the victims that are known to be there."""
+        """The victims that are on the node in the table."""
         row = self.table.row(node)
         there = {} if row is None else self.table.pods_on[row]
         return [there[uid] for uid in victims.uids if uid in there]
 
 
 class Binder:
-    """Binds pods as the scheduler does. Runs on the event loop."""
+    """Binds pods with the scheduler's request. For the event loop."""
 
     def __init__(self, writes: ClusterWrites) -> None:
         self._writes = writes
@@ -149,9 +149,9 @@ class Binder:
         self._under_way: set[asyncio.Task[bytes]] = set()
 
     async def bind(self, body: bytes) -> bytes:
-        """Goes on even if nobody waits for the answer any more: half a bind is no bind."""
+        """Completes the bind even if the client has gone."""
         binding = asyncio.create_task(self._bound(protocol.binding_args(body)))
-        self._under_way.add(binding)  # the loop itself would let go of it
+        self._under_way.add(binding)  # the loop keeps weak references only
         binding.add_done_callback(self._under_way.discard)
         return await asyncio.shield(binding)
 
@@ -168,7 +168,7 @@ class Binder:
 
 
 def _resources(pod: Manifest) -> Iterator[str]:
-    """What its containers request or limit, as kube-scheduler looks at it."""
+    """Resources that its containers request or limit, as kube-scheduler determines them."""
     spec: Mapping[str, Any] = pod.get("spec") or {}
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         amounts = container.get("resources") or {}

@@ -1,4 +1,4 @@
-"""Which plugins of a configuration an extender asks, where, and what that makes of the verbs it offers."""
+"""Plugins of a configuration that an extender runs, and the verbs that follow from them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kubewasp.framework.config.default_plugins import BUILT_IN
 from kubewasp.framework.config.model import ConfigError, EnabledPlugin, Problem
+from kubewasp.framework.observer import NO_OBSERVER
 from kubewasp.framework.plugin import EXTENSION_POINTS
 from kubewasp.framework.runtime import Framework
 
@@ -15,30 +16,28 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.config.model import Profile
     from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.framework.observer import SchedulerObserver
     from kubewasp.framework.registry import Registry
 
-# What an extender can be asked comes to these extension points; the protocol has no others.
-ASKED_POINTS: Final = ("preFilter", "filter", "preScore", "score")
-# A profile must have one, though nobody queues here.
+# The extension points behind the verbs of the protocol.
+VERB_POINTS: Final = ("preFilter", "filter", "preScore", "score")
+# Required of a profile; an extender has no queue.
 _QUEUE_SORT: Final = (EnabledPlugin("PrioritySort"),)
 
 
-def asked(profiles: Sequence[Profile], *, all_plugins: bool, source: str = "") -> list[Profile]:
-    """The profiles with the plugins that are asked: unless all are wanted, those that kube-scheduler does not have.
-
-    Its own plugins it has asked already, before an extender.
-    """
+def restricted(profiles: Sequence[Profile], *, all_plugins: bool, source: str = "") -> list[Profile]:
+    """The profiles with the plugins to run: by default those that kube-scheduler itself does not have."""
     found = []
     for profile in profiles:
         plugins = {
             point: tuple(item for item in profile.plugins[point] if all_plugins or item.name not in BUILT_IN)
-            if point in ASKED_POINTS
+            if point in VERB_POINTS
             else ()
             for point in profile.plugins
         }
         found.append(replace(profile, plugins={**plugins, "queueSort": _QUEUE_SORT}))
-    if not any(profile.plugins[point] for profile in found for point in ASKED_POINTS):
-        points = ", ".join(ASKED_POINTS)
+    if not any(profile.plugins[point] for profile in found for point in VERB_POINTS):
+        points = ", ".join(VERB_POINTS)
         text = (
             "no profile has a plugin for an extender to ask: built-in plugins are kube-scheduler's own. "
             f"Enable a wasm plugin that has one of {points}, or give --all-plugins"
@@ -47,12 +46,12 @@ def asked(profiles: Sequence[Profile], *, all_plugins: bool, source: str = "") -
     return found
 
 
-def not_asked(profiles: Sequence[Profile]) -> dict[str, list[str]]:
-    """The extension points of each plugin of one's own that an extender is never asked at."""
+def unused_points(profiles: Sequence[Profile]) -> dict[str, list[str]]:
+    """Extension points of custom plugins that no verb leads to."""
     found: dict[str, list[str]] = {}
     for profile in profiles:
         for point in EXTENSION_POINTS:
-            if point not in ASKED_POINTS:
+            if point not in VERB_POINTS:
                 for item in profile.plugins[point]:
                     if item.name not in BUILT_IN and point not in found.setdefault(item.name, []):
                         found[item.name].append(point)
@@ -60,22 +59,25 @@ def not_asked(profiles: Sequence[Profile]) -> dict[str, list[str]]:
 
 
 def needs_all_objects(profiles: Sequence[Profile]) -> bool:
-    """Whether some plugin may look at more than nodes and pods: a guest cannot."""
-    names = {item.name for profile in profiles for point in ASKED_POINTS for item in profile.plugins[point]}
+    """Whether a plugin may read more than nodes and pods; guests cannot."""
+    names = {item.name for profile in profiles for point in VERB_POINTS for item in profile.plugins[point]}
     return any(name not in profile.wasm for profile in profiles for name in names)
 
 
 def verbs(profiles: Sequence[Profile], *, bind: bool) -> tuple[str, ...]:
-    """What the asked plugins can answer. PreFilter alone can turn a pod down, and so is a reason to be asked."""
-    has = {point for profile in profiles for point in ASKED_POINTS if profile.plugins[point]}
+    """The verbs that the plugins can answer. PreFilter alone can reject a pod, so it implies `filter`."""
+    has = {point for profile in profiles for point in VERB_POINTS if profile.plugins[point]}
     found = ["filter"] if has & {"preFilter", "filter"} else []
     found += ["prioritize"] if "score" in has else []
     found += ["preempt"] if "filter" in found else []
     return (*found, "bind") if bind else tuple(found)
 
 
-def frameworks(registry: Registry, profiles: Sequence[Profile], handle: SchedulerHandle) -> Mapping[str, Framework]:
+def frameworks(
+    registry: Registry, profiles: Sequence[Profile], handle: SchedulerHandle, observer: SchedulerObserver = NO_OBSERVER
+) -> Mapping[str, Framework]:
+    """The frameworks of the profiles, by scheduler name."""
     return {
-        profile.scheduler_name: Framework(profile.scheduler_name, registry.create(profile, handle))
+        profile.scheduler_name: Framework(profile.scheduler_name, registry.create(profile, handle), observer)
         for profile in profiles
     }

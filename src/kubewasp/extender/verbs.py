@@ -1,4 +1,4 @@
-"""The extender over HTTP: the verbs, each with its limits and errors, beside health and metrics."""
+"""ASGI app of the extender: the verbs with their limits and errors, beside health and metrics."""
 
 from __future__ import annotations
 
@@ -27,21 +27,29 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 JSON: Final = "application/json"
 MAX_BODY: Final = 128 * 1024 * 1024
-# kube-scheduler has one pod at a time; more than a few requests at once come from somebody else.
+# kube-scheduler schedules one pod at a time: more than a few concurrent requests are not from it.
 _MOST_AT_ONCE: Final = 64
 _BODY_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What stands before every verb. `problem` says why nothing can be answered yet."""
+    """Checks before every verb. `problem` is the reason for answering none at present."""
 
     problem: Callable[[], str] = lambda: ""
     max_body: int = MAX_BODY
 
 
+class ExtenderMetrics:
+    """Requests by verb. Fed by the event loop's thread."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self.requests = metrics.counter("kubewasp_extender_requests_total")
+        self.seconds = metrics.histogram("kubewasp_extender_request_duration_seconds")
+
+
 class Refusal(Exception):  # noqa: N818 - an answer, not an error
-    """The request is not answered as asked."""
+    """A refused request: HTTP status and reason."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -49,12 +57,12 @@ class Refusal(Exception):  # noqa: N818 - an answer, not an error
 
 
 def create_app(
-    answers: Mapping[str, Callable[[bytes], Awaitable[bytes]]], operations: ASGIApp, metrics: Metrics, gate: Gate
+    answers: Mapping[str, Callable[[bytes], Awaitable[bytes]]],
+    operations: ASGIApp,
+    metrics: ExtenderMetrics,
+    gate: Gate,
 ) -> Starlette:
-    """`answers` are by verb; `operations` is the app of everything else.
-
-    Answers are not compressed: kube-scheduler is near.
-    """
+    """The app: `answers` by verb, `operations` for all other paths. Answers are not compressed."""
     under_way = _UnderWay()
     routes = [Route(f"/{verb}", _Verb(verb, answers.get(verb), metrics, gate, under_way)) for verb in VERBS]
     return Starlette(routes=[*routes, Mount("/", operations)])
@@ -66,13 +74,13 @@ class _UnderWay:
 
 
 class _Verb:
-    """An ASGI app, so that other methods than POST come here too and are told what to do."""
+    """ASGI app of one verb, for all methods: others than POST get an error that says so."""
 
     def __init__(
         self,
         verb: str,
         answer: Callable[[bytes], Awaitable[bytes]] | None,
-        metrics: Metrics,
+        metrics: ExtenderMetrics,
         gate: Gate,
         under_way: _UnderWay,
     ) -> None:
@@ -91,8 +99,8 @@ class _Verb:
             return
         finally:
             self._under_way.count -= 1
-        self._metrics.extender_requests[self._verb, str(status)] += 1
-        self._metrics.extender_seconds[(self._verb,)].add(time.perf_counter() - began)
+        self._metrics.requests[self._verb, str(status)] += 1
+        self._metrics.seconds[(self._verb,)].add(time.perf_counter() - began)
         headers = {"Allow": "POST"} if status == 405 else None
         await Response(content, status, headers, JSON)(scope, receive, send)
 
@@ -109,9 +117,9 @@ class _Verb:
         except ClientDisconnect:
             raise
         except Exception:
-            logger.exception("%s failed", self._verb)
+            logger.exception("Verb failed", extra={"verb": self._verb})
             status, text = 500, "internal error, see the log of kubewasp extender"
-        logger.warning("Refused", extra={"verb": self._verb, "code": status, "err": text})
+        logger.warning("Request refused", extra={"verb": self._verb, "code": status, "err": text})
         return status, protocol.failure(text)
 
     def _checked(self, request: Request) -> Callable[[bytes], Awaitable[bytes]]:
@@ -120,7 +128,7 @@ class _Verb:
         if self._answer is None:
             raise Refusal(404, _missing(self._verb))
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != JSON:  # also: no web page can make a browser send this to another site
+        if kind != JSON:  # also a protection: no web page can make a browser send this to another site
             raise Refusal(415, f"Content-Type: expected {JSON}, got {kind or 'none'}")
         if self._under_way.count > _MOST_AT_ONCE:
             raise Refusal(503, f"more than {_MOST_AT_ONCE} requests at once")
@@ -149,7 +157,7 @@ class _Verb:
 
 
 async def _unless_gone(answer: Awaitable[bytes], receive: Receive) -> bytes:
-    """The answer, if somebody still waits for it: who has given up must not keep others waiting."""
+    """The answer, unless the client has gone: its request must not delay others."""
     answering, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(receive())
     try:
         await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)

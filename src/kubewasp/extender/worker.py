@@ -1,11 +1,11 @@
-"""The one thread that the picture of the cluster is changed on and decisions are made on, one after the other."""
+"""Owner thread of an extender: takes in changes of the cluster and answers requests, one after the other."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from kubewasp.live.inbox import Inbox, OwnerThread, on_owner_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,40 +13,35 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
+_STOP_SECONDS: Final = 20.0
+_IDLE_SECONDS: Final = 60.0
 
-class Worker:
-    """Does things in the order of asking."""
+
+class Worker(Inbox):
+    """Inbox with its thread. A change that fails leaves the state unreliable: `problem` is the cause."""
 
     def __init__(self) -> None:
-        self.problem = ""  # why the picture of the cluster cannot be trusted any more
-        self._posted = self._taken = 0  # each is changed by one thread only
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="kubewasp-extender")
+        super().__init__()
+        self.problem = ""
+        self._thread = OwnerThread(self, lambda: _IDLE_SECONDS, name="kubewasp-extender", on_end=lambda _error: None)
 
-    @property
-    def backlog(self) -> int:
-        """How many changes wait to be taken in."""
-        return self._posted - self._taken
-
-    def post(self, change: Callable[[], None]) -> None:
-        """Has a change taken in, soon. To be called on the event loop."""
-        self._posted += 1
-        self._executor.submit(self._take, change)
-
-    async def ask(self, question: Callable[[bytes], Result], body: bytes) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, question, body)
-
-    async def caught_up(self) -> None:
-        """Returns when all that was posted so far is done."""
-        await asyncio.get_running_loop().run_in_executor(self._executor, lambda: None)
+    def start(self) -> None:
+        self._thread.start()
 
     def stop(self) -> None:
-        self._executor.shutdown(wait=True, cancel_futures=True)
+        self._thread.stop(_STOP_SECONDS)
+
+    def post(self, action: Callable[[], None]) -> None:
+        """Posts a change of the state. Safe from any thread."""
+        super().post(lambda: self._take(action))
+
+    async def ask(self, question: Callable[[bytes], Result], body: bytes) -> Result:
+        """Answers a request on the owner thread."""
+        return await on_owner_thread(self, lambda: question(body))
 
     def _take(self, change: Callable[[], None]) -> None:
         try:
             change()
-        except Exception as error:  # what was half taken in would be believed for ever
-            logger.exception("a change of the cluster could not be taken in")
+        except Exception as error:
+            logger.exception("Change of the cluster not taken in")
             self.problem = f"{type(error).__name__}: {error}"
-        finally:
-            self._taken += 1

@@ -1,46 +1,50 @@
-"""What a plugin may ask of the scheduler that runs it."""
+"""Interfaces between plugins and the scheduler: plugin handle and cluster client."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kubewasp.clock import SYSTEM_CLOCK, Clock
+from kubewasp.framework.status import SUCCESS, Code, Status
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Mapping, Sequence
 
     from kubewasp.framework.cluster_events import RecordedEvent
     from kubewasp.framework.cycle_state import CycleState
-    from kubewasp.framework.status import Status
     from kubewasp.k8s.pods import Pod
     from kubewasp.state.node_table import NodeTable
     from kubewasp.state.object_store import ObjectStore
 
 
 class Handle(Protocol):
-    """Implemented by the scheduler; plugins may call it from any thread."""
+    """The scheduler as any plugin sees it. Every method may be called from any thread.
+
+    A decision on a waiting pod takes effect on the scheduler's thread, after the hook that is running has returned.
+    """
 
     @property
     def clock(self) -> Clock: ...
 
     def get_waiting_pod(self, uid: str) -> bytes | None:
-        """The encoded pod that waits for permission under that uid."""
+        """The encoded pod that waits on Permit under that uid."""
 
     def waiting_pods(self) -> Sequence[bytes]:
-        """All pods that wait for permission, encoded, with their nodes."""
+        """All pods that wait on Permit, encoded, with their nodes."""
 
     def allow_waiting_pod(self, uid: str, plugin: str) -> bool:
-        """Whether a pod was waiting under that uid; if so, that plugin no longer holds it back."""
+        """Ends that plugin's hold on a waiting pod. False if no pod waits under that uid."""
 
     def reject_waiting_pod(self, uid: str, plugin: str = "", reason: str = "") -> bool:
-        """Whether a pod was waiting under that uid; if so, it is rejected."""
+        """Rejects a waiting pod. False if no pod waits under that uid."""
 
     def record_event(self, event: RecordedEvent) -> None:
-        """Takes note of an event about an object."""
+        """Records an event about an object."""
 
 
-class NoScheduler:
-    """The handle where no scheduler runs: no pod waits, and events go no further."""
+class DetachedHandle:
+    """Handle outside a scheduler: no pod waits, and events are dropped."""
 
     def __init__(self) -> None:
         self.clock: Clock = SYSTEM_CLOCK
@@ -62,35 +66,51 @@ class NoScheduler:
 
 
 class Client(Protocol):
-    """What the scheduler changes in the cluster. Each call returns an error text, empty if it succeeded."""
+    """Writes of the scheduler to the cluster. `Wait` means: under way, the result goes to the `ClientListener`s."""
 
-    def bind(self, pod: Pod, node: str) -> str | None:
-        """None: it is under way, and the scheduler will be told what came of it."""
+    def bind(self, pod: Pod, node: str) -> Status:
+        """Binds a pod to a node."""
 
-    def update(self, manifest: Mapping[str, Any]) -> str:
-        """Writes an object (a PersistentVolume or a claim, on the way to a bound pod)."""
+    def update(self, manifest: Mapping[str, Any]) -> Status:
+        """Writes an object: a PersistentVolume or a claim, before the pod is bound. Never `Wait`."""
 
-    def evict(self, victims: Sequence[Pod], preemptor: Pod, node: str) -> str:
-        """Deletes victims of preemption, with the condition that says so. An error is of one of them at least."""
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node: str) -> Status:
+        """Deletes victims of preemption, with the condition that names the cause. An error concerns at least one."""
 
 
-class Onlooker:
-    """The client of a scheduler that only looks. Victims of preemption are said to be gone, and are left alone."""
+class ClientListener(Protocol):
+    """Results of writes that a client returned `Wait` for. Called on the scheduler's thread."""
 
-    _REFUSED = "this scheduler only looks"
+    def bound(self, uid: str, status: Status) -> None:
+        """Result of a bind."""
 
-    def bind(self, pod: Pod, node: str) -> str:
+    def evicting(self, victim: Pod, preemptor: Pod) -> None:
+        """Eviction of a victim sent."""
+
+    def evicted(self, victim: Pod, preemptor: Pod) -> None:
+        """Eviction of a victim accepted by the API server."""
+
+    def not_evicted(self, victim: Pod, preemptor: Pod) -> None:
+        """Eviction of a victim failed."""
+
+
+class ReadOnlyClient:
+    """Client that writes nothing. Evictions count as done, so that preemption can be explained."""
+
+    _REFUSED: Final = Status(Code.ERROR, "this scheduler is read-only")
+
+    def bind(self, pod: Pod, node: str) -> Status:
         return self._REFUSED
 
-    def update(self, manifest: Mapping[str, Any]) -> str:
+    def update(self, manifest: Mapping[str, Any]) -> Status:
         return self._REFUSED
 
-    def evict(self, victims: Sequence[Pod], preemptor: Pod, node: str) -> str:
-        return ""
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node: str) -> Status:
+        return SUCCESS
 
 
 class SchedulerHandle(Handle, Protocol):
-    """What built-in plugins are made with."""
+    """The scheduler as built-in plugins see it. What `Handle` does not have is for the scheduler's thread only."""
 
     @property
     def table(self) -> NodeTable: ...
@@ -101,35 +121,39 @@ class SchedulerHandle(Handle, Protocol):
     @property
     def client(self) -> Client: ...
 
+    @property
+    def random(self) -> random.Random:
+        """Source of chance; seeded in simulations."""
+
     def check(self, state: CycleState, pod: Pod, row: int) -> Status:
-        """The verdict of all filters on one node as it stands in the table, pods nominated to it counted."""
+        """Verdict of all filters on one node of the table, nominated pods counted."""
 
     def judges_by_counts(self, state: CycleState, pod: Pod) -> bool:
-        """Whether nodes that are the same in what is counted on them are the same to all filters of the pod."""
+        """Whether all filters of the pod judge by counted resources alone, so that equal nodes get equal verdicts."""
 
     def put_on(self, state: CycleState, pod: Pod, other: Pod, row: int) -> Status:
-        """Adds another pod to a node, in the table and in the plugins' state, for a trial that the caller undoes."""
+        """Adds another pod to a node, in the table and in the plugins' state: a trial that the caller undoes."""
 
     def take_off(self, state: CycleState, pod: Pod, other: Pod, row: int) -> Status:
-        """Takes another pod off its node, as `put_on` puts one on."""
+        """Removes another pod from its node, in the table and in the plugins' state: a trial that the caller undoes."""
 
     def is_evicted(self, uid: str) -> bool:
-        """Whether that pod is being deleted to make room: this was asked for, and the pod is still there."""
+        """Whether that pod is a victim whose eviction was sent, and still exists."""
 
     def is_preempting(self, uid: str) -> bool:
-        """Whether that pod makes room for itself, and the API server has yet to hear of some of its victims."""
+        """Whether the eviction of some of that pod's victims is still to be accepted by the API server."""
 
     def nominated_pods(self, node: str) -> Sequence[Pod]:
-        """The pods that wait for room on that node."""
+        """The pods nominated to that node."""
 
     def withdraw_nomination(self, pod: Pod) -> None:
-        """The pod no longer waits for the node it was nominated to."""
+        """Ends the pod's nomination."""
 
     def preempt_waiting_pod(self, uid: str) -> bool:
-        """Whether a pod was waiting for permission under that uid; if so, it goes back to the queue, to be retried."""
+        """Sends a pod that waits on Permit back to the queue. False if no pod waits under that uid."""
 
     def upcoming_pods(self, count: int) -> Sequence[Pod]:
-        """At most so many of the pods that are tried next if nothing else happens, of any profile."""
+        """At most that many pods of the head of the active queue, of any profile."""
 
     def activate(self, pod: Pod) -> None:
-        """Tries a pod again as soon as possible, whatever it waits for."""
+        """Moves a pod to the active queue."""

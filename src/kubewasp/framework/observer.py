@@ -1,7 +1,7 @@
-"""Who hears how long things took and what came of them: metrics, or nobody. HOT PATH: called several times a pod.
+"""Metrics observer interface; no-op by default.  HOT PATH (guard: make counts): called several times per pod.
 
-An observer gets numbers that exist anyway and must answer in well under a microsecond. Labels are those of
-kube-scheduler's metrics. Everything but the requests to the API server is told by the scheduler's own thread.
+An observer gets numbers that exist anyway and must return in well under a microsecond. Labels are those of
+kube-scheduler's metrics. All methods are called on the scheduler's thread.
 """
 
 from __future__ import annotations
@@ -18,50 +18,50 @@ if TYPE_CHECKING:
 
 
 class SchedulerObserver(Protocol):
-    """Times are in seconds. A status is told by its label: `Success`, `Error`, `Unschedulable` and so on."""
+    """Durations are in seconds. Statuses are labels: `Success`, `Error`, `Unschedulable` and so on."""
 
     def samples(self) -> bool:
-        """Whether the plugins of the cycle that begins now are to be told of one by one."""
+        """Whether the plugins of the cycle that begins now are observed one by one."""
 
     def attempt(self, result: str, profile: str, seconds: float) -> None:
-        """A pod was tried; the result is `scheduled`, `unschedulable` or `error`. Binding is part of it."""
+        """End of an attempt, binding included: `scheduled`, `unschedulable` or `error`."""
 
     def algorithm(self, seconds: float) -> None:
-        """A node was chosen for a pod, or none was found."""
+        """End of a scheduling cycle."""
 
     def scheduled(self, attempts: int, seconds: float, *, after_flush: bool) -> None:
-        """A pod was bound, so many tries and seconds after it could first be tried."""
+        """A pod bound: number of attempts, and seconds since its first activation."""
 
     def extension_point(self, point: str, profile: str, status: str, seconds: float) -> None:
-        """All plugins of an extension point were run for a pod."""
+        """Run of all plugins of an extension point for a pod."""
 
     def plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
-        """One plugin was run; only in cycles that are sampled."""
+        """Run of one plugin; in sampled cycles only."""
 
     def queue_incoming(self, queue: str, event: str) -> None:
-        """A pod came to a part of the queue (`active`, `backoff`, `unschedulable`) because of that event."""
+        """Move of a pod to a part of the queue (`active`, `backoff`, `unschedulable`), and its event."""
 
     def hint(self, plugin: str, event: str, result: str, seconds: float) -> None:
-        """A queueing hint was asked whether the event helps a pod: `Queue` or `QueueSkip`. Sampled."""
+        """Run of a queueing hint: `Queue` or `QueueSkip`. Sampled."""
 
     def preemption(self, victims: int) -> None:
-        """Preemption was tried; without victims, in vain."""
+        """Run of preemption; without victims, unsuccessful."""
 
     def permit_wait(self, result: str, seconds: float) -> None:
-        """A pod has waited for the permission to be bound."""
+        """End of a wait on Permit."""
 
     def event_handled(self, event: str, seconds: float) -> None:
-        """A change of the cluster was taken in."""
+        """A cluster event taken in."""
 
     def guest_call(self, plugin: str, hook: str, seconds: float, failure: str) -> None:
-        """A hook of a wasm guest was called, for one node or many; `failure` is the kind of it, or empty."""
+        """Call of a guest's hook, for one node or many; `failure` is its kind, or empty."""
 
     def guest_failed(self, plugin: str, hook: str, kind: str) -> None:
-        """A guest failed other than in a call: it does not start any more, or its answer makes no sense."""
+        """Failure of a guest outside a call: a failing start, or an invalid answer."""
 
 
 class NoObserver:
-    """Implements `SchedulerObserver`: nobody listens."""
+    """Observer that ignores everything."""
 
     def samples(self) -> bool:
         return False
@@ -103,9 +103,9 @@ class NoObserver:
         pass
 
 
-NOBODY = NoObserver()
+NO_OBSERVER = NoObserver()
 
-# What happened to pods in the queue besides the events of the cluster.
+# Events of pods in the queue, besides those of the cluster.
 POD_ADDED, ATTEMPT_FAILED = "UnschedulablePodAdd", "ScheduleAttemptFailure"
 BACKOFF_OVER, POPPED_EARLY = "BackoffComplete", "PopFromBackoffQ"
 FORCED, TIMED_OUT = "ForceActivate", "UnschedulableTimeout"
@@ -129,12 +129,12 @@ _ACTIONS = {Action.ALL: "All", Action.UPDATE: "Update", Action.UPDATE_OTHER: "Up
 
 @cache
 def event_label(resource: str, action: Action) -> str:
-    """An event as kube-scheduler calls it: `NodeAdd`, `AssignedPodDelete`, `storage.k8s.io/CSINodeUpdate`."""
+    """Event label as in kube-scheduler: `NodeAdd`, `AssignedPodDelete`, `storage.k8s.io/CSINodeUpdate`."""
     return f"{_GROUPS.get(resource, '')}{resource}{_ACTIONS.get(action, 'Update')}"
 
 
 class PluginUse:
-    """What a plugin has taken at an extension point, and how many pods or nodes it has judged there."""
+    """Account of a plugin at an extension point: time spent, pods or nodes judged."""
 
     __slots__ = ("judged", "plugin", "point", "seconds")
 
@@ -145,7 +145,7 @@ class PluginUse:
         self.judged = 0
 
     def add(self, began: float, judged: int) -> float:
-        """Of a call that ends now; returns how long it took."""
+        """Adds a call that ends now; returns its duration."""
         seconds = time.perf_counter() - began
         self.seconds += seconds
         self.judged += judged
@@ -156,12 +156,12 @@ _Run = TypeVar("_Run", bound="Callable[..., Any]")
 
 
 def observed(point: str, status_of: Callable[[Any], Status]) -> Callable[[_Run], _Run]:
-    """For the framework's methods: tells its observer of each run, how long it took and what came of it."""
+    """Decorator of the framework's methods: reports duration and status of each run to its observer."""
 
     def decorate(run: _Run) -> _Run:
         @wraps(run)
         def timed(framework: Any, *args: Any, **kwargs: Any) -> Any:
-            if framework.observer is NOBODY:
+            if framework.observer is NO_OBSERVER:
                 return run(framework, *args, **kwargs)
             began = time.perf_counter()
             outcome = run(framework, *args, **kwargs)
@@ -175,10 +175,10 @@ def observed(point: str, status_of: Callable[[Any], Status]) -> Callable[[_Run],
 
 
 def itself(status: Status) -> Status:
-    """For extension points that answer with a status."""
+    """Status of an extension point that returns one."""
     return status
 
 
 def always_success(_: object) -> Status:
-    """For those that have no say."""
+    """Status of an extension point that cannot fail."""
     return SUCCESS

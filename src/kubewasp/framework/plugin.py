@@ -158,6 +158,8 @@ class PostFilterResult:
 class PostFilterPlugin(Plugin):
     """Called when no node passed; may make room."""
 
+    preempts: ClassVar[bool] = False  # whether each run counts as a preemption attempt
+
     @abstractmethod
     def post_filter(
         self, state: CycleState, pod: Pod, table: NodeTable, statuses: Mapping[str, Status]

@@ -1,4 +1,4 @@
-"""Runs the plugins of one profile at each extension point, by the framework's rules.  HOT PATH, see `make counts`."""
+"""Framework runtime: runs the plugins of one profile at each extension point.  HOT PATH (guard: make counts)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.messages import invalid_score
-from kubewasp.framework.observer import NOBODY, PluginUse, SchedulerObserver, always_success, itself, observed
+from kubewasp.framework.observer import NO_OBSERVER, PluginUse, SchedulerObserver, always_success, itself, observed
 from kubewasp.framework.outcomes import FilterOutcome, Objection, PreFilterOutcome
 from kubewasp.framework.plugin import (
     MAX_SCORE,
@@ -45,10 +45,13 @@ if TYPE_CHECKING:
 
 
 class Framework:
-    """The plugins of a profile, in the order of each extension point."""
+    """The plugins of one profile, in the order of each extension point. A method runs an extension point."""
 
-    def __init__(self, name: str, points: Mapping[str, Sequence[tuple[Plugin, int]]]) -> None:
+    def __init__(
+        self, name: str, points: Mapping[str, Sequence[tuple[Plugin, int]]], observer: SchedulerObserver = NO_OBSERVER
+    ) -> None:
         self.name = name
+        self.observer = observer
         self.pre_enqueue: list[PreEnqueuePlugin] = _of(points, "preEnqueue")
         self.gates = {plugin.name: plugin for plugin in self.pre_enqueue}
         self.queue_sort: QueueSortPlugin = _of(points, "queueSort")[0]
@@ -65,15 +68,14 @@ class Framework:
         self.bind: list[BindPlugin] = _of(points, "bind")
         self.post_bind: list[PostBindPlugin] = _of(points, "postBind")
         self.plugins = {plugin.name: plugin for enabled in points.values() for plugin, _ in enabled}
-        self.observer: SchedulerObserver = NOBODY
-        # Of the points where plugins judge pods and nodes; a plugin and its use stand together.
+        # Plugins with their accounts, at the points where they judge pods and nodes.
         self._pre_filters = [(plugin, PluginUse("PreFilter", plugin.name)) for plugin in self.pre_filter]
         self._filters = [(plugin, PluginUse("Filter", plugin.name)) for plugin in self.filter]
         self._pre_scorers = [(plugin, PluginUse("PreScore", plugin.name)) for plugin in self.pre_score]
         self._scorers = [(plugin, weight, PluginUse("Score", plugin.name)) for plugin, weight in self.score]
 
     def judges_by_counts(self, state: CycleState) -> bool:
-        """Whether all plugins that have a say on the pod's nodes only count, see `FilterPlugin.counts_only`."""
+        """Whether all plugins that filter for the pod judge by counts alone, see `FilterPlugin.counts_only`."""
         return all(
             getattr(plugin, "counts_only", False)
             for plugin in (*self.pre_filter, *self.filter)
@@ -81,14 +83,14 @@ class Framework:
         )
 
     def uses(self) -> Iterator[PluginUse]:
-        """How the plugins were used so far; may be asked from any thread."""
+        """Accounts of all plugins. Safe from any thread."""
         for pairs in (self._pre_filters, self._filters, self._pre_scorers):
             yield from (use for _, use in pairs)
         yield from (use for _, _, use in self._scorers)
 
     @property
     def seconds(self) -> dict[str, float]:
-        """How long each plugin has taken to judge pods and nodes."""
+        """Time spent per plugin."""
         found: dict[str, float] = {}
         for use in self.uses():
             if use.seconds:
@@ -96,7 +98,7 @@ class Framework:
         return found
 
     def registrations(self) -> Iterator[tuple[str, Registration]]:
-        """Which plugin wants to hear of which events; one that does not say wants to hear of all."""
+        """Event registrations by plugin; a plugin without `EnqueueExtensions` is registered for all events."""
         for name, plugin in self.plugins.items():
             events = plugin.events() if isinstance(plugin, EnqueueExtensions) else (_ANY_EVENT,)
             for registration in events:
@@ -106,7 +108,7 @@ class Framework:
 
     @observed("PreEnqueue", itself)
     def run_pre_enqueue(self, pod: Pod, gated_by: str = "") -> Status:
-        """Whether the pod may be queued. The plugin that held it back the last time is asked first."""
+        """Whether the pod may be queued. The plugin that gated it last runs first."""
         is_sampled = self.observer.samples()
         first = self.gates.get(gated_by)
         for plugin in self.pre_enqueue if first is None else dict.fromkeys((first, *self.pre_enqueue)):
@@ -158,7 +160,7 @@ class Framework:
     def run_filters(
         self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows, record: DecisionRecord | None = None
     ) -> FilterOutcome:
-        """The first plugin that objects decides a node; later ones are still asked about the nodes that are left."""
+        """The first plugin that rejects a node decides; later plugins run on the nodes left."""
         left = rows
         objections: list[Objection] = []
         for plugin, use in self._filters:
@@ -217,7 +219,7 @@ class Framework:
     def run_post_filter(
         self, state: CycleState, pod: Pod, table: NodeTable, statuses: Mapping[str, Status]
     ) -> PostFilterResult:
-        """The first that helps ends it; what the others said is told together."""
+        """Ends with the first plugin that makes the pod schedulable; the reasons of the others are joined."""
         reasons: list[str] = []
         nominated: str | None = None
         for plugin in self.post_filter:
@@ -225,7 +227,7 @@ class Framework:
             result = plugin.post_filter(state, pod, table, statuses)
             if state.is_sampled:
                 self._sampled("PostFilter", plugin, result.status, began)
-            if plugin.name == _PREEMPTION or result.victims:
+            if plugin.preempts or result.victims:
                 self.observer.preemption(len(result.victims))
             if result.status.is_success:
                 return result
@@ -243,7 +245,7 @@ class Framework:
     def run_scores(
         self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows, record: DecisionRecord | None = None
     ) -> Scores | Status:
-        """The weighted sum of all plugins' scores, a number for each of those rows."""
+        """Weighted sum of all plugins' scores, one number per row."""
         status = self._pre_scored(state, pod, table, rows)
         return self._scored(state, pod, table, rows, record) if status.is_success else status
 
@@ -299,7 +301,7 @@ class Framework:
 
     @observed("Reserve", itself)
     def run_reserve(self, state: CycleState, pod: Pod, node: str) -> Status:
-        """If one fails, all are undone."""
+        """A failure of one plugin unreserves all."""
         for plugin in self.reserve:
             began = time.perf_counter()
             status = plugin.reserve(state, pod, node)
@@ -320,7 +322,7 @@ class Framework:
 
     @observed("Permit", lambda outcome: outcome[0])
     def run_permit(self, state: CycleState, pod: Pod, node: str) -> tuple[Status, dict[str, float]]:
-        """Success, or Wait with the plugins that hold the pod back and for how many seconds, or a failure."""
+        """Success, a failure, or Wait with the timeouts by plugin, in seconds."""
         waits: dict[str, float] = {}
         for plugin in self.permit:
             began = time.perf_counter()
@@ -336,7 +338,7 @@ class Framework:
 
     @observed("PreBind", itself)
     def run_pre_bind(self, state: CycleState, pod: Pod, node: str, done: set[str] | None = None) -> Status:
-        """Wait means: call again. Plugins in `done` are left out; those that are through are added to it."""
+        """`Wait` means: call again. Plugins in `done` are skipped; those that succeed are added to it."""
         for plugin in self.pre_bind:
             if done is not None and plugin.name in done:
                 continue
@@ -361,7 +363,7 @@ class Framework:
                 self._sampled("Bind", plugin, status, began)
             if status.code == Code.SKIP:
                 continue
-            if status.code == Code.WAIT:  # the client will tell
+            if status.code == Code.WAIT:  # the result comes from the client
                 return status.of(plugin.name)
             if not status.is_success:
                 return _told(status, plugin, f'running Bind plugin "{plugin.name}": {status.reason}')
@@ -377,17 +379,16 @@ class Framework:
                 self._sampled("PostBind", plugin, SUCCESS, began)
 
     def _sampled(self, point: str, plugin: Plugin, status: Status, began: float) -> None:
-        """Tells of one plugin, in a cycle that is sampled."""
+        """Observes one plugin, in a sampled cycle."""
         self.observer.plugin(plugin.name, point, status.label, time.perf_counter() - began)
 
 
 MAX_PERMIT_SECONDS = 15 * 60.0
-_PREEMPTION = "DefaultPreemption"
 _ANY_EVENT = Registration("*", Action.ALL)
 
 
 def _of(points: Mapping[str, Sequence[tuple[Plugin, int]]], point: str) -> list[Any]:
-    """The plugins enabled at a point; that they implement it was checked when the profile was made."""
+    """The plugins enabled at a point; the profile's expansion has checked that they implement it."""
     return [plugin for plugin, _ in points.get(point, ())]
 
 
@@ -410,7 +411,7 @@ def _nowhere(plugins: Sequence[str]) -> Status:
 
 
 def _out_of_range(scores: Scores) -> int | None:
-    # One pass: seen as unsigned, a number below 0 is a very large one.
+    # One pass: as an unsigned number, a negative one is very large.
     if not len(scores) or scores.view(np.uint64).max() <= MAX_SCORE:
         return None
     return int(scores[(scores < MIN_SCORE) | (scores > MAX_SCORE)][0])

@@ -1,6 +1,6 @@
-"""What an API server says of the cluster, as the scheduler takes it in. Runs on the scheduler's thread.
+"""Mirror of a real cluster: objects from lists and watches, taken into the scheduler's state on its thread.
 
-Objects come as lists, after a connection was made or made anew, and one by one. Both may say what is known already.
+Lists follow a new or renewed connection; watches bring single changes. Both may repeat what is known.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.k8s.codec import decode
 from kubewasp.k8s.errors import ManifestError, WireError
@@ -23,24 +23,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kubewasp.apiserver.raw_object import RawObject
-    from kubewasp.scheduler.scheduler import Scheduler
+    from kubewasp.live.inbox import Inbox
+    from kubewasp.scheduler.events import ClusterEvents
+    from kubewasp.state.object_store import ObjectStore
 
 logger = logging.getLogger(__name__)
-DELETED = "DELETED"
+DELETED: Final = "DELETED"
 
 
-class Intake:
-    """Keeps a scheduler's picture of the cluster up to date."""
+class Mirror:
+    """Keeps a scheduler's state in step with the cluster. For the scheduler's thread."""
 
-    def __init__(self, scheduler: Scheduler, *, on_gone: Callable[[Pod], None] = lambda _pod: None) -> None:
-        self._scheduler = scheduler
-        self._on_gone = on_gone
+    def __init__(
+        self, events: ClusterEvents, store: ObjectStore, *, on_pod_gone: Callable[[Pod], None] = lambda _pod: None
+    ) -> None:
+        self._events = events
+        self._store = store
+        self._on_pod_gone = on_pod_gone
         self._parser = PodParser()
         self.pods: dict[str, Pod] = {}
         self._keys: dict[str, dict[tuple[str, str], None]] = {}
 
     def replaced(self, kind: str, objects: Sequence[bytes]) -> None:
-        """All objects of a kind: what is not among them is gone."""
+        """All objects of a kind; others that are known are gone."""
         seen = set()
         for raw in objects:
             key = self.changed(kind, "MODIFIED", raw)
@@ -49,31 +54,30 @@ class Intake:
         for key in [key for key in self._known(kind) if key not in seen]:
             self._gone(kind, key)
 
-    def changed(self, kind: str, what: str, raw: bytes) -> tuple[str, str] | None:
-        """One object of a kind; returns its namespace and name. One that cannot be read is told, and left out."""
+    def changed(self, kind: str, change: str, raw: bytes) -> tuple[str, str] | None:
+        """One object of a kind; returns its namespace and name. An unreadable object is logged and left out."""
         try:
             manifest = decode(kind, raw)
             key = (namespace_of(manifest) if "namespace" in (manifest.get("metadata") or {}) else "", name_of(manifest))
-            if what == DELETED:
+            if change == DELETED:
                 self._gone(kind, key)
             elif kind == "Pod":
                 self._put_pod(manifest, raw)
             elif kind == "Node":
                 self._known(kind)[key] = None
-                self._scheduler.put_node(parse_node(manifest, raw))
+                self._events.put_node(parse_node(manifest, raw))
             else:
                 self._known(kind)[key] = None
-                self._scheduler.store.put({**manifest, "kind": kind})
+                self._store.put({**manifest, "kind": kind})
         except (WireError, ManifestError, SelectorError, ValueError, KeyError, TypeError) as error:
-            logger.error("a %s cannot be read and is left out: %s", kind, error)  # noqa: TRY400 - the text says it all
+            logger.error("Unreadable object left out", extra={"kind": kind, "err": str(error)})  # noqa: TRY400
             return None
         return key
 
-    def foreign_pods(self) -> Counter[str]:
-        """How many pods wait for a scheduler that is none of ours, by its name."""
-        ours = self._scheduler.frameworks
+    def foreign_pods(self, profiles: Mapping[str, object]) -> Counter[str]:
+        """Pending pods of other schedulers, by scheduler name."""
         names = (pod.spec.scheduler_name for pod in self.pods.values() if not pod.node)
-        return Counter(name for name in names if name not in ours)
+        return Counter(name for name in names if name not in profiles)
 
     def _known(self, kind: str) -> dict[tuple[str, str], Any]:
         if kind == "Pod":
@@ -89,14 +93,14 @@ class Intake:
         if before is not None and before.resource_version == pod.resource_version:
             return
         self.pods[pod.key] = pod
-        self._scheduler.put_pod(pod, before)
+        self._events.put_pod(pod, before)
         if pod.is_finished:
             del self.pods[pod.key]
-            self._on_gone(pod)
+            self._on_pod_gone(pod)
 
     def _delete_pod(self, pod: Pod) -> None:
-        self._scheduler.delete_pod(pod)
-        self._on_gone(pod)
+        self._events.delete_pod(pod)
+        self._on_pod_gone(pod)
 
     def _gone(self, kind: str, key: tuple[str, str]) -> None:
         if kind == "Pod":
@@ -106,25 +110,25 @@ class Intake:
             return
         self._known(kind).pop(key, None)
         if kind == "Node":
-            self._scheduler.delete_node(key[1])
+            self._events.delete_node(key[1])
         elif kind in PARSERS:
-            self._scheduler.store.delete(kind, *key)
+            self._store.delete(kind, *key)
 
 
-@dataclass(slots=True)
-class Feed:
-    """From a reflector on the event loop to the intake; `post` has an action done on the scheduler's thread."""
+@dataclass(frozen=True, slots=True)
+class MirrorFeed:
+    """Reflector handler: from the event loop to the mirror, by the inbox of the scheduler's thread."""
 
     kind: str
-    intake: Intake
-    post: Callable[[Callable[[], None]], None]
+    mirror: Mirror
+    inbox: Inbox
 
     def replaced(self, items: Sequence[RawObject]) -> None:
         objects = [item.data for item in items]
-        self.post(partial(self.intake.replaced, self.kind, objects))
+        self.inbox.post(partial(self.mirror.replaced, self.kind, objects))
 
-    def changed(self, what: str, item: RawObject) -> None:
-        self.post(partial(self._take, what, item.data))
+    def changed(self, change: str, item: RawObject) -> None:
+        self.inbox.post(partial(self._take, change, item.data))
 
-    def _take(self, what: str, data: bytes) -> None:
-        self.intake.changed(self.kind, what, data)
+    def _take(self, change: str, data: bytes) -> None:
+        self.mirror.changed(self.kind, change, data)

@@ -1,156 +1,114 @@
-"""A scheduler that serves a cluster: watches it, is the leader or waits to be, schedules, and ends in order."""
+"""Scheduler process of a real cluster: composition, leader election, start and orderly end."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.apiserver.api_resources import PODS, RESOURCES
-from kubewasp.apiserver.contact import ServerTooOldError, first_contact
-from kubewasp.apiserver.errors import ApiError
 from kubewasp.apiserver.lease import LeaderElection
-from kubewasp.apiserver.reflector import Reflector
-from kubewasp.apiserver.troubles import Troubles
 from kubewasp.apiserver.writes import ClusterWrites
-from kubewasp.clock import SystemClock
-from kubewasp.live.dispatcher import ClusterReporter
-from kubewasp.live.inbox import LiveScheduler
-from kubewasp.live.mirror import Feed, Intake
-from kubewasp.scheduler import profiles
-from kubewasp.scheduler.scheduler import Scheduler
+from kubewasp.clock import SYSTEM_CLOCK
+from kubewasp.errors import KubewaspError
+from kubewasp.framework.observer import NO_OBSERVER
+from kubewasp.live.cluster_watch import ClusterWatch
+from kubewasp.live.dispatcher import Dispatcher
+from kubewasp.live.event_recorder import EventRecorder
+from kubewasp.live.inbox import Inbox, OwnerThread, on_owner_thread
+from kubewasp.live.mirror import Mirror
+from kubewasp.live.outbox import Outbox, StatusPatches
+from kubewasp.live.scheduling_loop import SchedulingLoop
+from kubewasp.live.status_reporter import StatusReporter
+from kubewasp.scheduler.attempt import NoRecorder
+from kubewasp.scheduler.composition import Environment, set_up
+from kubewasp.state.node_table import NodeTable
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from kubewasp.apiserver.client import ApiClient
     from kubewasp.framework.config.model import Profile, SchedulerConfig
-    from kubewasp.scheduler.scheduler import Attempt
+    from kubewasp.framework.observer import SchedulerObserver
+    from kubewasp.scheduler.attempt import AttemptListener, DecisionRecorder
+    from kubewasp.scheduler.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
 
-# In this order they are taken in: pods last, when all that decides about them is there.
-WATCHED: Final = (
-    "namespaces",
-    "storageclasses",
-    "csidrivers",
-    "csinodes",
-    "csistoragecapacities",
-    "volumeattachments",
-    "persistentvolumes",
-    "persistentvolumeclaims",
-    "services",
-    "replicationcontrollers",
-    "replicasets",
-    "statefulsets",
-    "poddisruptionbudgets",
-    "nodes",
-    "pods",
-)
-NOT_FINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _DRAIN_SECONDS: Final = 20.0
-# Changes that wait to be taken in, at most (and what one read from a watch brings on top), and when to look again.
-_MOST_WAITING: Final = 10_000
-_LOOK_AGAIN: Final = 0.02
 
 
-class ProcessError(Exception):
-    """The scheduler cannot go on; the text says why and what to do."""
+class ProcessError(KubewaspError):
+    """The scheduler cannot go on; the text has the cause and the remedy."""
 
 
-@dataclass(slots=True)
 class ClusterProcess:
-    """One of the schedulers of a cluster, of which one is the leader."""
+    """One of the schedulers of a cluster, of which one leads. To be built in a running event loop."""
 
-    config: SchedulerConfig
-    client: ApiClient
-    identity: str
-    on_made: Callable[[Scheduler], None] = lambda _scheduler: None  # told before it begins
-    on_attempt: Callable[[Attempt], None] = lambda _attempt: None  # told on the scheduler's thread
-    is_synced: bool = False
-    election: LeaderElection | None = None
-    profiles: Sequence[Profile] = ()
-    scheduler: Scheduler = field(init=False)
-    intake: Intake = field(init=False)
-    live: LiveScheduler = field(init=False)
-    reporter: ClusterReporter = field(init=False)
-    reflectors: list[Reflector] = field(default_factory=list)
-    _stop: asyncio.Event = field(default_factory=asyncio.Event)
-    _problem: BaseException | None = None
-    _is_begun: bool = False
-    _leads: bool = False
+    def __init__(
+        self,
+        config: SchedulerConfig,
+        client: ApiClient,
+        identity: str,
+        *,
+        table: NodeTable | None = None,
+        observer: SchedulerObserver = NO_OBSERVER,
+        recorder: DecisionRecorder | None = None,
+        listeners: Sequence[AttemptListener] = (),
+    ) -> None:
+        """Composes the live scheduler: inbox, writes, scheduler, reports, watches, thread."""
+        loop, clock, self._inbox = asyncio.get_running_loop(), SYSTEM_CLOCK, Inbox()
+        self._identity = identity
+        self._client = client
+        self._stop = asyncio.Event()
+        self._problem: BaseException | None = None
+        self._is_begun = self._leads = False
+        self.election = self._election(config) if config.leader_election.leader_elect else None
 
-    def stop(self) -> None:
-        """Ends `run` in order. To be called on the event loop."""
-        self._stop.set()
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether all goes as it should: the scheduler's thread runs, or does not run yet, or was told to end."""
-        return not self._is_begun or self.is_stopping or self.live.is_alive
-
-    @property
-    def is_stopping(self) -> bool:
-        return self._stop.is_set()
-
-    @property
-    def is_leader(self) -> bool:
-        return self.election is None or self.election.is_leader
-
-    @property
-    def leads(self) -> bool:
-        """Whether it schedules: it knows the cluster, and is the leader."""
-        return self._leads and self.is_leader
-
-    @property
-    def has_lost_lease(self) -> bool:
-        """Whether it still schedules although its lease was not renewed in time."""
-        return self._leads and not self.is_leader
-
-    async def run(self) -> None:
-        """Serves the cluster until it is stopped, or cannot go on."""
-        loop = asyncio.get_running_loop()
-        clock = SystemClock()
-        writes = ClusterWrites(self.client.guarded(lambda: self.is_leader))
-        self.reporter = ClusterReporter(writes, loop, clock, may_write=lambda: self.is_leader)
-        self.scheduler = Scheduler(clock, self.reporter)
-        self.profiles = profiles.start(self.scheduler, self.config)
-        self.on_made(self.scheduler)
-        self.live = LiveScheduler(
-            self.scheduler, self.reporter, on_end=partial(self._thread_ended, loop), on_attempt=self.on_attempt
+        writes = ClusterWrites(client.guarded(self._may_write))
+        self._outbox = Outbox(loop)
+        patches = StatusPatches(writes, self._may_write)
+        controller = config.profiles[0].scheduler_name
+        self.events = EventRecorder(writes, self._outbox, clock, controller=controller, may_write=self._may_write)
+        dispatcher = Dispatcher(
+            writes=writes,
+            outbox=self._outbox,
+            inbox=self._inbox,
+            patches=patches,
+            events=self.events,
+            clock=clock,
+            may_write=self._may_write,
         )
-        self.reporter.live = self.live
-        controller = self.config.profiles[0].scheduler_name
-        self.scheduler.on_event = partial(self.reporter.record, controller=controller)
-        if self.config.leader_election.leader_elect:
-            self.election = self._election()
-        self.intake = Intake(self.scheduler, on_gone=self.reporter.forget)
-        self.live.start()
-        self._is_begun = True
-        tasks = [asyncio.create_task(first_contact(self.client))]
-        try:
-            await self._until_stopped(tasks)
-            if self._problem is None and not self._stop.is_set():
-                tasks = self._watch()
-                await self._until_stopped(tasks)
-        finally:
-            await self._end(tasks)
-        if self._problem is not None:
-            raise self._problem
+        setup = set_up(config, observer=observer)
+        self.profiles: Sequence[Profile] = setup.profiles
+        self.scheduler: Scheduler = setup.scheduler(
+            Environment(
+                clock=clock,
+                client=dispatcher,
+                table=NodeTable() if table is None else table,
+                recorder=NoRecorder() if recorder is None else recorder,
+                listeners=listeners,
+                record_event=self.events.plugin_event,
+                wake=self._inbox.wake,
+            )
+        )
+        dispatcher.subscribe(self.scheduler)
+        reporter = StatusReporter(self.scheduler, self._inbox, self._outbox, patches, self.events)
+        self.scheduler.subscribe(reporter)
+        self._mirror = Mirror(self.scheduler.events, self.scheduler.store, on_pod_gone=reporter.forget)
+        self.watch = ClusterWatch(client, self._mirror, self._inbox)
+        self._loop = SchedulingLoop(self.scheduler, self._inbox)
+        self._thread = OwnerThread(
+            self._inbox, self._loop.step, name="kubewasp-scheduler", on_end=partial(self._thread_ended, loop)
+        )
 
-    # ------------------------------------------------------------------ beginning
-
-    def _election(self) -> LeaderElection:
-        settings = self.config.leader_election
+    def _election(self, config: SchedulerConfig) -> LeaderElection:
+        settings = config.leader_election
         return LeaderElection(
-            self.client.sibling(),
+            self._client.sibling(),
             settings.resource_namespace,
             settings.resource_name,
-            self.identity,
+            self._identity,
             lease_duration=settings.lease_duration,
             renew_deadline=settings.renew_deadline,
             retry_period=settings.retry_period,
@@ -158,74 +116,82 @@ class ClusterProcess:
             on_stopped=self._deposed,
         )
 
-    def _watch(self) -> list[asyncio.Task[None]]:
-        troubles = Troubles()
-        for name in WATCHED:
-            resource = RESOURCES[name]
-            selector = NOT_FINISHED if resource is PODS else ""
-            feed = Feed(resource.kind, self.intake, self.live.post)
-            self.reflectors.append(
-                Reflector(
-                    self.client,
-                    resource,
-                    feed,
-                    field_selector=selector,
-                    troubles=troubles,
-                    has_room=self._inbox_has_room,
-                )
-            )
-        tasks = [asyncio.create_task(reflector.run()) for reflector in self.reflectors]
-        tasks.append(asyncio.create_task(self.reporter.write_due_events()))
-        tasks.append(asyncio.create_task(self._begin()))
-        return tasks
+    def _may_write(self) -> bool:
+        return self.election is None or self.election.is_leader
 
-    async def _inbox_has_room(self) -> None:
-        """Watches are read no faster than the scheduler takes in what they say, so that memory stays bounded."""
-        while self.live.backlog > _MOST_WAITING and not self._stop.is_set():
-            await asyncio.sleep(_LOOK_AGAIN)
+    # ------------------------------------------------------------------ state, for health checks and metrics
+
+    @property
+    def is_synced(self) -> bool:
+        return self.watch.is_synced
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the scheduler's thread runs, has not begun, or was stopped."""
+        return not self._is_begun or self.is_stopping or self._thread.is_alive
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stop.is_set()
+
+    @property
+    def leads(self) -> bool:
+        """Whether it schedules: synced, and the leader."""
+        return self._leads and self._may_write()
+
+    @property
+    def has_lost_lease(self) -> bool:
+        """Whether it still schedules although its lease was not renewed in time."""
+        return self._leads and not self._may_write()
+
+    def stop(self) -> None:
+        """Ends `run` in order. For the event loop."""
+        self._stop.set()
+
+    # ------------------------------------------------------------------ running
+
+    async def run(self) -> None:
+        """Schedules until stopped, or until it cannot go on."""
+        self._thread.start()
+        self._is_begun = True
+        tasks = [
+            asyncio.create_task(self.watch.run()),
+            asyncio.create_task(self.events.write_series()),
+            asyncio.create_task(self._begin()),
+        ]
+        try:
+            await self._until_stopped(tasks)
+        finally:
+            await self._end(tasks)
+        if self._problem is not None:
+            raise self._problem
 
     async def _begin(self) -> None:
-        """Schedules once everything is known; with an election, once it is won."""
-        for reflector in self.reflectors:
-            await reflector.synced.wait()
-        foreign = await self._taken_in()
-        self.is_synced = True
-        gc.freeze()  # most of what is known now stays: the collector need not look at it over and over
-        nodes, waiting, served = len(self.scheduler.table), len(self.scheduler.queue), list(self.scheduler.frameworks)
-        told = {"profiles": served, "foreign": dict(foreign)}
-        logger.info("the cluster is known: %d nodes, %d pods to schedule", nodes, waiting, extra=told)
+        """Schedules once the state is complete; with an election, once it is won."""
+        await self.watch.synced()
+        profiles = self.scheduler.frameworks
+        foreign = await on_owner_thread(self._inbox, lambda: self._mirror.foreign_pods(profiles))
+        nodes, pending = len(self.scheduler.table), len(self.scheduler.queue)
+        counts = {"nodes": nodes, "pendingPods": pending, "profiles": list(profiles), "foreignPods": dict(foreign)}
+        logger.info("Cluster state synced", extra=counts)
         if not nodes:
-            logger.warning("there are no nodes yet: pods wait until there are")
-        if foreign and not waiting:
-            logger.warning("no pod names a profile of this scheduler; all that wait are for others", extra=told)
+            logger.warning("No nodes: pods stay pending")
+        if foreign and not pending:
+            logger.warning("No pending pod names a profile of this scheduler", extra=counts)
         if self.election is not None:
             await self.election.run()
         else:
             self._lead()
             await self._stop.wait()
 
-    async def _taken_in(self) -> Counter[str]:
-        """Waits until the scheduler has taken in what was posted to it; then, whose other pods wait."""
-        loop = asyncio.get_running_loop()
-        found: asyncio.Future[Counter[str]] = loop.create_future()
-
-        def tell() -> None:
-            foreign = self.intake.foreign_pods()
-            loop.call_soon_threadsafe(lambda: None if found.done() else found.set_result(foreign))
-
-        self.live.post(tell)
-        return await found
-
-    # ------------------------------------------------------------------ leading
-
     def _lead(self) -> None:
-        logger.info("%s schedules", self.identity)
+        logger.info("Started scheduling", extra={"identity": self._identity})
         self._leads = True
-        self.live.set_active(True)
+        self._loop.set_active(True)
 
     def _deposed(self) -> None:
-        """Another one leads: what this process knows of its own pods may be wrong from now on, so it ends."""
-        self.live.set_active(False)
+        """Another scheduler leads: this one's knowledge of its own pods may be wrong from now on, so it ends."""
+        self._loop.set_active(False)
         self._leads = False
         if not self._stop.is_set():
             self._problem = ProcessError("this scheduler is no longer the leader")
@@ -239,20 +205,19 @@ class ClusterProcess:
             done, _ = await asyncio.wait([stopped, *tasks], return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 if task is not stopped and (error := task.exception()) is not None:
-                    is_told = isinstance(error, ApiError | ServerTooOldError)
-                    self._problem = ProcessError(str(error)) if is_told else error
+                    self._problem = error
         finally:
             stopped.cancel()
 
     async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
-        """No new pod; what is being bound is brought to an end; then the lease is given back (by its own task)."""
+        """No new pod; binds under way are completed; the election's task gives the lease back."""
         self._stop.set()
-        self.live.set_active(False)
-        stopped = await asyncio.to_thread(self.live.stop, _DRAIN_SECONDS)
-        # Who is deposed has nothing to wait for: what it has not sent by now is not to be sent.
-        drained = await self.reporter.drained(_DRAIN_SECONDS if self.is_leader else 0.0)
+        self._loop.set_active(False)
+        stopped = await asyncio.to_thread(self._thread.stop, _DRAIN_SECONDS)
+        # A deposed leader must not send pending writes.
+        drained = await self._outbox.drained(_DRAIN_SECONDS if self._may_write() else 0.0)
         if not (stopped and drained):
-            logger.warning("%d requests had not ended when the scheduler stopped", self.reporter.under_way)
+            logger.warning("Stopped with requests under way", extra={"requests": self._outbox.under_way})
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""A cluster read once, for somebody who only looks: a pod, and all that decides about it. Nothing is written."""
+"""Read-only snapshot of a real cluster for `explain`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kubewasp.apiserver.api_resources import PODS, RESOURCES
 from kubewasp.apiserver.errors import ApiError, invalid_answer
 from kubewasp.apiserver.listing import list_all
 from kubewasp.apiserver.request_info import request_info
-from kubewasp.explain.dry_run import InspectionError, as_pending, inspect
+from kubewasp.explain.dry_run import ExplainError, as_pending, dry_run
 from kubewasp.k8s.codec import decode, encode, unwrap_unknown
 from kubewasp.k8s.errors import WireError
-from kubewasp.live.mirror import Intake
-from kubewasp.live.process import NOT_FINISHED, WATCHED
+from kubewasp.live.cluster_watch import NOT_FINISHED, WATCHED
+from kubewasp.live.mirror import Mirror
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,15 +29,15 @@ _MOST_SUGGESTIONS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
-    """A pod, encoded, and all objects by the names of their resources."""
+class Snapshot:
+    """A pod, encoded, and all other objects by resource."""
 
     pod: bytes
     objects: Mapping[str, Sequence[RawObject]]
 
 
-async def survey(client: ApiClient, namespace: str, name: str) -> Survey:
-    """Reads the pod first: one that is not there is told at once, however large the cluster."""
+async def take_snapshot(client: ApiClient, namespace: str, name: str) -> Snapshot:
+    """Reads the pod first: a missing pod is an error at once, however large the cluster."""
     reading, path = client.guarded(lambda: False), PODS.path_of(namespace, name)
     try:
         _, _, pod = unwrap_unknown(await reading.request("GET", path))
@@ -47,24 +47,24 @@ async def survey(client: ApiClient, namespace: str, name: str) -> Survey:
         if error.status != 404:
             raise
         raise await _missing(reading, namespace, name) from None
-    return Survey(pod, await _all_objects(reading))
+    return Snapshot(pod, await _all_objects(reading))
 
 
-def explain_in(scheduler: Scheduler, found: Survey, profile: str = "") -> Explanation:
-    """What the scheduler, which has its profiles and knows nothing of the cluster yet, would do with the pod."""
+def explain_snapshot(scheduler: Scheduler, found: Snapshot, profile: str = "") -> Explanation:
+    """The decision on the snapshot's pod, by a read-only scheduler with an empty state."""
     manifest = decode("Pod", found.pod)
     pending, notes = as_pending(manifest, profile, scheduler.frameworks)
     metadata = pending["metadata"]
     key = metadata["namespace"], metadata["name"]
-    intake = Intake(scheduler)
+    mirror = Mirror(scheduler.events, scheduler.store)
     for resource in WATCHED:
         objects = [item.data for item in found.objects[resource] if resource != PODS.name or item.key != key]
-        intake.replaced(RESOURCES[resource].kind, objects)
-    intake.changed("Pod", "ADDED", found.pod if pending == manifest else encode("Pod", pending))
-    pod = intake.pods.get("/".join(key))
+        mirror.replaced(RESOURCES[resource].kind, objects)
+    mirror.changed("Pod", "ADDED", found.pod if pending == manifest else encode("Pod", pending))
+    pod = mirror.pods.get("/".join(key))
     if pod is None:
-        raise InspectionError(f"pod {'/'.join(key)} cannot be read")
-    return inspect(scheduler, pod, notes)
+        raise ExplainError(f"pod {'/'.join(key)} cannot be read")
+    return dry_run(scheduler, pod, notes)
 
 
 async def _all_objects(client: ApiClient) -> dict[str, Sequence[RawObject]]:
@@ -73,8 +73,8 @@ async def _all_objects(client: ApiClient) -> dict[str, Sequence[RawObject]]:
     others = [problem for problem in problems if not isinstance(problem, ApiError)]
     if others:
         raise others[0]
-    if problems:  # all of them: who lacks one right usually lacks several
-        raise InspectionError("\n".join(dict.fromkeys(map(str, problems))))
+    if problems:  # all of them: a missing right is seldom the only one
+        raise ExplainError("\n".join(dict.fromkeys(map(str, problems))))
     return {name: found for name, found in zip(WATCHED, lists, strict=True) if not isinstance(found, BaseException)}
 
 
@@ -84,17 +84,17 @@ async def _listed(client: ApiClient, name: str) -> list[RawObject]:
     return items
 
 
-async def _missing(client: ApiClient, namespace: str, name: str) -> InspectionError:
-    """Says what is not there, and what may have been meant."""
+async def _missing(client: ApiClient, namespace: str, name: str) -> ExplainError:
+    """Error for a missing pod, with similar names."""
     namespaces, _ = await list_all(client, RESOURCES["namespaces"].path)
     if namespace not in {item.name for item in namespaces}:
-        return InspectionError(f"there is no namespace {namespace}{_meant(namespace, namespaces)}")
+        return ExplainError(f"there is no namespace {namespace}{_meant(namespace, namespaces)}")
     elsewhere, _ = await list_all(client, PODS.path, field_selector=f"metadata.name={name}")
     if elsewhere:
         places = ", ".join(sorted(item.namespace for item in elsewhere)[:_MOST_SUGGESTIONS])
-        return InspectionError(f"there is no pod {name} in namespace {namespace}, but there is one in {places}")
+        return ExplainError(f"there is no pod {name} in namespace {namespace}, but there is one in {places}")
     pods, _ = await list_all(client, PODS.path_in(namespace))
-    return InspectionError(f"there is no pod {name} in namespace {namespace}{_meant(name, pods)}")
+    return ExplainError(f"there is no pod {name} in namespace {namespace}{_meant(name, pods)}")
 
 
 def _meant(name: str, there: Iterable[RawObject]) -> str:

@@ -1,22 +1,22 @@
-"""Binds a pod through the API."""
+"""DefaultBinder: binding through the pod's `binding` subresource."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.framework.plugin import BindPlugin
-from kubewasp.framework.status import SUCCESS, Code, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.framework.status import Status
     from kubewasp.k8s.pods import Pod
 
 
 class DefaultBinder(BindPlugin):
-    """The `binding` subresource."""
+    """Binds pods with the scheduler's client."""
 
     name = "DefaultBinder"
 
@@ -24,7 +24,4 @@ class DefaultBinder(BindPlugin):
         self._client = handle.client
 
     def bind(self, state: CycleState, pod: Pod, node: str) -> Status:
-        error = self._client.bind(pod, node)
-        if error is None:
-            return Status(Code.WAIT)
-        return Status(Code.ERROR, error) if error else SUCCESS
+        return self._client.bind(pod, node)

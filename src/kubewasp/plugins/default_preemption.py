@@ -1,11 +1,10 @@
-"""Makes room for a pod that fits nowhere, by removing pods of lower priority.
+"""DefaultPreemption: room for a pod that fits nowhere, by evicting pods of lower priority.
 
-Candidates are tried on the table itself: pods are taken off a node, the filters asked, and the pods put back.
+Candidates are tried on the node table itself: pods are removed from a node, the filters run, and the pods put back.
 """
 
 from __future__ import annotations
 
-import random
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,20 +38,20 @@ _PRIORITY_OFFSET = 2**31
 
 
 class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
-    """Picks the node whose victims matter least, nominates the pod to it, and evicts them."""
+    """Chooses the node with the least important victims, nominates the pod to it, and evicts them."""
 
     name = "DefaultPreemption"
+    preempts = True
 
     def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
         self._handle = handle
         self._percentage = args.get("minCandidateNodesPercentage", 10)
         self._absolute = args.get("minCandidateNodesAbsolute", 100)
-        self.random = random.Random(0)  # noqa: S311 - where to begin looking; seeded for a simulation
 
     def pre_enqueue(self, pod: Pod) -> Status:
-        """A pod waits until its victims have been told to go.
+        """Gates a preemptor until the API server has accepted all its evictions.
 
-        While they are still there it may be tried, as it might fit elsewhere; it takes no more victims.
+        While the victims terminate it may be tried, as it might fit elsewhere; it takes no more victims.
         """
         return _NOT_FINISHED if self._handle.is_preempting(pod.uid) else SUCCESS
 
@@ -102,11 +101,11 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
     def candidates(
         self, state: CycleState, pod: Pod, table: NodeTable, statuses: Mapping[str, Status]
     ) -> tuple[list[Candidate], list[tuple[str, Status]]]:
-        """The nodes where preemption helps, and for those that were tried in vain, why it does not."""
+        """The nodes where preemption helps, and the reasons of those that were tried in vain."""
         names = [name for name, status in statuses.items() if status.code == Code.UNSCHEDULABLE]
         if not names:
             return [], []
-        start = self.random.randrange(len(names))
+        start = self._handle.random.randrange(len(names))
         wanted = min(max(len(names) * self._percentage // 100, self._absolute), len(names))
         budgets = list(self._handle.store.all("PodDisruptionBudget"))
         known = AlikeNodes(pod, table) if not budgets and self._handle.judges_by_counts(state, pod) else None
@@ -171,7 +170,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
     # ------------------------------------------------------------------ eviction
 
     def _evict(self, pod: Pod, best: Candidate) -> None:
-        """Makes room. Where that fails, the pod does not wait for its victims to go, but is tried again."""
+        """Evicts the victims. After a failure the pod is tried again without waiting for them."""
         handle = self._handle
         for other in list(handle.nominated_pods(best.node)):
             if other.priority < pod.priority:
@@ -181,15 +180,15 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
             for victim in best.victims
             if not victim.is_terminating and not handle.preempt_waiting_pod(victim.uid)
         ]
-        if victims and handle.client.evict(victims, pod, best.node):
+        if victims and handle.client.evict(victims, pod, best.node).code == Code.ERROR:
             handle.activate(pod)
 
 
 class AlikeNodes:
-    """What came of trying nodes, for the others that are alike. In most clusters many are.
+    """Results of trials, shared by equal nodes. In most clusters many nodes are equal.
 
-    Good where all filters count only and no budget protects a pod: then nothing else can make a difference. What counts
-    of pods is the order in which they are put back and what each of them takes of that which the pod asks for.
+    Valid where all filters judge by counts and no disruption budget exists. Equal nodes have the same room, and pods of
+    lower priority in the same order with the same requests of the resources that the pod needs.
     """
 
     def __init__(self, pod: Pod, table: NodeTable) -> None:
@@ -202,7 +201,7 @@ class AlikeNodes:
         self._known: dict[Hashable, Status | tuple[int, ...]] = {}
 
     def candidate(self, row: int, tried: Callable[[], Candidate | Status]) -> Candidate | Status:
-        """Of that node; it is tried if none like it was."""
+        """The candidate of a node; tried unless an equal node was."""
         table, names = self._table, self._names
         lower = [other for other in table.pods_on[row].values() if other.priority < self._priority]
         lower.sort(key=_importance)
@@ -217,7 +216,7 @@ class AlikeNodes:
         if known is None:
             result = tried()
             if isinstance(result, Status):
-                if not result.is_rejected:  # it names the node
+                if not result.is_rejected:  # names the node
                     return result
                 known = result
             else:
@@ -231,7 +230,7 @@ class AlikeNodes:
 
 
 def split_by_budgets(pods: Sequence[Pod], budgets: Sequence[DisruptionBudget]) -> tuple[list[Pod], list[Pod]]:
-    """Which of the pods cannot go without breaking a disruption budget, and which can."""
+    """The pods whose eviction violates a disruption budget, and the others."""
     allowed = [budget.disruptions_allowed for budget in budgets]
     violating: list[Pod] = []
     others: list[Pod] = []
@@ -254,7 +253,7 @@ def _covers(budget: DisruptionBudget, pod: Pod) -> bool:
 
 
 def pick(candidates: Sequence[Candidate]) -> Candidate:
-    """The candidate that does the least harm; each rule decides only what those before it leave open."""
+    """The least harmful candidate; each rule breaks the ties of those before it."""
 
     def harm(candidate: Candidate) -> tuple[float, ...]:
         victims = candidate.victims
@@ -272,10 +271,10 @@ def pick(candidates: Sequence[Candidate]) -> Candidate:
 
 
 def _importance(pod: Pod) -> tuple[int, float]:
-    """The most important first: by priority, then by how long it has run."""
+    """Sort key, most important first: priority, then running time."""
     return -pod.priority, _started(pod)
 
 
 def _started(pod: Pod) -> float:
-    """A pod that has not started is as good as one that starts now."""
+    """Start time; a pod that has not started counts as the latest."""
     return float("inf") if pod.start_time is None else pod.start_time

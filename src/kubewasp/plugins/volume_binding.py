@@ -1,6 +1,6 @@
-"""Claims and volumes: a pod goes where its volumes are or can be made, and they are bound before it is.
+"""VolumeBinding: nodes that can reach or provision a pod's volumes; binding of its claims before the pod.
 
-Volumes are found by `volume_binder.py`; here stand the extension points and the way from a promise to a bound claim.
+`volume_binder.py` finds the volumes; this module has the extension points and the writes.
 """
 
 from __future__ import annotations
@@ -182,9 +182,9 @@ class VolumeBinding(
         if work is None or work.is_done:
             return SUCCESS
         if work.sent_at is None:
-            error = self._send(work)
-            if error:
-                return Status(Code.ERROR, error)
+            status = self._send(work)
+            if not status.is_success:
+                return status
             work.sent_at = self._handle.clock.now()
         try:
             waiting = self._unbound(work, node)
@@ -197,14 +197,14 @@ class VolumeBinding(
             return Status(Code.ERROR, "binding volumes: context deadline exceeded")
         return Status(Code.WAIT, f'binding volumes: persistentvolumeclaim "{waiting}" is not bound yet')
 
-    def _send(self, work: _Work) -> str:
+    def _send(self, work: _Work) -> Status:
         manifests = [promised.manifest for _, promised, _ in work.bindings]
         manifests += [selected.manifest for _, selected in work.provisions]
         for manifest in manifests:
-            error = self._handle.client.update(manifest)
-            if error:
-                return error
-        return ""
+            status = self._handle.client.update(manifest)
+            if not status.is_success:
+                return status
+        return SUCCESS
 
     def _unbound(self, work: _Work, node: str) -> str:
         """The first claim that is not bound yet."""

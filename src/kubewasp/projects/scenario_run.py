@@ -16,10 +16,10 @@ from kubewasp.framework.config.reading import default_config
 from kubewasp.k8s.errors import ManifestError
 from kubewasp.projects.expectations import Outcome, compare, told
 from kubewasp.projects.results import TestResult
-from kubewasp.scheduler import profiles
-from kubewasp.simulation import loading as cluster_input
-from kubewasp.simulation import scenario
+from kubewasp.scheduler.composition import set_up
+from kubewasp.simulation import loading, scenario
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.state.node_table import NodeTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.projects.scenarios import ScenarioTest
-    from kubewasp.scheduler.scheduler import Attempt
+    from kubewasp.scheduler.attempt import Attempt
 
 _MOST_LOG_LINES = 20
 
@@ -47,9 +47,13 @@ def run(test: ScenarioTest, guest: Path, plugin: str) -> TestResult:
 
 
 def _failure(test: ScenarioTest, guest: Path, plugin: str) -> str:
-    cluster = EmbeddedCluster(test.start_time)
+    table = NodeTable()
+    explainer, errors = Explainer(table, test.expected), _Errors()
     try:
-        profiles.start(cluster.scheduler, _config(test, guest, plugin), added=(plugin,), seed=0)
+        setup = set_up(_config(test, guest, plugin), added=(plugin,))
+        cluster = EmbeddedCluster(
+            setup, epoch=test.start_time, table=table, recorder=explainer, listeners=[explainer, errors]
+        )
     except ConfigError as error:
         if test.load_error is None:
             return error.problem
@@ -58,7 +62,7 @@ def _failure(test: ScenarioTest, guest: Path, plugin: str) -> str:
         return f'expected  "{test.load_error}" in what is said when the plugin is loaded\ngot       {error.problem}'
     if test.load_error is not None:
         return f'expected  that the plugin cannot be loaded, with "{test.load_error}"\ngot       it was loaded'
-    outcomes = _outcomes(test, cluster)
+    outcomes = _outcomes(test, cluster, explainer, errors)
     failures = []
     for key, expected in test.expected.items():
         outcome = outcomes.get(key)
@@ -71,17 +75,21 @@ def _failure(test: ScenarioTest, guest: Path, plugin: str) -> str:
     return "\n\n".join(failures)
 
 
-def _outcomes(test: ScenarioTest, cluster: EmbeddedCluster) -> dict[str, Outcome]:
-    """What became of every pod, by name."""
-    explainer = Explainer(cluster.scheduler, test.expected)
-    failed: set[str] = set()
+class _Errors:
+    """Implements `AttemptListener`: the pods whose last attempt ended with an error."""
 
-    def note(attempt: Attempt) -> None:
-        explainer.take(attempt)
-        (failed.add if attempt.is_error else failed.discard)(attempt.pod.key)
+    def __init__(self) -> None:
+        self.pods: set[str] = set()
 
-    cluster.on_attempt = note
-    cluster_input.fill(cluster, test.cluster)
+    def attempted(self, attempt: Attempt) -> None:
+        (self.pods.add if attempt.is_error else self.pods.discard)(attempt.pod.key)
+
+
+def _outcomes(
+    test: ScenarioTest, cluster: EmbeddedCluster, explainer: Explainer, errors: _Errors
+) -> dict[str, Outcome]:
+    """Outcome of every pod, by name."""
+    loading.fill(cluster.objects, test.cluster)
     scenario.run(cluster, test.timeline, until=test.until)
     outcomes = {}
     for key, pod in cluster.pods.items():
@@ -90,7 +98,7 @@ def _outcomes(test: ScenarioTest, cluster: EmbeddedCluster) -> dict[str, Outcome
             key,
             node=pod.node or (waiting.assumed.node if waiting is not None else ""),
             is_waiting=waiting is not None,
-            is_error=not pod.node and key in failed,
+            is_error=not pod.node and key in errors.pods,
             message="" if pod.node else cluster.why_pending(pod),
             explanation=explainer.last.get(key),
         )

@@ -1,6 +1,6 @@
-"""One pod: PreFilter, Filter, (PostFilter,) PreScore, Score, pick.  HOT PATH, guarded by `make counts`.
+"""Scheduling cycle of one pod: PreFilter, Filter, (PostFilter,) PreScore, Score, selection.
 
-Nothing is changed here but the plugins' own state; what to do with the choice is the scheduler's.
+HOT PATH (guard: make counts). Changes only the plugins' own state; the scheduler acts on the choice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.record import DecisionRecord
     from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.pods import Pod
-    from kubewasp.scheduler.nominator import Nominator
+    from kubewasp.scheduler.preemption import Nominator
     from kubewasp.state.node_table import NodeTable
 
 _SMALLEST_SAMPLE = 100
@@ -36,7 +36,7 @@ _SMALLEST_SAMPLE = 100
 
 @dataclass(slots=True)
 class Choice:
-    """What came of a scheduling cycle: a node, or the message and the plugins that tell why there is none."""
+    """Result of a scheduling cycle: a node, or the message and the plugins that rejected the pod."""
 
     state: CycleState
     node: str = ""
@@ -53,7 +53,7 @@ class Choice:
 
 @dataclass(slots=True)
 class Rotation:
-    """Where in the order of nodes the next search begins. A scheduler has one, whatever the profile."""
+    """Start of the next search in the order of nodes; shared by all profiles."""
 
     start: int = 0
 
@@ -70,7 +70,7 @@ class SchedulingCycle:
         *,
         percentage: int | None = None,
     ) -> None:
-        self._framework = framework
+        self.framework = framework
         self._table = table
         self._nominator = nominator
         self._rotation = rotation
@@ -79,11 +79,11 @@ class SchedulingCycle:
     def choose(self, pod: Pod, record: DecisionRecord | None = None) -> Choice:
         began = time.perf_counter()
         choice = self._choose(pod, record)
-        self._framework.observer.algorithm(time.perf_counter() - began)
+        self.framework.observer.algorithm(time.perf_counter() - began)
         return choice
 
     def _choose(self, pod: Pod, record: DecisionRecord | None) -> Choice:
-        state, table, framework = CycleState(), self._table, self._framework
+        state, table, framework = CycleState(), self._table, self.framework
         state.is_sampled = framework.observer.samples()
         if not len(table):
             return Choice(state, message=NO_NODES, nominated_node="")
@@ -105,7 +105,7 @@ class SchedulingCycle:
             return self._nowhere(state, pod, outcome, absent, narrowed.narrowed_by)
         if len(feasible) == 1:
             if record is not None:
-                framework.run_scores(state, pod, table, feasible, record)  # to be shown; they decide nothing
+                framework.run_scores(state, pod, table, feasible, record)  # for the record only
             return Choice(state, node=table.node(int(feasible[0])).name, feasible=1)
         totals = framework.run_scores(state, pod, table, feasible, record)
         if isinstance(totals, Status):
@@ -116,28 +116,28 @@ class SchedulingCycle:
     # ------------------------------------------------------------------ filtering
 
     def _filtered(self, state: CycleState, pod: Pod, rows: Rows, record: DecisionRecord | None) -> FilterOutcome:
-        """The pod's own filtering, as opposed to the trials of preemption: this is what metrics call Filter."""
+        """Filtering for the pod itself, not for trials of preemption: the `Filter` of the metrics."""
         began = time.perf_counter()
         outcome = self.filter_rows(state, pod, rows, record)
         seconds = time.perf_counter() - began
-        self._framework.observer.extension_point("Filter", self._framework.name, outcome.error.label, seconds)
+        self.framework.observer.extension_point("Filter", self.framework.name, outcome.error.label, seconds)
         return outcome
 
     def filter_rows(
         self, state: CycleState, pod: Pod, rows: Rows, record: DecisionRecord | None = None
     ) -> FilterOutcome:
-        """All filters; on nodes that at least as important pods are nominated to, once more with those pods there.
+        """All filters; on nodes with nominated pods of at least the same priority, once more with those pods added.
 
-        A node must pass both ways. Where it fails with those pods, that is what is told of it.
+        A node must pass both ways. A failure with the nominated pods is the one reported.
         """
-        outcome = self._framework.run_filters(state, pod, self._table, rows, record)
+        outcome = self.framework.run_filters(state, pod, self._table, rows, record)
         if not len(self._nominator) or not outcome.error.is_success:
             return outcome
         failed: list[int] = []
         late: list[Objection] = []
         contested = self._contested(pod, rows)
-        # Where no node matters to another, all of them are tried at once.
-        at_once = len(contested) > 1 and record is None and self._framework.judges_by_counts(state)
+        # Where nodes do not influence each other, all are tried at once.
+        at_once = len(contested) > 1 and record is None and self.framework.judges_by_counts(state)
         for some in [contested] if at_once else [[one] for one in contested]:
             trial = self._with_nominated(state, pod, some, record)
             if not trial.error.is_success:
@@ -152,9 +152,9 @@ class SchedulingCycle:
         return FilterOutcome(left, [*(objection for objection in kept if len(objection.rows)), *late])
 
     def _contested(self, pod: Pod, rows: Rows) -> list[tuple[int, list[Pod]]]:
-        """Those of the rows that other pods are nominated to, with the pods that count against this one."""
+        """The rows with nominated pods that count against this one, and those pods."""
         table = self._table
-        if len(rows) < len(self._nominator):  # a trial of preemption asks about one
+        if len(rows) < len(self._nominator):  # a trial of preemption examines one row
             found = self._nominator.nodes_above(pod, [table.node(row).name for row in rows.tolist()])
         else:
             found = self._nominator.nodes_above(pod)
@@ -167,7 +167,7 @@ class SchedulingCycle:
     def _with_nominated(
         self, state: CycleState, pod: Pod, contested: Sequence[tuple[int, list[Pod]]], record: DecisionRecord | None
     ) -> FilterOutcome:
-        """The filters on those rows, with the pods that are nominated to them."""
+        """The filters on those rows, nominated pods added."""
         table, trial = self._table, state.clone()
         added: list[Pod] = []
         try:
@@ -175,11 +175,11 @@ class SchedulingCycle:
                 for other in map(self._nominator.placed, others):
                     added.append(other)
                     table.add_pod(other)
-                    status = self._framework.run_add_pod(trial, pod, other, row, table)
+                    status = self.framework.run_add_pod(trial, pod, other, row, table)
                     if not status.is_success:
                         return FilterOutcome(np.zeros(0, np.int32), (), status)
             rows = np.array([row for row, _ in contested], np.int32)
-            return self._framework.run_filters(trial, pod, table, rows, record)
+            return self.framework.run_filters(trial, pod, table, rows, record)
         finally:
             for other in added:
                 table.remove_pod(other)
@@ -189,7 +189,7 @@ class SchedulingCycle:
         return self._table.row(node) if node else None
 
     def _rows(self, nodes: frozenset[str] | None) -> tuple[Rows, int]:
-        """The rows to look at, in the order of visits, and how many others there are."""
+        """The rows to examine, in the order of visits, and the number of rows left out."""
         order = self._table.order()
         if nodes is not None:
             named = {row for row in map(self._table.row, nodes) if row is not None}
@@ -197,15 +197,15 @@ class SchedulingCycle:
         return (np.roll(order, -self._rotation.start) if self._rotation.start else order), 0
 
     def _sampled(self, rows: Rows, feasible: Rows) -> tuple[Rows, int]:
-        """The feasible rows that are wanted, and how many rows are looked at for them: up to the first one too many."""
+        """The feasible rows up to the number wanted, and the rows examined for them: up to the first one too many."""
         wanted = self._wanted(len(rows))
         if len(feasible) <= wanted:
             return feasible, len(rows)
         return feasible[:wanted], int(np.flatnonzero(rows == feasible[wanted])[0])
 
     def _wanted(self, count: int) -> int:
-        """All, or a sample where the configuration asks for one; a single one where nothing ranks them."""
-        if not self._framework.score:
+        """All rows, or the configured sample; one where no plugin scores."""
+        if not self.framework.score:
             return 1
         if not self._percentage or count < _SMALLEST_SAMPLE:
             return count
@@ -219,7 +219,7 @@ class SchedulingCycle:
             return Choice(state, message=status.reason, is_error=True)
         names = [node.name for node in self._table.nodes if node is not None]
         statuses = dict.fromkeys(names, status)
-        helped = self._framework.run_post_filter(state, pod, self._table, statuses)
+        helped = self.framework.run_post_filter(state, pod, self._table, statuses)
         message = fit_error(len(names), {}, pre_filter=status.reason, post_filter=helped.status.reason)
         return Choice(
             state,
@@ -235,7 +235,7 @@ class SchedulingCycle:
         self, state: CycleState, pod: Pod, outcome: FilterOutcome, absent: int, narrowed_by: Sequence[str]
     ) -> Choice:
         statuses = outcome.statuses(self._table)
-        helped = self._framework.run_post_filter(state, pod, self._table, statuses)
+        helped = self.framework.run_post_filter(state, pod, self._table, statuses)
         counts = [group for objection in outcome.objections for group in objection.groups()]
         if absent:
             counts.append((_absent(narrowed_by), absent))
@@ -257,8 +257,8 @@ def _absent(plugins: Sequence[str]) -> Status:
     return rejection(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]", resolvable=False)
 
 
-def one_objection(outcome: FilterOutcome) -> Status:
-    """What the filters said of the one row they were asked about."""
+def verdict_on_one(outcome: FilterOutcome) -> Status:
+    """The filters' status of the only row of an outcome."""
     if not outcome.error.is_success:
         return outcome.error
     if len(outcome.rows):
@@ -268,11 +268,11 @@ def one_objection(outcome: FilterOutcome) -> Status:
 
 
 def select(totals: Scores) -> int:
-    """The place of the winner: kube-scheduler's, ties included.
+    """Index of the winner: kube-scheduler's, ties included.
 
-    It builds a max-heap and takes the root. An element that is beaten by none of those below it stays on top, and of
-    two children the left one rises unless the right one is better: so among the best, the winner is the first that is
-    met when the heap is walked from the root, left before right.
+    kube-scheduler builds a max-heap and takes the root. An element that no element below it beats stays on top, and of
+    two children the left one rises unless the right one is better: among the best, the winner is the first in a
+    preorder walk of the heap.
     """
     best = np.flatnonzero(totals == totals.max())
     if len(best) == 1 or best[0] == 0:
@@ -282,7 +282,7 @@ def select(totals: Scores) -> int:
 
 @lru_cache(maxsize=64)
 def _walk_order(count: int) -> NDArray[np.int64]:
-    """For each place of a binary heap, when it is met on that walk."""
+    """Preorder rank of each position of a binary heap."""
     places = np.arange(1, count + 1, dtype=np.int64)
     depths = np.floor(np.log2(places)).astype(np.int64)
     deepest = int(depths[-1])

@@ -1,31 +1,40 @@
-"""Pods that have a node and wait: for the permission to go there, or for the cluster to take them there."""
+"""Pods that wait on Permit, and the decisions on them.
+
+Plugins allow or reject waiting pods from any thread. A decision counts at once; the scheduler's thread acts on it when
+the hook that is running has returned.
+"""
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.duration import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.pods import Pod
-    from kubewasp.scheduler.queued import QueuedPod
+    from kubewasp.scheduler.queued_pod import QueuedPod
 
 
 @dataclass(eq=False, slots=True)
 class WaitingPod:
-    """One such pod: `timeouts` has the plugins that have not allowed it yet, and how long each of them waits."""
+    """A pod that waits on Permit: `timeouts` are the plugins that hold it back, and for how many seconds each."""
 
     queued: QueuedPod
+    framework: Framework
     assumed: Pod
     state: CycleState
     started: float
     timeouts: dict[str, float] = field(default_factory=dict)
 
     def first_timeout(self) -> tuple[float, str]:
-        """The shortest, and whose it is."""
+        """The shortest timeout, and its plugin."""
         return min((seconds, plugin) for plugin, seconds in self.timeouts.items())
 
     @property
@@ -33,22 +42,100 @@ class WaitingPod:
         return self.started + self.first_timeout()[0]
 
 
-@dataclass(eq=False, slots=True)
-class Binding:
-    """A pod on its way: `prepared` has the PreBind plugins that are through, `retry_at` says when to ask again."""
+class Decision(NamedTuple):
+    """A waiting pod with its permission or rejection."""
 
-    queued: QueuedPod
-    framework: Framework
-    assumed: Pod
-    state: CycleState
-    prepared: set[str] = field(default_factory=set)
-    retry_at: float | None = None
+    waiting: WaitingPod
+    status: Status
 
 
-# How often a PreBind plugin that waits is asked again, in seconds.
-PRE_BIND_RETRY = 1.0
+class WaitingPods:
+    """Registry of the waiting pods. `wake` is called after a decision, on the thread that made it."""
+
+    def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
+        self._wake = wake
+        self._lock = threading.Lock()
+        self._waiting: dict[str, WaitingPod] = {}
+        self._decided: dict[str, Decision] = {}
+
+    # ------------------------------------------------------------------ any thread
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._waiting
+
+    def __iter__(self) -> Iterator[str]:
+        """The uids."""
+        with self._lock:
+            return iter(list(self._waiting))
+
+    def get(self, uid: str) -> WaitingPod | None:
+        return self._waiting.get(uid)
+
+    def all(self) -> list[WaitingPod]:
+        with self._lock:
+            return list(self._waiting.values())
+
+    def allow(self, uid: str, plugin: str) -> bool:
+        """Ends that plugin's hold; the last one allows the pod. False if no pod waits under that uid."""
+        with self._lock:
+            waiting = self._waiting.get(uid)
+            if waiting is None:
+                return False
+            left = {name: seconds for name, seconds in waiting.timeouts.items() if name != plugin}
+            if left:
+                waiting.timeouts = left
+                return True
+            self._decide(uid, SUCCESS)
+        self._wake()
+        return True
+
+    def reject(self, uid: str, status: Status) -> bool:
+        """False if no pod waits under that uid."""
+        with self._lock:
+            if uid not in self._waiting:
+                return False
+            self._decide(uid, status)
+        self._wake()
+        return True
+
+    def _decide(self, uid: str, status: Status) -> None:
+        self._decided[uid] = Decision(self._waiting.pop(uid), status)
+
+    # ------------------------------------------------------------------ scheduler's thread
+
+    def add(self, waiting: WaitingPod) -> None:
+        with self._lock:
+            self._waiting[waiting.assumed.uid] = waiting
+
+    def expire(self, now: float) -> None:
+        """Rejects the pods whose time is over."""
+        with self._lock:
+            for uid, waiting in list(self._waiting.items()):
+                if waiting.deadline <= now:
+                    seconds, plugin = waiting.first_timeout()
+                    self._decide(uid, Status(Code.UNSCHEDULABLE, timeout_text(seconds, plugin), plugin))
+
+    def next_decision(self) -> Decision | None:
+        """The oldest decision that was not acted on."""
+        if not self._decided:
+            return None
+        with self._lock:
+            return self._decided.pop(next(iter(self._decided)))
+
+    def remove(self, uid: str) -> WaitingPod | None:
+        """A deleted pod, decided on or not."""
+        with self._lock:
+            waiting = self._waiting.pop(uid, None)
+            decided = self._decided.pop(uid, None)
+        return waiting if decided is None else decided.waiting
+
+    def next_deadline(self) -> float | None:
+        return min((waiting.deadline for waiting in self.all()), default=None)
 
 
 def timeout_text(seconds: float, plugin: str) -> str:
-    """What a pod is told whose time is up."""
+    """The reason of an expired pod, in kube-scheduler's words."""
     return f"rejected due to timeout after waiting {format_duration(seconds)} at plugin {plugin}"

@@ -1,0 +1,4 @@
+"""Operation of a running process: health, metrics, logs, recorded decisions, HTTP server.
+
+Private: not part of the documented API.
+"""

@@ -1,8 +1,7 @@
-"""The last decisions, explained: which nodes a pod could go to, how they scored, why the others were turned down.
+"""Recent decisions, explained: feasible nodes with their scores, rejected nodes with the reasons.
 
-Kept in memory and nowhere else; bounded in number and bytes. Of all attempts, a sample is kept in full: a pod whose
-decision is recorded costs a few times what it costs otherwise. Of each pod that could not be scheduled, the last
-attempt is kept in short, from what is known of it anyway.
+Kept in memory only, bounded in number and bytes. A sample of all attempts is kept in full: a recorded attempt costs
+several times as much. The last failed attempt of each pod is kept in short, from data that exists anyway.
 """
 
 from __future__ import annotations
@@ -25,15 +24,17 @@ from kubewasp.server.redaction import document_without_secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from kubewasp.clock import Clock
     from kubewasp.k8s.pods import Pod
-    from kubewasp.scheduler.scheduler import Attempt, Scheduler
+    from kubewasp.scheduler.attempt import Attempt
+    from kubewasp.state.node_table import NodeTable
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionSettings:
-    """`share` of the attempts is kept in full: the last `count`, `size` bytes at most. As many are kept in short.
+    """`share` of the attempts is kept in full: the last `count`, at most `size` bytes; as many are kept in short.
 
-    Of the nodes, `nodes` at most are told of: the best; in short, one for each thing that was said of nodes.
+    At most `nodes` nodes are listed per attempt: the best ones; in short, one for each reason.
     """
 
     share: float = 0.01
@@ -43,25 +44,23 @@ class DecisionSettings:
 
 
 class DecisionStore:
-    """Written on the scheduler's thread, which must tell of every attempt at once; read on any."""
+    """Recorder and listener of a scheduler, whose node table it gets. Read from any thread."""
 
-    def __init__(self, settings: DecisionSettings, *, chance: Callable[[], float] = random.random) -> None:
+    def __init__(
+        self, settings: DecisionSettings, table: NodeTable, clock: Clock, *, chance: Callable[[], float] = random.random
+    ) -> None:
         self._settings = settings
+        self._table = table
+        self._clock = clock
         self._chance = chance
         self._record: tuple[str, DecisionRecord] | None = None
         self._sampled = _Traces(settings)
         self._failed = _Traces(settings)
         self._serial = itertools.count()
         self._lock = threading.Lock()
-        self._scheduler: Scheduler
 
-    def connect(self, scheduler: Scheduler) -> None:
-        """To be called once, before the scheduler begins."""
-        self._scheduler = scheduler
-        scheduler.record_for = self._record_for
-
-    def take(self, attempt: Attempt) -> None:
-        """Keeps the attempt, if it was recorded or came to nothing. The table must still be as it was decided on."""
+    def attempted(self, attempt: Attempt) -> None:
+        """Keeps the attempt, if it was recorded or failed. Implements `AttemptListener`."""
         full = None
         if self._record is not None and self._record[0] == attempt.pod.uid:
             record, self._record = self._record[1], None
@@ -76,7 +75,7 @@ class DecisionStore:
                 self._failed.put(attempt.pod.key, attempt.pod.key, trace)
 
     def as_json(self, pod: str = "") -> bytes:
-        """All decisions, or those about a pod (`namespace/name`), the newest first."""
+        """All decisions, or those on a pod (`namespace/name`), newest first."""
         with self._lock:
             sampled, failed = list(self._sampled.of(pod)), list(self._failed.of(pod))
             kept, size = len(self._sampled), self._sampled.size + self._failed.size
@@ -89,7 +88,8 @@ class DecisionStore:
         }
         return orjson.dumps(document)
 
-    def _record_for(self, pod: Pod) -> DecisionRecord | None:
+    def record_for(self, pod: Pod) -> DecisionRecord | None:
+        """A record for a share of the attempts. Implements `DecisionRecorder`."""
         if self._chance() >= self._settings.share:
             return None
         self._record = (pod.uid, DecisionRecord())
@@ -100,7 +100,7 @@ class DecisionStore:
         return explain(
             attempt.pod,
             _narrowed(record, rows),
-            self._scheduler.table,
+            self._table,
             node=attempt.node,
             message=attempt.message,
             nominated_node=attempt.nominated_node,
@@ -109,7 +109,7 @@ class DecisionStore:
         )
 
     def _in_short(self, attempt: Attempt) -> Explanation:
-        table = self._scheduler.table
+        table = self._table
         examples = itertools.chain.from_iterable(objection.examples() for objection in attempt.objections)
         nodes = [
             NodeExplanation(table.node(row).name, {status.plugin: status})
@@ -120,11 +120,11 @@ class DecisionStore:
 
     def _encoded(self, attempt: Attempt, explained: Explanation, record: DecisionRecord | None = None) -> bytes:
         trace: dict[str, Any] = {
-            "time": timestamps.in_seconds(int(self._scheduler.clock.wall())),
+            "time": timestamps.in_seconds(int(self._clock.wall())),
             "seconds": round(attempt.seconds, 6),
             "result": _result(attempt),
             "feasible": attempt.feasible,
-            "all_nodes": len(self._scheduler.table),
+            "all_nodes": len(self._table),
             **explained.as_dict(),
         }
         if record is not None:
@@ -133,8 +133,8 @@ class DecisionStore:
         return orjson.dumps(trace)
 
     def _rows(self, attempt: Attempt, record: DecisionRecord) -> list[int]:
-        """The nodes worth telling of: the one that was chosen, the best, then others in the order of visits."""
-        most, table = self._settings.nodes, self._scheduler.table
+        """Rows to list: the chosen node, the best, then others in the order of visits."""
+        most, table = self._settings.nodes, self._table
         found: dict[int, None] = {}
         chosen = table.row(attempt.node or attempt.nominated_node)
         if chosen is not None:
@@ -148,12 +148,12 @@ class DecisionStore:
 
 
 def _shown(trace: bytes) -> Any:
-    """Secrets are taken out here and not when it is kept: few are ever read, and the scheduler must not wait."""
+    """Secrets are removed on reading: few traces are ever read, and the scheduler must not wait."""
     return document_without_secrets(orjson.loads(trace))
 
 
 class _Traces:
-    """The newest traces, each with a key and a pod, within the bounds; an older one of the same key goes."""
+    """Newest traces by key, within the bounds; a trace replaces an older one of the same key."""
 
     def __init__(self, settings: DecisionSettings) -> None:
         self.size = 0
@@ -172,7 +172,7 @@ class _Traces:
             self._drop(next(iter(self._kept)))
 
     def of(self, pod: str) -> Iterator[bytes]:
-        """The newest first; of all pods, if none is named."""
+        """Newest first; of all pods by default."""
         return (trace for about, trace in reversed(self._kept.values()) if not pod or about == pod)
 
     def _drop(self, key: str) -> None:
@@ -186,7 +186,7 @@ def _result(attempt: Attempt) -> str:
 
 
 def _narrowed(record: DecisionRecord, rows: list[int]) -> DecisionRecord:
-    """What the record says of those rows."""
+    """The record restricted to those rows."""
     filters = [_of_rows(item, rows) for item in record.filters]
     if record.scored_rows is None or record.totals is None:
         return replace(record, filters=filters)

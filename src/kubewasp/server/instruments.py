@@ -1,13 +1,14 @@
-"""Counters, histograms and gauges that cost a dictionary look-up to feed; Prometheus hears of them when it asks.
+"""Counters, histograms and gauges that cost one dictionary look-up to feed.
 
-The classes of prometheus-client take a lock and most of a microsecond for each observation, several times a pod. Here a
-set of labels is fed by one thread only, so plain numbers do. What is read meanwhile may be one observation behind.
+The classes of prometheus-client take a lock and most of a microsecond for each observation, several times per pod. Here
+a set of labels is fed by one thread only, so plain numbers suffice. A scrape may be one observation behind.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -16,17 +17,18 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
 
     from prometheus_client.core import Metric
 
     from kubewasp.server.metric_list import MetricInfo
 
 Labels = tuple[str, ...]
+Read = Callable[[], Mapping[Labels, float]]
 
 
 class Distribution:
-    """The observations of one set of labels: how many in each bucket, and their sum."""
+    """Observations of one set of labels: counts by bucket, and their sum."""
 
     __slots__ = ("_bounds", "_counts", "_sum")
 
@@ -40,7 +42,7 @@ class Distribution:
         self._sum += value
 
     def buckets(self) -> list[tuple[str, float]]:
-        """The upper bounds, and how many observations are not above them."""
+        """Upper bounds, and the cumulative counts."""
         names = [*map(floatToGoString, self._bounds), "+Inf"]
         return list(zip(names, accumulate(self._counts), strict=True))
 
@@ -50,7 +52,7 @@ class Distribution:
 
 
 class Histogram(Collector):
-    """`histogram.values[labels].add(value)`; a set of labels comes to be when it is first used."""
+    """`histogram.values[labels].add(value)`; a set of labels is created on first use."""
 
     def __init__(self, info: MetricInfo) -> None:
         self.info = info
@@ -79,26 +81,26 @@ class Counter(Collector):
 
 
 class ReadCounter(Collector):
-    """A counter that somebody else keeps: read when Prometheus asks."""
+    """Counter that is kept elsewhere, and read at each scrape."""
 
-    def __init__(self, info: MetricInfo) -> None:
+    def __init__(self, info: MetricInfo, read: Read) -> None:
         self.info = info
-        self.read: Callable[[], Mapping[Labels, float]] = dict
+        self._read = read
 
     def collect(self) -> Iterable[Metric]:
-        yield _counters(self.info, self.read())
+        yield _counters(self.info, self._read())
 
 
 class Gauge(Collector):
-    """A number that goes up and down: read when Prometheus asks."""
+    """Number that goes up and down, read at each scrape; no samples by default."""
 
-    def __init__(self, info: MetricInfo) -> None:
+    def __init__(self, info: MetricInfo, read: Read = dict) -> None:
         self.info = info
-        self.read: Callable[[], Mapping[Labels, float]] = dict
+        self._read = read
 
     def collect(self) -> Iterable[Metric]:
         family = GaugeMetricFamily(self.info.name, self.info.help, labels=self.info.labels)
-        for labels, value in self.read().items():
+        for labels, value in self._read().items():
             family.add_metric(labels, value)
         yield family
 

@@ -1,4 +1,4 @@
-"""Reads what a simulation starts with (manifests, folders, dumps) and says what of it is not simulated."""
+"""Input of a simulation: manifests, folders and dumps, checked and put into a cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kubewasp.k8s.manifests import Manifest
-    from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+    from kubewasp.simulation.cluster_objects import ClusterObjects
     from kubewasp.simulation.workloads import Expansion
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -135,7 +135,7 @@ def _is_foreign(manifest: Manifest) -> bool:
     return "." in group and not group.endswith(".k8s.io")
 
 
-def fill(cluster: EmbeddedCluster, found: ClusterInput) -> None:
+def fill(cluster: ClusterObjects, found: ClusterInput) -> None:
     """Puts all of it into a cluster: first what pods need, then bound pods, then those that wait."""
     for body in [*found.others, *found.nodes]:
         cluster.apply(body)
@@ -144,14 +144,14 @@ def fill(cluster: EmbeddedCluster, found: ClusterInput) -> None:
             cluster.finish_pod(known)
     made = _expanded(cluster, found)
     for claim in made.claims:
-        if cluster.scheduler.store.get(claim["kind"], name_of(claim), namespace_of(claim)) is None:
+        if cluster.store.get(claim["kind"], name_of(claim), namespace_of(claim)) is None:
             cluster.apply(claim)
     pods = [pod for pod in [*found.pods, *made.pods] if not is_finished(pod)]
     for pod in sorted(pods, key=lambda pod: not _node_of(pod)):
         _apply_pod(cluster, pod, found)
 
 
-def _expanded(cluster: EmbeddedCluster, found: ClusterInput) -> Expansion:
+def _expanded(cluster: ClusterObjects, found: ClusterInput) -> Expansion:
     """Lets the controllers look at the cluster as it is now, with the pods that are about to come."""
     workloads = {identity(item): item for item in found.workloads}
     cluster.workloads |= workloads
@@ -174,7 +174,7 @@ def _expanded(cluster: EmbeddedCluster, found: ClusterInput) -> Expansion:
     return made
 
 
-def _apply_pod(cluster: EmbeddedCluster, pod: Mapping[str, Any], found: ClusterInput) -> None:
+def _apply_pod(cluster: ClusterObjects, pod: Mapping[str, Any], found: ClusterInput) -> None:
     try:
         cluster.apply(pod)
     except ManifestError as error:

@@ -1,10 +1,10 @@
-"""A timeline for a simulation: what happens to the cluster, and when.
+"""Scenario: a timeline of changes to a simulated cluster.
 
 ```yaml
 kind: Scenario
-startTime: 2026-01-05T12:00:00Z   # the date and time of day at which it begins
+startTime: 2026-01-05T12:00:00Z   # date and time at the start
 lifetimes:
-  - selector: {app: batch}     # pods with these labels finish so long after they were placed
+  - selector: {app: batch}     # pods with these labels finish that long after their placement
     after: 10m
 steps:
   - {at: 1m, apply: burst.yaml}
@@ -24,25 +24,26 @@ from kubewasp.k8s import manifests, timestamps
 from kubewasp.k8s.duration import parse_duration
 from kubewasp.k8s.errors import ManifestError, shown
 from kubewasp.k8s.selectors import map_selector
-from kubewasp.simulation import loading as cluster_input
+from kubewasp.simulation import loading
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from kubewasp.k8s.pods import Pod
     from kubewasp.k8s.selectors import LabelSelector
+    from kubewasp.simulation.cluster_objects import ClusterObjects
     from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 
 _ACTIONS = ("apply", "delete", "cordon", "uncordon", "drain", "finish")
 _LONGEST = 10 * 365 * 24 * 3600.0
-# Guests hear the time in nanoseconds, and those of a 64-bit number end in 2262.
+# Guests get the time in nanoseconds; a signed 64-bit number ends in 2262.
 _LATEST = timestamps.parse("2200-01-01T00:00:00Z") / timestamps.MICROSECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that happens."""
+    """One change at one time."""
 
     at: float
     action: str
@@ -52,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """Pods with those labels finish some time after they were placed."""
+    """Time from placement to end, for pods with those labels."""
 
     selector: LabelSelector
     after: float
@@ -60,7 +61,7 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A timeline, in order of time."""
+    """A timeline, ordered by time."""
 
     source: str
     steps: tuple[Step, ...] = ()
@@ -71,7 +72,7 @@ class Scenario:
 
 @dataclass(slots=True)
 class _Reading:
-    """Where a scenario stands, where the files are that it names, and what of it is not simulated."""
+    """Context of reading: source, folder of the named files, kinds that are not simulated."""
 
     source: str
     folder: Path
@@ -95,7 +96,7 @@ def load(path: Path) -> Scenario:
 
 
 def parse(body: Mapping[str, Any], source: str, folder: Path) -> Scenario:
-    """The timeline in an object, whatever else that has; the files it names lie in the folder."""
+    """The timeline in an object, which may have other fields; named files are relative to the folder."""
     try:
         start = body.get("startTime")
         epoch = None if start is None else start_time(start, "startTime")
@@ -105,7 +106,7 @@ def parse(body: Mapping[str, Any], source: str, folder: Path) -> Scenario:
     except ManifestError as error:
         raise (error if error.source else error.at(source)) from None
     in_order = tuple(sorted(steps, key=lambda step: step.at))
-    return Scenario(source, in_order, tuple(lifetimes), epoch, tuple(cluster_input.left_out(reading.unknown)))
+    return Scenario(source, in_order, tuple(lifetimes), epoch, tuple(loading.left_out(reading.unknown)))
 
 
 def start_time(value: Any, path: str) -> float:
@@ -124,36 +125,43 @@ def start_time(value: Any, path: str) -> float:
 def run(cluster: EmbeddedCluster, scenario: Scenario, *, until: float = math.inf) -> None:
     """Plays the timeline to its end, scheduling all the while, and then until nothing changes.
 
-    With `until`, time goes on to just that moment, and pods that wait for nothing but time are tried again then.
+    With `until`, time goes on to exactly that moment, and pods that wait for nothing but time are tried again then.
     """
-
-    def finish_later(pod: Pod) -> None:
-        for lifetime in scenario.lifetimes:
-            if lifetime.selector.matches(pod.labels):
-                cluster.at(cluster.clock.now() + lifetime.after, partial(_end, cluster, pod))
-                break
-
+    lifetimes = _Lifetimes(cluster, scenario.lifetimes)
     for step in scenario.steps:
-        cluster.at(step.at, partial(_perform, cluster, step, scenario.source))
+        cluster.at(step.at, partial(_perform, cluster.objects, step, scenario.source))
     if until < math.inf:
         cluster.at(until, lambda: None)
     for pod in cluster.pods.values():
         if pod.node:
-            finish_later(pod)
-    cluster.on_placed = finish_later
+            lifetimes.placed(pod)
+    cluster.objects.subscribe_placements(lifetimes)
     cluster.settle(until)
 
 
-def _end(cluster: EmbeddedCluster, pod: Pod) -> None:
-    known = cluster.pods.get(pod.key)
-    if known is not None and known.uid == pod.uid:
-        cluster.finish_pod(known)
+class _Lifetimes:
+    """Implements `PlacementListener`: finishes pods some time after their placement."""
+
+    def __init__(self, cluster: EmbeddedCluster, lifetimes: Sequence[Lifetime]) -> None:
+        self._cluster = cluster
+        self._lifetimes = lifetimes
+
+    def placed(self, pod: Pod) -> None:
+        for lifetime in self._lifetimes:
+            if lifetime.selector.matches(pod.labels):
+                self._cluster.at(self._cluster.clock.now() + lifetime.after, partial(self._finish, pod))
+                break
+
+    def _finish(self, pod: Pod) -> None:
+        known = self._cluster.pods.get(pod.key)
+        if known is not None and known.uid == pod.uid:
+            self._cluster.objects.finish_pod(known)
 
 
-def _perform(cluster: EmbeddedCluster, step: Step, source: str) -> None:
+def _perform(cluster: ClusterObjects, step: Step, source: str) -> None:
     try:
         if step.action == "apply":
-            cluster_input.fill(cluster, step.argument)
+            loading.fill(cluster, step.argument)
         elif step.action == "delete":
             _delete(cluster, step)
         elif step.action == "finish":
@@ -164,7 +172,7 @@ def _perform(cluster: EmbeddedCluster, step: Step, source: str) -> None:
         raise (error if error.source else error.at(source)) from None
 
 
-def _delete(cluster: EmbeddedCluster, step: Step) -> None:
+def _delete(cluster: ClusterObjects, step: Step) -> None:
     kind, namespace, name = step.argument
     pod = cluster.pods.get(f"{namespace}/{name}") if kind == "Pod" else None
     if pod is not None:
@@ -173,7 +181,7 @@ def _delete(cluster: EmbeddedCluster, step: Step) -> None:
         raise ManifestError(f"{step.path}.delete", f"there is no {kind} {name}")
 
 
-def _finish(cluster: EmbeddedCluster, step: Step) -> None:
+def _finish(cluster: ClusterObjects, step: Step) -> None:
     pod = cluster.pods.get(step.argument)
     if pod is None:
         raise ManifestError(f"{step.path}.finish", f"there is no pod {step.argument}")
@@ -182,7 +190,7 @@ def _finish(cluster: EmbeddedCluster, step: Step) -> None:
     cluster.finish_pod(pod)
 
 
-def _on_node(cluster: EmbeddedCluster, step: Step) -> None:
+def _on_node(cluster: ClusterObjects, step: Step) -> None:
     manifest = cluster.node_manifests.get(step.argument)
     if manifest is None:
         raise ManifestError(f"{step.path}.{step.action}", f"there is no node {step.argument}")
@@ -222,13 +230,13 @@ def _argument(action: str, value: Any, path: str, reading: _Reading) -> Any:
     return value if action != "finish" or "/" in value else f"default/{value}"
 
 
-def _objects(value: Any, path: str, reading: _Reading) -> cluster_input.ClusterInput:
-    """The objects of a file or folder, of several, or written right there."""
-    found = cluster_input.ClusterInput()
+def _objects(value: Any, path: str, reading: _Reading) -> loading.ClusterInput:
+    """Objects of files, of folders, or inline."""
+    found = loading.ClusterInput()
     for number, item in enumerate(value if isinstance(value, list) else [value]):
         place = f"{path}[{number}]" if isinstance(value, list) else path
         if isinstance(item, str) and item:
-            objects = [one for file in cluster_input.files(reading.folder / item) for one in manifests.load(file)]
+            objects = [one for file in loading.files(reading.folder / item) for one in manifests.load(file)]
         elif isinstance(item, dict):
             objects = list(manifests.taken_apart(item, f"{reading.source}: {place}"))
         else:
@@ -236,7 +244,7 @@ def _objects(value: Any, path: str, reading: _Reading) -> cluster_input.ClusterI
         for manifest in objects:
             if manifest.kind == "Scenario":
                 raise ManifestError(place, "a scenario cannot be applied by a scenario")
-            cluster_input.add(found, manifest)
+            loading.add(found, manifest)
     for kind, count in found.unknown.items():
         reading.unknown[kind] = reading.unknown.get(kind, 0) + count
     return found

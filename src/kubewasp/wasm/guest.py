@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
-from kubewasp.framework.handle import Handle, NoScheduler
-from kubewasp.framework.observer import NOBODY, SchedulerObserver
+from kubewasp.framework.handle import DetachedHandle, Handle
+from kubewasp.framework.observer import NO_OBSERVER, SchedulerObserver
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.core.guest_module import AnyProgram, load_program
@@ -51,8 +51,8 @@ class Guest:
         self.name = name
         self.limits = limits or Limits()
         self.failure_policy = failure_policy
-        self.observer: SchedulerObserver = NOBODY
-        self.link = Link(name, handle or NoScheduler())
+        self.observer: SchedulerObserver = NO_OBSERVER
+        self.link = Link(name, handle or DetachedHandle())
         self.pool = program.pool(self.limits, self.link, config=config, args=args, severity=log_severity)
         described = self.pool.description
         self.hooks = described.hooks

@@ -11,6 +11,7 @@ import numpy as np
 from kubewasp.errors import KubewaspError
 from kubewasp.framework.cluster_events import ALL_EVENTS, Action
 from kubewasp.framework.config.model import ConfigError, Problem
+from kubewasp.framework.observer import NO_OBSERVER, SchedulerObserver
 from kubewasp.framework.plugin import (
     BindPlugin,
     EnqueueExtensions,
@@ -299,7 +300,8 @@ class WasmPlugin(
 class GuestLoader:
     """Makes plugins of the `pluginConfig` entries that have a `guestURL`; a guest is loaded once."""
 
-    def __init__(self) -> None:
+    def __init__(self, observer: SchedulerObserver = NO_OBSERVER) -> None:
+        self._observer = observer
         self._guests: dict[tuple[str, int], tuple[WasmPluginSettings, Guest]] = {}
 
     def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
@@ -312,7 +314,9 @@ class GuestLoader:
         key = (name, id(settings))  # kept with the guest, so that the id stays theirs
         if key not in self._guests:
             try:
-                self._guests[key] = settings, _load(name, settings)
+                guest = _load(name, settings)
+                guest.observer = self._observer
+                self._guests[key] = settings, guest
             except KubewaspError as error:
                 raise ConfigError([Problem("", f'plugin "{name}": {error}')]) from None
         return self._guests[key][1]

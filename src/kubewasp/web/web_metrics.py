@@ -58,16 +58,15 @@ class WebMetrics:
         self._requests = Counter(REQUESTS)
         self._seconds = Histogram(SECONDS)
         self._failures = Counter(FAILURES)
-        in_flight, in_use, build = Gauge(IN_FLIGHT), Gauge(IN_USE), Gauge(BUILD)
-        created, reloads = ReadCounter(CREATED), ReadCounter(RELOADS)
-        in_flight.read = lambda: {(): float(self.in_flight)}
-        in_use.read = lambda: {(guest.name,): float(guest.stats.in_use) for guest in guests}
-        created.read = lambda: {(guest.name,): float(guest.stats.created) for guest in guests}
-        reloads.read = lambda: {
-            (guest.name, result): float(count) for guest in guests for result, count in guest.reloads.items()
-        }
         versions = (__version__, platform.python_version(), version("wasmtime"))
-        build.read = lambda: {versions: 1.0}
+        build = Gauge(BUILD, lambda: {versions: 1.0})
+        in_flight = Gauge(IN_FLIGHT, lambda: {(): float(self.in_flight)})
+        in_use = Gauge(IN_USE, lambda: {(guest.name,): float(guest.stats.in_use) for guest in guests})
+        created = ReadCounter(CREATED, lambda: {(guest.name,): float(guest.stats.created) for guest in guests})
+        reloads = ReadCounter(
+            RELOADS,
+            lambda: {(guest.name, result): float(count) for guest in guests for result, count in guest.reloads.items()},
+        )
         for collector in (self._requests, self._seconds, self._failures, in_flight, created, in_use, reloads, build):
             self.registry.register(collector)
         ProcessCollector(registry=self.registry)

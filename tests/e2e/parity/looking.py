@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kubewasp.clock import SystemClock
+from kubewasp.clock import SYSTEM_CLOCK
 from kubewasp.framework.config.reading import read_config
-from kubewasp.framework.handle import Onlooker
+from kubewasp.framework.handle import ReadOnlyClient
 from kubewasp.framework.plugin import Candidate
 from kubewasp.framework.record import DecisionRecord
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.pods import PodParser
-from kubewasp.live.mirror import Intake
-from kubewasp.scheduler import profiles
-from kubewasp.scheduler.scheduler import Scheduler
+from kubewasp.live.mirror import Mirror
+from kubewasp.scheduler.composition import Environment, set_up
 from tests.e2e.parity.probing import Key
 from tests.e2e.parity.reference import Scored
 from tests.e2e.parity.settings import Profile
@@ -47,11 +46,11 @@ class LookingScheduler:
     """A scheduler that knows the listed objects, and decides about pods without doing anything."""
 
     def __init__(self, listed: Mapping[str, Sequence[Object]], profile: Profile) -> None:
-        self.scheduler = Scheduler(SystemClock(), Onlooker())
-        profiles.start(self.scheduler, read_config({**_HEAD, "profiles": [profile]}))
-        intake = Intake(self.scheduler)
+        setup = set_up(read_config({**_HEAD, "profiles": [profile]}))
+        self.scheduler = setup.scheduler(Environment(clock=SYSTEM_CLOCK, client=ReadOnlyClient()))
+        mirror = Mirror(self.scheduler.events, self.scheduler.store)
         for kind in sorted(VERSIONS, key=lambda kind: kind == "Pod"):
-            intake.replaced(kind, [encode(kind, found) for found in listed[kind]])
+            mirror.replaced(kind, [encode(kind, found) for found in listed[kind]])
         self._parser = PodParser()
 
     def decide(self, probe: Object) -> Decision:

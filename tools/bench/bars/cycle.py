@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubewasp.framework.config.reading import default_config
 from kubewasp.k8s import sample_cluster
-from kubewasp.scheduler import profiles
+from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from tests.guests import build
 from tools.bench.bars.bars import Bar
@@ -86,8 +86,7 @@ def _cluster(nodes: int, guest: str = "") -> EmbeddedCluster:
     config = default_config()
     if guest:
         config = config.with_wasm_plugin("bench", guest)
-    cluster = EmbeddedCluster()
-    profiles.start(cluster.scheduler, config)
+    cluster = EmbeddedCluster(set_up(config))
     for number in range(1, nodes + 1):
         node = sample_cluster.node(number)
         capacity = {"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "500"}

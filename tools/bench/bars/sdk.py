@@ -83,13 +83,14 @@ def _first_cycles(path: Path) -> tuple[float, float, float]:
 
 def _empty_hooks() -> Bar:
     """A plugin that exports all hooks and implements one, against a plugin that exports just that one."""
-    from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+    from kubewasp.clock import SYSTEM_CLOCK
+    from kubewasp.framework.handle import ReadOnlyClient
+    from kubewasp.scheduler.composition import Environment, compose
     from kubewasp.wasm.plugin import WasmPlugin
 
     table, pod = _table(1000), _pod()
     rows = table.order()
-    handle = EmbeddedCluster().scheduler
-    handle.table = table
+    handle = compose(Environment(clock=SYSTEM_CLOCK, client=ReadOnlyClient(), table=table)).handle
     plugins = [WasmPlugin("score", Guest.load(build.wat_text(text)), handle) for text in (_all_hooks(), _ONE_HOOK)]
     if plugins[0].guest.hooks != ("score",):
         raise RuntimeError("the guest is asked for hooks that it does not implement")

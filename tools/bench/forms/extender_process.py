@@ -18,15 +18,14 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
-from kubewasp.clock import SystemClock
+from kubewasp.clock import SYSTEM_CLOCK
 from kubewasp.extender import verb_plugins
 from kubewasp.extender import verbs as extender_app
 from kubewasp.extender.service import ExtenderService
 from kubewasp.extender.worker import Worker
 from kubewasp.framework.config.reading import read_config
-from kubewasp.framework.handle import Onlooker
-from kubewasp.scheduler.profiles import resolve
-from kubewasp.scheduler.scheduler import Scheduler
+from kubewasp.framework.handle import ReadOnlyClient
+from kubewasp.scheduler.composition import Environment, compose, set_up
 from kubewasp.server.endpoints import create_app as operations_app
 from kubewasp.server.health import Health
 from kubewasp.server.http_server import Address, AppServer, host_and_port
@@ -38,14 +37,16 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
+    from kubewasp.scheduler.scheduler import Scheduler
+
 
 def main(what: dict[str, Any], address: str) -> None:
     cluster = Cluster(**what["cluster"])
-    scheduler = Scheduler(SystemClock(), Onlooker())
-    registry, profiles = resolve(read_config(config(what["policy"], what["wasm"])))
-    asked = verb_plugins.asked(profiles, all_plugins=False)
-    service = ExtenderService(scheduler, verb_plugins.frameworks(registry, asked, scheduler))
-    cluster.fill(scheduler.put_node, scheduler.table.add_pod)
+    scheduler = compose(Environment(clock=SYSTEM_CLOCK, client=ReadOnlyClient()))
+    setup = set_up(read_config(config(what["policy"], what["wasm"])))
+    profiles = verb_plugins.restricted(setup.profiles, all_plugins=False)
+    service = ExtenderService(scheduler.table, verb_plugins.frameworks(setup.registry, profiles, scheduler.handle))
+    cluster.fill(scheduler.events.put_node, scheduler.table.add_pod)
     gc.collect()
     gc.freeze()  # as a watch does that has caught up
     asyncio.run(_serve(_app(service, scheduler, cluster), Address(*host_and_port(address))))
@@ -53,13 +54,17 @@ def main(what: dict[str, Any], address: str) -> None:
 
 def _app(service: ExtenderService, scheduler: Scheduler, cluster: Cluster) -> ASGIApp:
     worker, metrics = Worker(), Metrics()
+    worker.start()
     answers = {verb: partial(worker.ask, getattr(service, verb)) for verb in ("filter", "prioritize")}
     asked = extender_app.create_app(
-        answers, operations_app(Health(), metrics, dict[str, Any]), metrics, extender_app.Gate()
+        answers,
+        operations_app(Health(), metrics, dict[str, Any]),
+        extender_app.ExtenderMetrics(metrics),
+        extender_app.Gate(),
     )
 
     def change(body: bytes) -> bytes:
-        cluster.change(orjson.loads(body), scheduler.put_node, scheduler.table.add_pod)
+        cluster.change(orjson.loads(body), scheduler.events.put_node, scheduler.table.add_pod)
         return b"{}"
 
     async def changed(request: Request) -> Response:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from kubewasp.clock import SystemClock
 from kubewasp.framework.cycle_state import CycleState
-from kubewasp.framework.handle import Onlooker
-from kubewasp.scheduler.scheduler import Scheduler
+from kubewasp.framework.handle import ReadOnlyClient
+from kubewasp.scheduler.composition import Environment, compose
 from kubewasp.wasm.component.component_engine import component_engine
 from kubewasp.wasm.component.component_instance import ComponentInstance
 from kubewasp.wasm.component.component_pool import ComponentPool
@@ -71,8 +71,8 @@ class GuestForm(TableForm):
         self.wasm = wasm or guests.guest(policy, self.language)
         self.fueled = fueled
         self.limits = _UNHURRIED if fueled else _LIMITS
-        self._scheduler = Scheduler(_Standstill() if fueled else SystemClock(), Onlooker())
-        self._scheduler.table = self.table
+        clock = _Standstill() if fueled else SystemClock()
+        self._handle = compose(Environment(clock=clock, client=ReadOnlyClient(), table=self.table)).handle
 
     @property
     def guest(self) -> Guest:
@@ -89,7 +89,7 @@ class GuestForm(TableForm):
             guest = Guest(program, name=self.policy, limits=self.limits)
         else:
             guest = Guest.load(self.wasm, name=self.policy, limits=self.limits, use_cache=use_cache)
-        return WasmPlugin(self.policy, guest, self._scheduler)
+        return WasmPlugin(self.policy, guest, self._handle)
 
     @property
     def guest_memory(self) -> int:

@@ -1,8 +1,8 @@
-"""A pod in the queue, and a change of the cluster that may wake it."""
+"""Queue entries, and the cluster changes that move them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.framework.observer import FORCED, event_label
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClusterChange:
-    """Something happened in the cluster: to which kind of object, what, and how it was before and after."""
+    """A change of one object: kind, action, old and new state."""
 
     resource: str
     action: Action
@@ -34,7 +34,8 @@ class ClusterChange:
 class QueuedPod:
     """A pod in the queue and its history.
 
-    `ready_since` is when it first could be tried, `began` when the last try did, by the machine's own clock.
+    `ready_since` is the time of the first activation by the scheduler's clock, `began` the start of the last attempt by
+    the machine's. `was_flushed` marks a last attempt without an event.
     """
 
     pod: Pod
@@ -50,7 +51,7 @@ class QueuedPod:
     sort_key: Any = None
     ready_at: float = 0.0
     message: str = ""
-    last_flush: float = field(default=0.0)
+    last_flush: float = 0.0
     ready_since: float | None = None
     began: float = 0.0
-    was_flushed: bool = False  # it was last tried without an event
+    was_flushed: bool = False

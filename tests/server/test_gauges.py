@@ -7,8 +7,9 @@ from kubewasp.apiserver.api_resources import RESOURCES
 from kubewasp.apiserver.auth import Access, fixed
 from kubewasp.apiserver.client import ApiClient
 from kubewasp.apiserver.reflector import Counters, Reflector
+from kubewasp.server import gauges
 from kubewasp.server.metrics import Metrics
-from kubewasp.server.sources import connect, show_leadership, show_reflectors
+from kubewasp.server.scheduler_metrics import SchedulerMetrics
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from tests.guests import MISBEHAVIOURS
 from tests.guests.build import example
@@ -21,11 +22,17 @@ PROFILE = "default-scheduler"
 
 
 def run(*objects: Object, sampled: bool = False, **settings: Any) -> tuple[EmbeddedCluster, Metrics]:
-    """Metrics are connected before the first pod is tried."""
-    cluster = filled(*objects, **settings)
-    metrics = Metrics(chance=lambda: 0.0 if sampled else 1.0)
-    connect(cluster.scheduler, metrics)
+    cluster, metrics = observed(*objects, sampled=sampled, **settings)
     cluster.settle()
+    return cluster, metrics
+
+
+def observed(*objects: Object, sampled: bool = False, **settings: Any) -> tuple[EmbeddedCluster, Metrics]:
+    metrics = Metrics()
+    observer = SchedulerMetrics(metrics, chance=lambda: 0.0 if sampled else 1.0)
+    cluster = filled(*objects, observer=observer, **settings)
+    gauges.add_scheduler(metrics, cluster.scheduler)
+    gauges.add_plugins(metrics, cluster.scheduler.frameworks)
     return cluster, metrics
 
 
@@ -36,7 +43,18 @@ def points(metrics: Metrics) -> dict[tuple[str, ...], float]:
 
 def test_each_extension_point_is_timed_once_a_pod() -> None:
     _, metrics = run(node("n1"), node("n2"), pod("a"), pod("b"))
-    wanted = ("PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit", "PreBind", "Bind", "PostBind")
+    wanted = (
+        "PreEnqueue",
+        "PreFilter",
+        "Filter",
+        "PreScore",
+        "Score",
+        "Reserve",
+        "Permit",
+        "PreBind",
+        "Bind",
+        "PostBind",
+    )
     assert {
         point: number for (point, status), number in points(metrics).items() if status == "Success"
     } == dict.fromkeys(wanted, 2)
@@ -58,7 +76,7 @@ def test_the_status_of_an_extension_point_is_told() -> None:
 def test_trials_of_preemption_are_not_told_as_filter() -> None:
     objects = [node("n1", cpu="1"), priority_class("high", 100), pod("low", cpu="900m", on="n1")]
     cluster, metrics = run(*objects, pod("urgent", cpu="900m", priorityClassName="high"))
-    assert len(cluster.preemptions) == 1
+    assert len(cluster.objects.preemptions) == 1
     assert points(metrics)["Filter", "Success"] == 2
     assert points(metrics)["PreFilterExtensionRemovePod", "Success"] >= 1
     assert value(metrics, "scheduler_preemption_attempts_total") == 1
@@ -102,9 +120,7 @@ def test_pods_are_counted_where_they_wait() -> None:
 
 
 def test_pods_come_to_the_queue_for_a_reason() -> None:
-    cluster = filled(config=None)
-    metrics = Metrics()
-    connect(cluster.scheduler, metrics)
+    cluster, metrics = observed(config=None)
     for item in (node("n1"), pod("huge", cpu="64"), pod("gated", schedulingGates=[{"name": "later"}])):
         cluster.apply(item)
     cluster.settle()
@@ -138,7 +154,7 @@ def test_the_size_of_the_cache() -> None:
 def test_leadership_is_read_when_asked_for() -> None:
     metrics = Metrics()
     state = [True]
-    show_leadership(metrics, "kubewasp", lambda: state[0])
+    gauges.add_leadership(metrics, "kubewasp", lambda: state[0])
     assert values(metrics, "leader_election_master_status") == {("kubewasp",): 1}
     state[0] = False
     assert values(metrics, "leader_election_master_status") == {("kubewasp",): 0}
@@ -196,9 +212,7 @@ def test_memory_of_instances_that_are_gone_does_not_count() -> None:
 
 
 def test_metrics_may_be_read_while_the_scheduler_runs() -> None:
-    cluster = filled(*(node(f"n{number}") for number in range(20)))
-    metrics = Metrics()
-    connect(cluster.scheduler, metrics)
+    cluster, metrics = observed(*(node(f"n{number}") for number in range(20)))
     for number in range(300):
         cluster.apply(pod(f"p{number}", cpu="64" if number % 3 else "10m"))
     errors: list[Exception] = []
@@ -222,7 +236,7 @@ def test_metrics_may_be_read_while_the_scheduler_runs() -> None:
 
 def test_it_is_told_how_each_resource_is_followed() -> None:
     metrics, reflectors = Metrics(), list[Reflector]()
-    show_reflectors(metrics, reflectors)
+    gauges.add_reflectors(metrics, reflectors)
     assert values(metrics, "kubewasp_reflector_lists_total") == {}
     client = ApiClient(fixed(Access("http://127.0.0.1:1")))
     reflectors += [Reflector(client, RESOURCES[name], Nobody()) for name in ("pods", "nodes")]

@@ -1,6 +1,6 @@
 """Which pods wait for room on which node."""
 
-from kubewasp.scheduler.nominator import Nominator
+from kubewasp.scheduler.preemption import Nominator
 from tests.plugins.building import make_pod
 
 LOW, MIDDLE, HIGH = (make_pod(name, priority=priority) for name, priority in (("l", 1), ("m", 5), ("h", 9)))

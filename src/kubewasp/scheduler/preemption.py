@@ -1,4 +1,4 @@
-"""Pods that wait for room on a node that preemption is clearing for them."""
+"""Preemption under way: nominations to nodes, and evictions of victims."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Nominator:
-    """Which pods are nominated to which node."""
+    """Pods nominated to nodes: room is kept for them until they are scheduled."""
 
     def __init__(self) -> None:
         self._by_node: dict[str, dict[str, Pod]] = {}
@@ -21,6 +21,7 @@ class Nominator:
         self._placed: dict[str, tuple[Pod, Pod]] = {}
 
     def nominate(self, pod: Pod, node: str) -> None:
+        """Replaces the pod's nomination; an empty node withdraws it."""
         self.withdraw(pod.uid)
         if node:
             self._by_node.setdefault(node, {})[pod.uid] = pod
@@ -35,7 +36,7 @@ class Nominator:
                 del self._by_node[node]
 
     def placed(self, pod: Pod) -> Pod:
-        """A nominated pod as if it were on its node."""
+        """A nominated pod as if bound to its node."""
         found = self._placed.get(pod.uid)
         if found is None or found[0] is not pod:
             found = self._placed[pod.uid] = pod, placed_on(pod, self._node_of[pod.uid])
@@ -48,14 +49,11 @@ class Nominator:
         return self._node_of.get(uid, "")
 
     def __len__(self) -> int:
-        """How many nodes have nominated pods."""
+        """Number of nodes with nominated pods."""
         return len(self._by_node)
 
     def nodes_above(self, pod: Pod, nodes: Iterable[str] | None = None) -> dict[str, list[Pod]]:
-        """The nodes with nominated pods that count against this one: other pods of at least its priority.
-
-        Of all nodes, or of those that are named.
-        """
+        """Nodes with other nominated pods of at least this pod's priority, among all nodes or those given."""
         found = {}
         for node in self._by_node if nodes is None else nodes:
             pods = self._by_node.get(node)
@@ -65,3 +63,40 @@ class Nominator:
             if counting:
                 found[node] = counting
         return found
+
+
+class Evictions:
+    """Victims whose eviction was sent, until they are gone; and preemptors, until all evictions are accepted."""
+
+    def __init__(self) -> None:
+        self._sent: set[str] = set()
+        self._unaccepted: dict[str, set[str]] = {}
+
+    def sent(self, victim: Pod, preemptor: Pod) -> None:
+        self._sent.add(victim.uid)
+        self._unaccepted.setdefault(preemptor.uid, set()).add(victim.uid)
+
+    def accepted(self, victim: Pod, preemptor: Pod) -> bool:
+        """Whether this was the preemptor's last eviction to be accepted."""
+        left = self._unaccepted.get(preemptor.uid)
+        if left is None:
+            return False
+        left.discard(victim.uid)
+        if left:
+            return False
+        del self._unaccepted[preemptor.uid]
+        return True
+
+    def failed(self, victim: Pod, preemptor: Pod) -> None:
+        self._sent.discard(victim.uid)
+        self._unaccepted.pop(preemptor.uid, None)
+
+    def pod_gone(self, uid: str) -> None:
+        self._sent.discard(uid)
+        self._unaccepted.pop(uid, None)
+
+    def is_victim(self, uid: str) -> bool:
+        return uid in self._sent
+
+    def is_preempting(self, uid: str) -> bool:
+        return uid in self._unaccepted

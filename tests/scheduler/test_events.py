@@ -6,7 +6,7 @@ import pytest
 
 from kubewasp.framework.cluster_events import Action
 from kubewasp.k8s.nodes import Node, parse_node
-from kubewasp.scheduler.changes import node_actions, pod_actions
+from kubewasp.scheduler.events import node_actions, pod_actions
 from tests.plugins.building import make_node, make_pod
 
 NODE = make_node("n", {"a": "b"}, taints=["x=:NoSchedule"])

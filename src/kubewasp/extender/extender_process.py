@@ -1,0 +1,169 @@
+"""Extender process: composition of plugins, cluster state, verbs and HTTP server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from kubewasp.apiserver.client import ApiClient
+from kubewasp.apiserver.writes import ClusterWrites
+from kubewasp.clock import SYSTEM_CLOCK
+from kubewasp.extender import verb_plugins
+from kubewasp.extender.sent_nodes import SentNodes
+from kubewasp.extender.service import Binder, ExtenderService
+from kubewasp.extender.verbs import ExtenderMetrics, Gate, create_app
+from kubewasp.extender.worker import Worker
+from kubewasp.framework.handle import ReadOnlyClient
+from kubewasp.live.cluster_watch import NODES_AND_PODS, WATCHED, ClusterWatch
+from kubewasp.live.mirror import Mirror
+from kubewasp.scheduler.composition import Environment, compose, set_up
+from kubewasp.server import gauges
+from kubewasp.server.endpoints import create_app as operations_app
+from kubewasp.server.endpoints import shown_configuration
+from kubewasp.server.health import Health
+from kubewasp.server.http_server import AppServer
+from kubewasp.server.metrics import Metrics
+from kubewasp.server.request_metrics import RequestMetrics
+from kubewasp.server.scheduler_metrics import SchedulerMetrics
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Sequence
+
+    from kubewasp.apiserver.auth import Credentials
+    from kubewasp.framework.cluster_events import RecordedEvent
+    from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.server.http_server import Address
+
+logger = logging.getLogger(__name__)
+
+
+class ExtenderProcess:
+    """Plugins of a configuration, and a scheduler's state without its queue, behind the verbs of an extender."""
+
+    def __init__(
+        self, config: SchedulerConfig, added: Collection[str], *, all_plugins: bool, managed: Sequence[str]
+    ) -> None:
+        self._config = config
+        self._managed = managed
+        self._metrics = Metrics()
+        observer = SchedulerMetrics(self._metrics)
+        setup = set_up(config, added=added, observer=observer)
+        self._profiles = verb_plugins.restricted(setup.profiles, all_plugins=all_plugins, source=config.source)
+        for plugin, points in verb_plugins.unused_points(setup.profiles).items():
+            logger.warning("Plugin has extension points without a verb", extra={"plugin": plugin, "points": points})
+        environment = Environment(
+            clock=SYSTEM_CLOCK, client=ReadOnlyClient(), observer=observer, record_event=_log_event
+        )
+        self._scheduler = compose(environment)
+        self._frameworks = verb_plugins.frameworks(setup.registry, self._profiles, self._scheduler.handle, observer)
+        gauges.add_scheduler(self._metrics, self._scheduler)
+        gauges.add_plugins(self._metrics, self._frameworks)
+
+    async def serve(
+        self, address: Address, credentials: Awaitable[Credentials] | None, *, bind: bool, max_body: int
+    ) -> None:
+        """Serves until SIGTERM or SIGINT; with credentials, on a watched cluster."""
+        worker, stopped = Worker(), asyncio.Event()
+        worker.start()
+        async with AsyncExitStack() as stack:
+            stack.callback(worker.stop)
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, stopped.set)
+            client = await self._client(await credentials, stack) if credentials is not None else None
+            watch = self._watch(client, worker) if client is not None else None
+            answers = self._answers(worker, watch)
+            if client is not None and bind:
+                answers["bind"] = Binder(ClusterWrites(client)).bind
+            app = create_app(
+                answers,
+                operations_app(
+                    _health(worker, watch, stopped),
+                    self._metrics,
+                    lambda: shown_configuration(self._config, self._profiles),
+                ),
+                ExtenderMetrics(self._metrics),
+                Gate(partial(_problem, worker, watch), max_body),
+            )
+            server = AppServer(app, address)
+            await server.start()
+            stack.push_async_callback(server.stop)
+            verbs = verb_plugins.verbs(self._profiles, bind="bind" in answers)
+            fields = {"url": server.url, "verbs": list(verbs), "nodes": "names" if watch is not None else "whole"}
+            logger.info("Serving as an extender", extra=fields)
+            await self._until(stopped, watch)
+
+    async def _client(self, credentials: Credentials, stack: AsyncExitStack) -> ApiClient:
+        limits = self._config.client_connection
+        observer = RequestMetrics(self._metrics, urlsplit((await credentials.fresh()).server).netloc)
+        return await stack.enter_async_context(
+            ApiClient(credentials, qps=limits.qps, burst=limits.burst, observer=observer)
+        )
+
+    def _watch(self, client: ApiClient, worker: Worker) -> ClusterWatch:
+        mirror = Mirror(self._scheduler.events, self._scheduler.store)
+        resources = WATCHED if verb_plugins.needs_all_objects(self._profiles) else NODES_AND_PODS
+        watch = ClusterWatch(client.guarded(lambda: False), mirror, worker, resources=resources)
+        gauges.add_reflectors(self._metrics, watch.reflectors)
+        return watch
+
+    def _answers(self, worker: Worker, watch: ClusterWatch | None) -> dict[str, Callable[[bytes], Awaitable[bytes]]]:
+        sent = SentNodes(self._scheduler.events, self._scheduler.clock) if watch is None else None
+        if sent is not None:
+            self._metrics.read_counter("kubewasp_extender_sent_nodes_total", sent.counts)
+        service = ExtenderService(self._scheduler.table, self._frameworks, sent=sent, managed=self._managed)
+        return {
+            "filter": partial(worker.ask, service.filter),
+            "prioritize": partial(worker.ask, service.prioritize),
+            "preempt": partial(worker.ask, service.preempt),
+        }
+
+    async def _until(self, stopped: asyncio.Event, watch: ClusterWatch | None) -> None:
+        """Waits for a signal, or for a watch that fails."""
+        if watch is None:
+            await stopped.wait()
+            return
+        tasks = [
+            asyncio.create_task(stopped.wait()),
+            asyncio.create_task(watch.run()),
+            asyncio.create_task(self._log_sync(watch, stopped)),
+        ]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _log_sync(self, watch: ClusterWatch, stopped: asyncio.Event) -> None:
+        await watch.synced()
+        logger.info("Cluster state synced", extra={"nodes": len(self._scheduler.table)})
+        await stopped.wait()
+
+
+def _problem(worker: Worker, watch: ClusterWatch | None) -> str:
+    """The reason for not answering."""
+    if worker.problem:
+        return f"a change of the cluster could not be taken in: {worker.problem}"
+    return "the cluster is not known yet: try again" if watch is not None and not watch.is_synced else ""
+
+
+def _health(worker: Worker, watch: ClusterWatch | None, stopped: asyncio.Event) -> Health:
+    health = Health()
+    health.add("worker", lambda: worker.problem)
+    health.add("shutdown", lambda: "process is shutting down" if stopped.is_set() else "", to=("readyz",))
+    if watch is not None:
+        health.add("cluster-sync", lambda: "" if watch.is_synced else "the cluster is not known yet", to=("readyz",))
+    return health
+
+
+def _log_event(event: RecordedEvent) -> None:
+    """An extender does not write to the cluster: plugins' events go to the log."""
+    logger.info("Event of a plugin, not recorded in the cluster", extra={"event": str(event)})

@@ -1,0 +1,109 @@
+"""Event recorder: Kubernetes Events about pods and other objects, written as series."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+from typing import TYPE_CHECKING, Final
+
+from kubewasp.apiserver.event_series import EventKey, EventSeries, Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kubewasp.apiserver.event_series import Write
+    from kubewasp.apiserver.writes import ClusterWrites
+    from kubewasp.clock import Clock
+    from kubewasp.framework.cluster_events import ObjectReference, RecordedEvent
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.live.outbox import Outbox
+
+logger = logging.getLogger(__name__)
+
+_SERIES_PERIOD: Final = 60.0
+# Events that wait to be written. Further ones are dropped: the pod's condition has the same content.
+_MAX_WAITING: Final = 5000
+
+
+class EventRecorder:
+    """Records events. Safe from any thread. `controller` names the reporter of events that plugins record."""
+
+    def __init__(
+        self,
+        writes: ClusterWrites,
+        outbox: Outbox,
+        clock: Clock,
+        *,
+        controller: str,
+        may_write: Callable[[], bool],
+        hostname: str = "",
+    ) -> None:
+        self.dropped = 0
+        self._writes = writes
+        self._outbox = outbox
+        self._controller = controller
+        self._may_write = may_write
+        self._hostname = hostname or socket.gethostname()
+        self._lock = threading.Lock()
+        self._series = EventSeries(clock.wall)
+        self._waiting = 0
+
+    def pod_event(self, kind: str, reason: str, action: str, pod: Pod, note: str) -> None:
+        """An event of the scheduler itself, about a pod."""
+        controller = pod.spec.scheduler_name
+        about = Reference("Pod", pod.namespace, pod.name, pod.uid)
+        self._record(EventKey(kind, reason, action, controller, f"{controller}-{self._hostname}", about), note)
+
+    def plugin_event(self, event: RecordedEvent) -> None:
+        """An event that a plugin recorded."""
+        related = _reference(event.related)
+        key = EventKey(
+            event.type or "Normal",
+            event.reason,
+            event.action,
+            self._controller,
+            f"{self._controller}-{self._hostname}",
+            _reference(event.regarding),
+            related if related.name else None,
+        )
+        self._record(key, event.note)
+
+    async def write_series(self) -> None:
+        """Writes the counts of repeated events until cancelled."""
+        while True:
+            await asyncio.sleep(_SERIES_PERIOD)
+            self.write_due()
+
+    def write_due(self) -> None:
+        """Writes the counts of repeated events that are due."""
+        with self._lock:
+            self._put(self._series.due())
+
+    def _record(self, key: EventKey, note: str) -> None:
+        with self._lock:
+            write = self._series.record(key, note)
+            if write is not None:
+                self._put((write,))
+
+    def _put(self, writes: Iterable[Write]) -> None:
+        for write in writes:
+            if self._waiting >= _MAX_WAITING:
+                self.dropped += 1
+            else:
+                self._waiting += 1
+                self._outbox.put(self._send(write))
+
+    async def _send(self, write: Write) -> None:
+        try:
+            error = await self._writes.event(write) if self._may_write() else ""
+        finally:
+            with self._lock:
+                self._waiting -= 1
+        if error:
+            logger.warning("Event not written", extra={"err": error})
+
+
+def _reference(item: ObjectReference) -> Reference:
+    return Reference(item.kind, item.namespace, item.name, item.uid, item.api_version or "v1")

@@ -1,0 +1,168 @@
+"""Binding cycle: PreBind, Bind, PostBind; and undoing a placement that failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.status import Code, Status
+from kubewasp.scheduler.attempt import Attempt
+from kubewasp.scheduler.failure_handler import observe_attempt
+from kubewasp.scheduler.queued_pod import ClusterChange
+
+if TYPE_CHECKING:
+    from kubewasp.clock import Clock
+    from kubewasp.framework.cycle_state import CycleState
+    from kubewasp.framework.observer import SchedulerObserver
+    from kubewasp.framework.runtime import Framework
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.scheduler.assumed_pods import AssumedPods
+    from kubewasp.scheduler.failure_handler import FailureHandler
+    from kubewasp.scheduler.queue import SchedulingQueue
+    from kubewasp.scheduler.queued_pod import QueuedPod
+    from kubewasp.scheduler.waiting import WaitingPod
+
+# Interval at which a PreBind plugin that answered `Wait` is called again, in seconds.
+PRE_BIND_RETRY: Final = 1.0
+_REMOVED: Final = Status(Code.UNSCHEDULABLE, "removed")
+
+
+@dataclass(eq=False, slots=True)
+class Binding:
+    """A pod on its way to a node: `prepared` are the PreBind plugins that are through, `bound_by` the Bind plugin."""
+
+    queued: QueuedPod
+    framework: Framework
+    assumed: Pod
+    state: CycleState
+    prepared: set[str] = field(default_factory=set)
+    retry_at: float | None = None
+    bound_by: str = ""
+
+
+class BindingCycle:
+    """Binds pods. Binds that wait for the cluster are kept by uid until their result arrives."""
+
+    def __init__(
+        self,
+        queue: SchedulingQueue,
+        assumed: AssumedPods,
+        failures: FailureHandler,
+        clock: Clock,
+        observer: SchedulerObserver,
+    ) -> None:
+        self._queue = queue
+        self._assumed = assumed
+        self._failures = failures
+        self._clock = clock
+        self._observer = observer
+        self._under_way: dict[str, Binding] = {}
+        self._held_up: dict[str, Binding] = {}  # of those: waiting in PreBind
+
+    def __len__(self) -> int:
+        return len(self._under_way)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._under_way
+
+    def is_held_up(self, uid: str) -> bool:
+        """Whether a PreBind plugin waits for something in the cluster, such as a volume."""
+        return uid in self._held_up
+
+    def next_retry(self) -> float | None:
+        return min((item.retry_at for item in self._held_up.values() if item.retry_at is not None), default=None)
+
+    # ------------------------------------------------------------------ the way to a node
+
+    def permitted(self, waiting: WaitingPod, status: Status) -> Attempt:
+        """Binds a pod that was allowed, or undoes the placement of one that was rejected."""
+        self._observer.permit_wait(status.label, self._clock.now() - waiting.started)
+        queued, framework, assumed, state = waiting.queued, waiting.framework, waiting.assumed, waiting.state
+        if status.is_success:
+            return self.bind(queued, framework, assumed, state)
+        return self.undo(queued, framework, assumed, state, status)
+
+    def bind(self, queued: QueuedPod, framework: Framework, assumed: Pod, state: CycleState) -> Attempt:
+        self._queue.done(assumed.uid)
+        return self._advance(Binding(queued, framework, assumed, state))
+
+    def retry(self) -> list[Attempt]:
+        """Calls the PreBind plugins again that are due; returns the attempts that ended."""
+        now = self._clock.now()
+        due = [item for item in self._held_up.values() if item.retry_at is not None and item.retry_at <= now]
+        ended = []
+        for binding in due:
+            del self._under_way[binding.assumed.uid]
+            attempt = self._advance(binding)
+            if not attempt.is_binding:
+                ended.append(attempt)
+        return ended
+
+    def finish(self, uid: str, status: Status) -> Attempt | None:
+        """Result of a bind under way; None for a bind that is not known any more."""
+        binding = self._under_way.pop(uid, None)
+        if binding is None:
+            return None
+        if not status.is_success:
+            status = Status(Code.ERROR, f'running Bind plugin "{binding.bound_by}": {status.reason}')
+        return self._end(binding, status)
+
+    def _advance(self, binding: Binding) -> Attempt:
+        """PreBind and Bind, up to the first that waits for the cluster."""
+        framework, assumed, state = binding.framework, binding.assumed, binding.state
+        status = framework.run_pre_bind(state, assumed, assumed.node, binding.prepared)
+        if status.code == Code.WAIT:
+            binding.retry_at = self._clock.now() + PRE_BIND_RETRY
+            self._held_up[assumed.uid] = binding
+        else:
+            self._held_up.pop(assumed.uid, None)
+        if status.is_success:
+            binding.retry_at = None
+            status = framework.run_bind(state, assumed, assumed.node)
+            binding.bound_by = status.plugin
+        if status.code == Code.WAIT:
+            self._under_way[assumed.uid] = binding
+            return Attempt(binding.queued.pod, node=assumed.node, is_binding=True)
+        return self._end(binding, status)
+
+    def _end(self, binding: Binding, status: Status) -> Attempt:
+        queued, framework, assumed, state = binding.queued, binding.framework, binding.assumed, binding.state
+        if not status.is_success:
+            return self.undo(queued, framework, assumed, state, status)
+        observe_attempt(self._observer, queued, "scheduled")
+        now = self._clock.now()
+        waited = 0.0 if queued.ready_since is None else now - queued.ready_since
+        self._observer.scheduled(queued.attempts, waited, after_flush=queued.was_flushed)
+        framework.run_post_bind(state, assumed, assumed.node)
+        self._queue.delete(assumed.uid)
+        state.close()
+        return Attempt(queued.pod, node=assumed.node)
+
+    # ------------------------------------------------------------------ the way back
+
+    def undo(self, queued: QueuedPod, framework: Framework, assumed: Pod, state: CycleState, status: Status) -> Attempt:
+        """Undoes a placement after Permit or Bind. Other pods were tried meanwhile: the freed room is an event."""
+        framework.run_unreserve(state, assumed, assumed.node)
+        self.forget(assumed, state)
+        freed = ClusterChange("AssignedPod", Action.DELETE, assumed, None)
+        if not status.is_rejected:
+            self._queue.move(freed)
+            return self._failures.not_placed(queued, status)
+        attempt = self._failures.not_placed(queued, status)
+        self._queue.move(freed, lambda other: other.uid != assumed.uid)
+        return attempt
+
+    def forget(self, assumed: Pod, state: CycleState) -> None:
+        """Ends a placement in the cycle's state and in the node table."""
+        state.close()
+        self._assumed.forget(assumed)
+
+    def remove(self, uid: str, waiting: WaitingPod | None) -> None:
+        """Undoes the placement of a deleted pod. A bind that was sent is not undone: its result decides."""
+        if waiting is not None:
+            self.permitted(waiting, _REMOVED)
+        if uid in self._held_up:
+            binding = self._under_way.pop(uid)
+            del self._held_up[uid]
+            self.undo(binding.queued, binding.framework, binding.assumed, binding.state, _REMOVED)

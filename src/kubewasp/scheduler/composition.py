@@ -1,0 +1,197 @@
+"""Composition of a scheduler: from a configuration to connected parts."""
+
+from __future__ import annotations
+
+import gc
+import random
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from kubewasp.framework.config.default_plugins import DEFAULT_PLUGINS
+from kubewasp.framework.config.model import PluginSet
+from kubewasp.framework.observer import NO_OBSERVER
+from kubewasp.framework.registry import Registry
+from kubewasp.framework.runtime import Framework
+from kubewasp.scheduler.assumed_pods import AssumedPods
+from kubewasp.scheduler.attempt import NoRecorder
+from kubewasp.scheduler.binding import BindingCycle
+from kubewasp.scheduler.cycle import Rotation, SchedulingCycle
+from kubewasp.scheduler.events import ClusterEvents
+from kubewasp.scheduler.failure_handler import FailureHandler
+from kubewasp.scheduler.plugin_handle import PluginHandle
+from kubewasp.scheduler.preemption import Evictions, Nominator
+from kubewasp.scheduler.queue import SchedulingQueue
+from kubewasp.scheduler.queueing_hints import QueueingHints
+from kubewasp.scheduler.scheduler import Scheduler
+from kubewasp.scheduler.waiting import WaitingPods
+from kubewasp.state.node_table import NodeTable
+from kubewasp.state.object_store import ObjectStore
+from kubewasp.wasm.plugin import GuestLoader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from kubewasp.clock import Clock
+    from kubewasp.framework.cluster_events import RecordedEvent
+    from kubewasp.framework.config.model import Profile, ProfileConfig, SchedulerConfig
+    from kubewasp.framework.handle import Client, SchedulerHandle
+    from kubewasp.framework.observer import SchedulerObserver
+    from kubewasp.scheduler.attempt import AttemptListener, DecisionRecorder
+
+# Python's own thresholds are 700, 10, 10. Next to nothing of a scheduler's garbage is cyclic.
+_COLLECTOR_THRESHOLDS: Final = (20_000, 20, 20)
+
+
+def tune_garbage_collector() -> None:
+    """Thresholds for a process that schedules."""
+    gc.set_threshold(*_COLLECTOR_THRESHOLDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """Surroundings of a scheduler: time, cluster and listeners. `wake` wakes its thread, from any other thread."""
+
+    clock: Clock
+    client: Client
+    table: NodeTable = field(default_factory=NodeTable)
+    store: ObjectStore = field(default_factory=ObjectStore)
+    observer: SchedulerObserver = NO_OBSERVER
+    recorder: DecisionRecorder = field(default_factory=NoRecorder)
+    listeners: Sequence[AttemptListener] = ()
+    record_event: Callable[[RecordedEvent], None] = lambda _event: None
+    wake: Callable[[], None] = lambda: None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Settings of a configuration that concern the scheduler as a whole; percentages are by profile."""
+
+    percentages: Mapping[str, int | None] = field(default_factory=dict)
+    initial_backoff: float = 1.0
+    max_backoff: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A configuration with its guests loaded: the profiles in effect, and the registry that makes their plugins."""
+
+    registry: Registry
+    profiles: Sequence[Profile]
+    tuning: Tuning
+    observer: SchedulerObserver
+
+    def scheduler(self, environment: Environment) -> Scheduler:
+        """A scheduler for all profiles, with the observer of the guests."""
+
+        def frameworks(handle: SchedulerHandle) -> Iterator[Framework]:
+            for profile in self.profiles:
+                plugins = self.registry.create(profile, handle)
+                yield Framework(profile.scheduler_name, plugins, self.observer)
+
+        return compose(replace(environment, observer=self.observer), frameworks, self.tuning)
+
+
+def set_up(config: SchedulerConfig, *, added: Collection[str] = (), observer: SchedulerObserver = NO_OBSERVER) -> Setup:
+    """Loads the guests of a configuration and resolves its profiles.
+
+    `added` are wasm plugins that were put into the configuration by their file alone: one that sorts the queue replaces
+    the default plugin there, as a profile has exactly one.
+    """
+    guests = GuestLoader(observer)
+    registry = Registry(wasm=guests)
+    if added:
+        config = replace(config, profiles=tuple(_sorted_by(added, item, guests) for item in config.profiles))
+    profiles = registry.profiles(config)
+    tuning = Tuning(
+        {profile.scheduler_name: profile.percentage_of_nodes_to_score for profile in profiles},
+        config.pod_initial_backoff_seconds,
+        config.pod_max_backoff_seconds,
+    )
+    return Setup(registry, profiles, tuning, observer)
+
+
+def _sorted_by(added: Collection[str], profile: ProfileConfig, guests: GuestLoader) -> ProfileConfig:
+    """The profile without the default queue sort, if an added plugin sorts the queue."""
+    if not any("queueSort" in guests.points(name, profile.wasm[name]) for name in added):
+        return profile
+    given = profile.plugins.get("queueSort", PluginSet())
+    default = [plugin.name for plugin in DEFAULT_PLUGINS if "queueSort" in plugin.points]
+    without_default = replace(given, disabled=(*given.disabled, *default))
+    return replace(profile, plugins={**profile.plugins, "queueSort": without_default})
+
+
+def compose(
+    environment: Environment,
+    make_frameworks: Callable[[SchedulerHandle], Iterable[Framework]] = lambda _handle: (),
+    tuning: Tuning | None = None,
+) -> Scheduler:
+    """A scheduler whose plugins are made with its handle; without profiles by default.
+
+    Plugins call the handle, and the handle asks the frameworks that the plugins are in: `cycles` and `frameworks` are
+    the registries that close this circle. They are filled here, before anything is scheduled.
+    """
+    clock, table, observer = environment.clock, environment.table, environment.observer
+    tuning = Tuning() if tuning is None else tuning
+    frameworks: dict[str, Framework] = {}
+    cycles: dict[str, SchedulingCycle] = {}
+    nominator, evictions, assumed = Nominator(), Evictions(), AssumedPods(table)
+    waiting = WaitingPods(environment.wake)
+    queue = SchedulingQueue(
+        frameworks,
+        QueueingHints(frameworks, observer),
+        clock,
+        observer,
+        initial_backoff=tuning.initial_backoff,
+        max_backoff=tuning.max_backoff,
+    )
+    failures = FailureHandler(queue, nominator, observer)
+    binding = BindingCycle(queue, assumed, failures, clock, observer)
+    handle = PluginHandle(
+        clock=clock,
+        table=table,
+        store=environment.store,
+        client=environment.client,
+        chance=random.Random(environment.seed),  # noqa: S311 - not a secret
+        queue=queue,
+        cycles=cycles,
+        waiting=waiting,
+        binding=binding,
+        nominator=nominator,
+        evictions=evictions,
+        record_event=environment.record_event,
+    )
+    rotation = Rotation()
+    for framework in make_frameworks(handle):
+        name = framework.name
+        frameworks[name] = framework
+        cycles[name] = SchedulingCycle(framework, table, nominator, rotation, percentage=tuning.percentages.get(name))
+    events = ClusterEvents(
+        table=table,
+        queue=queue,
+        nominator=nominator,
+        evictions=evictions,
+        assumed=assumed,
+        waiting=waiting,
+        binding=binding,
+        profiles=frameworks,
+        observer=observer,
+    )
+    environment.store.subscribe(events.object_changed)
+    return Scheduler(
+        clock=clock,
+        table=table,
+        store=environment.store,
+        events=events,
+        queue=queue,
+        cycles=cycles,
+        waiting=waiting,
+        binding=binding,
+        failures=failures,
+        assumed=assumed,
+        nominator=nominator,
+        evictions=evictions,
+        handle=handle,
+        recorder=environment.recorder,
+        listeners=environment.listeners,
+    )

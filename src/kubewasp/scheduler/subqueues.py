@@ -1,0 +1,180 @@
+"""Parts of the scheduling queue: active, backoff and unschedulable pods, and the events of pods in flight."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.scheduler.queued_pod import ClusterChange, QueuedPod
+
+# Places of a pod.
+ACTIVE: Final = "active"
+BACKOFF: Final = "backoff"
+UNSCHEDULABLE: Final = "unschedulable"
+IN_FLIGHT: Final = "in flight"
+
+
+class ActiveQueue:
+    """Heap of the pods to schedule, in the order of their sort keys. Entries of pods that left are skipped."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[Any, int, QueuedPod]] = []
+        self._order = itertools.count()
+
+    def push(self, queued: QueuedPod) -> None:
+        queued.place = ACTIVE
+        heapq.heappush(self._heap, (queued.sort_key, next(self._order), queued))
+
+    def pop(self) -> QueuedPod | None:
+        while self._heap:
+            entry = heapq.heappop(self._heap)
+            if _is_valid(entry):
+                return entry[2]
+        return None
+
+    def upcoming(self, count: int) -> list[Pod]:
+        """At most that many pods of the head, in order."""
+        heap = self._heap
+        found: list[Pod] = []
+        front = [(heap[0], 0)] if heap else []
+        for _ in range(2 * count):  # some entries may be invalid
+            if not front or len(found) == count:
+                break
+            entry, place = heapq.heappop(front)
+            if _is_valid(entry):
+                found.append(entry[2].pod)
+            for below in (2 * place + 1, 2 * place + 2):
+                if below < len(heap):
+                    heapq.heappush(front, (heap[below], below))
+        return found
+
+
+def _is_valid(entry: tuple[Any, int, QueuedPod]) -> bool:
+    key, _, queued = entry
+    return queued.place == ACTIVE and bool(queued.sort_key == key)
+
+
+class BackoffQueue:
+    """Heap of the pods that back off, by the end of their backoff. Entries of pods that left are skipped."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, Any, int, QueuedPod]] = []
+        self._order = itertools.count()
+
+    def push(self, queued: QueuedPod, ends: float) -> None:
+        queued.place = BACKOFF
+        queued.ready_at = ends
+        heapq.heappush(self._heap, (ends, queued.sort_key, next(self._order), queued))
+
+    def pop_expired(self, now: float) -> Iterator[QueuedPod]:
+        """The pods whose backoff ended before that second."""
+        heap, second = self._heap, math.floor(now)
+        while heap and (heap[0][3].place != BACKOFF or heap[0][0] < second):
+            ends, _, _, queued = heapq.heappop(heap)
+            if queued.place == BACKOFF and queued.ready_at == ends:
+                yield queued
+
+    def pop_early(self) -> QueuedPod | None:
+        """The head, before its time. Pods that failed with an error keep waiting."""
+        waiting = []
+        found = None
+        while self._heap:
+            entry = heapq.heappop(self._heap)
+            queued = entry[3]
+            if queued.place != BACKOFF or queued.ready_at != entry[0]:
+                continue
+            if queued.errors:
+                waiting.append(entry)
+                continue
+            found = queued
+            break
+        for entry in waiting:
+            heapq.heappush(self._heap, entry)
+        return found
+
+    def next_end(self) -> float | None:
+        ends = [ready_at for ready_at, _, _, queued in self._heap if queued.place == BACKOFF]
+        return math.floor(min(ends)) + 1.0 if ends else None
+
+
+class UnschedulablePods:
+    """Pods that wait for an event, by the plugins that rejected or gated them."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, QueuedPod] = {}
+        self._by_plugin: dict[str, dict[str, QueuedPod]] = {}
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        return iter(self._pods.values())
+
+    def add(self, queued: QueuedPod) -> None:
+        queued.place = UNSCHEDULABLE
+        uid = queued.pod.uid
+        self._pods[uid] = queued
+        for plugin in _plugins_of(queued):
+            self._by_plugin.setdefault(plugin, {})[uid] = queued
+
+    def remove(self, queued: QueuedPod) -> bool:
+        """Whether the pod was here. Must precede a change of its rejecting or gating plugins."""
+        uid = queued.pod.uid
+        if self._pods.pop(uid, None) is None:
+            return False
+        for plugin in _plugins_of(queued):
+            self._by_plugin.get(plugin, {}).pop(uid, None)
+        return True
+
+    def rejected_by(self, plugins: Iterable[str]) -> list[QueuedPod]:
+        """The pods of those plugins, and those of no plugin."""
+        found = dict(self._by_plugin.get("", {}))
+        for plugin in plugins:
+            found |= self._by_plugin.get(plugin, {})
+        return list(found.values())
+
+
+def _plugins_of(queued: QueuedPod) -> tuple[str, ...]:
+    """The plugins whose events may help the pod; an empty name stands for any event."""
+    return (queued.gated_by,) if queued.gated_by else tuple(queued.rejected_by) or ("",)
+
+
+class InFlightEvents:
+    """Events during scheduling cycles: a pod that fails is checked against those since its start."""
+
+    def __init__(self) -> None:
+        self._starts: dict[str, int] = {}
+        self._changes: deque[ClusterChange] = deque()
+        self._dropped = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._starts)
+
+    def begin(self, uid: str) -> None:
+        self._starts[uid] = self._dropped + len(self._changes)
+
+    def add(self, change: ClusterChange) -> None:
+        self._changes.append(change)
+
+    def since_start(self, uid: str) -> list[ClusterChange] | None:
+        """None for a pod that is not in flight."""
+        start = self._starts.get(uid)
+        return None if start is None else list(itertools.islice(self._changes, start - self._dropped, None))
+
+    def end(self, uid: str) -> None:
+        if self._starts.pop(uid, None) is None:
+            return
+        oldest = min(self._starts.values(), default=self._dropped + len(self._changes))
+        while self._dropped < oldest:
+            self._changes.popleft()
+            self._dropped += 1
+
+    def counts(self) -> Counter[str]:
+        """Events by label, and the number of pods in flight. Safe from any thread."""
+        found = Counter(change.label for change in list(self._changes))
+        found["PodPopped"] = len(self._starts)
+        return found

@@ -1,0 +1,275 @@
+"""Objects of a simulated cluster, and what API server and controllers do with them.
+
+Implements the scheduler's client: a bind, an update or an eviction takes effect at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.k8s.codec import encode
+from kubewasp.k8s.defaulting import default_pod
+from kubewasp.k8s.errors import ManifestError
+from kubewasp.k8s.nodes import parse_node
+from kubewasp.k8s.objects import name_of, namespace_of
+from kubewasp.k8s.pods import PodParser, placed_on
+from kubewasp.k8s.selectors import SelectorError
+from kubewasp.simulation.disruption_controller import DisruptionController
+from kubewasp.simulation.volume_controller import VolumeController
+from kubewasp.simulation.workloads import WORKLOADS, controller_of, replacement
+from kubewasp.state.object_store import CLUSTER_SCOPED, PARSERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kubewasp.clock import Clock
+    from kubewasp.k8s.nodes import Node
+    from kubewasp.k8s.objects import PriorityClass
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.simulation.workloads import Identity
+    from kubewasp.state.object_store import ObjectStore
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """A pod evicted for another one."""
+
+    pod: Pod
+    by: Pod
+    node: str
+    at: float
+
+
+class ObjectListener(Protocol):
+    """Listener for nodes and pods, such as the scheduler's `ClusterEvents`. Other objects are in the store."""
+
+    def put_node(self, node: Node) -> None: ...
+
+    def delete_node(self, name: str) -> None: ...
+
+    def put_pod(self, pod: Pod, before: Pod | None) -> None: ...
+
+    def delete_pod(self, pod: Pod) -> None: ...
+
+
+class PlacementListener(Protocol):
+    """Listener for pods that were bound."""
+
+    def placed(self, pod: Pod) -> None: ...
+
+
+class ClusterObjects:
+    """All objects of a cluster. Also implements `framework.handle.Client`, hence its number of methods (26)."""
+
+    def __init__(self, clock: Clock, store: ObjectStore) -> None:
+        self.store = store
+        self.pods: dict[str, Pod] = {}
+        self.manifests: dict[str, dict[str, Any]] = {}
+        self.node_manifests: dict[str, Mapping[str, Any]] = {}
+        self.preemptions: list[Preemption] = []
+        self.bindings: list[tuple[float, Pod]] = []
+        self.workloads: dict[Identity, Mapping[str, Any]] = {}
+        self.owners: dict[Identity, Mapping[str, Any]] = {}
+        self._clock = clock
+        self._listeners: list[ObjectListener] = []
+        self._placement_listeners: list[PlacementListener] = []
+        self._parser = PodParser()
+        self._uids: dict[str, str] = {}
+        self._births: Counter[str] = Counter()
+        self._volumes = VolumeController(store, labels_of=self._labels_of)
+        self._budgets = DisruptionController(store)
+
+    def subscribe(self, listener: ObjectListener) -> None:
+        self._listeners.append(listener)
+
+    def subscribe_placements(self, listener: PlacementListener) -> None:
+        self._placement_listeners.append(listener)
+
+    # ------------------------------------------------------------------ create, update, delete
+
+    def apply(self, manifest: Mapping[str, Any]) -> None:
+        """Creates or updates an object; the manifest must be valid."""
+        kind = manifest.get("kind")
+        if kind == "Node":
+            self._apply_node(manifest)
+        elif kind == "Pod":
+            self._apply_pod(manifest)
+        elif kind in PARSERS:
+            self.store.put(manifest)
+            self._volumes.sync()
+            if kind == "PodDisruptionBudget":
+                self._budgets.take(manifest, self.pods.values())
+
+    def delete(self, kind: str, namespace: str, name: str) -> bool:
+        """Whether the object existed."""
+        if kind == "Node":
+            return self._delete_node(name)
+        if kind == "Pod":
+            return self._delete_pod(f"{namespace}/{name}")
+        place = "" if kind in CLUSTER_SCOPED else namespace
+        existed = self.store.get(kind, name, place) is not None
+        self.store.delete(kind, place, name)
+        self._volumes.sync()
+        if kind == "PodDisruptionBudget":
+            self._budgets.drop(namespace, name)
+        return self._delete_workload((kind, namespace, name)) if kind in WORKLOADS else existed
+
+    def _apply_node(self, manifest: Mapping[str, Any]) -> None:
+        self.node_manifests[name_of(manifest)] = manifest
+        node = parse_node(manifest, encode("Node", manifest))
+        for listener in self._listeners:
+            listener.put_node(node)
+
+    def _apply_pod(self, manifest: Mapping[str, Any]) -> None:
+        key = f"{namespace_of(manifest)}/{name_of(manifest)}"
+        before = self.pods.get(key)
+        if before is not None and before.node:
+            manifest = _still_bound(manifest, before)
+        uid = before.uid if before is not None else self._uid(key, manifest)
+        stored = default_pod(manifest, uid=uid, priority_class=self._priority_class)
+        try:
+            pod = self._parser.parse(stored, encode("Pod", stored))
+        except SelectorError as error:
+            raise ManifestError("spec", f"a selector cannot be used: {error}") from None
+        self.manifests[key] = stored
+        self.pods[key] = pod
+        self._uids[uid] = key
+        self._budgets.moved(before, pod)
+        self._volumes.create_claims_of(pod)
+        self._volumes.sync()
+        self._put_pod(pod, before)
+
+    def _put_pod(self, pod: Pod, before: Pod | None) -> None:
+        for listener in self._listeners:
+            listener.put_pod(pod, before)
+
+    def _uid(self, key: str, manifest: Mapping[str, Any]) -> str:
+        """The pod's own uid, or a new one: a later pod of the same name is another pod."""
+        given = (manifest.get("metadata") or {}).get("uid")
+        if given:
+            if given in self._uids:
+                raise ManifestError("metadata.uid", f"pod {self._uids[given]} has the same uid")
+            return str(given)
+        self._births[key] += 1
+        return f"uid-{key}" if self._births[key] == 1 else f"uid-{key}-{self._births[key]}"
+
+    def _delete_node(self, name: str) -> bool:
+        """Its pods go with it; their controllers replace them."""
+        existed = self.node_manifests.pop(name, None) is not None
+        for listener in self._listeners:
+            listener.delete_node(name)
+        for pod in self.pods_on(name):
+            self.remove_pod(pod)
+        return existed
+
+    def _delete_pod(self, key: str) -> bool:
+        pod = self.pods.pop(key, None)
+        if pod is None:
+            return False
+        del self.manifests[key], self._uids[pod.uid]
+        self._budgets.moved(pod, None)
+        for listener in self._listeners:
+            listener.delete_pod(pod)
+        return True
+
+    def _delete_workload(self, identity: Identity) -> bool:
+        """The objects it owns go with it."""
+        existed = self.workloads.pop(identity, None) is not None
+        existed |= self.owners.pop(identity, None) is not None
+        for owner in [key for key, owner in self.owners.items() if controller_of(owner) == identity]:
+            self.delete(*owner)
+        for key in self.pods_of(identity):
+            self._delete_pod(key)
+        return existed
+
+    # ------------------------------------------------------------------ queries
+
+    def pods_on(self, node: str) -> list[Pod]:
+        return [pod for pod in self.pods.values() if pod.node == node]
+
+    def pods_of(self, owner: Identity) -> list[str]:
+        """Keys of a controller's pods, those with a node first."""
+        kind, namespace, name = owner
+        found = [
+            (key, pod)
+            for key, pod in self.pods.items()
+            if pod.owner is not None and (pod.owner.kind, pod.namespace, pod.owner.name) == (kind, namespace, name)
+        ]
+        return [key for key, _ in sorted(found, key=lambda item: not item[1].node)]
+
+    def _labels_of(self, node: str) -> Mapping[str, str]:
+        return (self.node_manifests.get(node, {}).get("metadata") or {}).get("labels") or {}
+
+    def _priority_class(self, name: str) -> PriorityClass | None:
+        if name:
+            found: PriorityClass | None = self.store.get("PriorityClass", name)
+            return found
+        defaults: Iterator[PriorityClass] = (item for item in self.store.all("PriorityClass") if item.is_default)
+        return max(defaults, key=lambda item: -item.value, default=None)
+
+    # ------------------------------------------------------------------ framework.handle.Client
+
+    def bind(self, pod: Pod, node: str) -> Status:
+        known = self.pods.get(pod.key)
+        if known is None or known.uid != pod.uid:
+            return Status(Code.ERROR, f'pods "{pod.name}" not found')
+        if known.node:
+            return Status(Code.ERROR, f'pod {pod.name} is already assigned to node "{known.node}"')
+        bound = replace(placed_on(known, node), nominated_node="")
+        self.pods[pod.key] = bound
+        self._budgets.moved(known, bound)
+        self.bindings.append((self._clock.now(), bound))
+        self._put_pod(bound, known)
+        for listener in self._placement_listeners:
+            listener.placed(bound)
+        return SUCCESS
+
+    def update(self, manifest: Mapping[str, Any]) -> Status:
+        self.store.put(manifest)
+        self._volumes.sync()
+        return SUCCESS
+
+    def evict(self, victims: Sequence[Pod], preemptor: Pod, node: str) -> Status:
+        statuses = [self._evict(victim, preemptor, node) for victim in victims]
+        return next((status for status in statuses if not status.is_success), SUCCESS)
+
+    def _evict(self, pod: Pod, preemptor: Pod, node: str) -> Status:
+        known = self.pods.get(pod.key)
+        if known is None or known.uid != pod.uid:
+            return Status(Code.ERROR, f'pods "{pod.name}" not found')
+        self.preemptions.append(Preemption(pod, preemptor, node, self._clock.now()))
+        self.remove_pod(known)
+        return SUCCESS
+
+    # ------------------------------------------------------------------ controllers
+
+    def remove_pod(self, pod: Pod) -> None:
+        """Deletes a pod as an eviction does: its controller replaces it."""
+        lost = {**(manifest := self.manifests[pod.key]), "spec": {**manifest["spec"], "nodeName": pod.node}}
+        self._delete_pod(pod.key)
+        owner = self._owner(pod)
+        if owner is not None:
+            names = {known.name for known in self.pods.values() if known.namespace == pod.namespace}
+            successor = replacement(owner, lost, names, self.node_manifests)
+            if successor is not None:
+                self.apply(successor)
+
+    def finish_pod(self, pod: Pod) -> None:
+        """Ends a pod that has done its work: it frees its room and is not replaced."""
+        self._delete_pod(pod.key)
+
+    def _owner(self, pod: Pod) -> Mapping[str, Any] | None:
+        if pod.owner is None:
+            return None
+        return self.owners.get((pod.owner.kind, pod.namespace, pod.owner.name))
+
+
+def _still_bound(manifest: Mapping[str, Any], before: Pod) -> Mapping[str, Any]:
+    """A pod that is applied again stays on its node."""
+    spec = manifest.get("spec") or {}
+    if spec.get("nodeName") not in (None, "", before.node):
+        raise ManifestError("spec.nodeName", f"pod {before.key} is bound to {before.node} already")
+    return {**manifest, "spec": {**spec, "nodeName": before.node}}

@@ -1,0 +1,203 @@
+"""Simulation from manifests to a result: the work of `kubewasp simulate`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.explain.explanation import Explainer, Explanation
+from kubewasp.k8s.errors import ManifestError
+from kubewasp.scheduler.composition import set_up
+from kubewasp.scheduler.configuration import configure
+from kubewasp.simulation import loading, scenario
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.state.node_table import NodeTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from kubewasp.framework.handle import Client
+    from kubewasp.k8s.pods import Pod
+    from kubewasp.scheduler.attempt import Attempt, AttemptListener, DecisionRecorder
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationResult:
+    """Outcome of a simulation: placements, pending pods, preemptions, use of the nodes, timing."""
+
+    cluster: EmbeddedCluster
+    before: dict[str, dict[str, int]]
+    seconds: float
+    attempts: int
+    explanation: Explanation | None
+    warnings: Sequence[str]
+
+    def placements(self) -> list[Pod]:
+        """The pods that were placed, with their nodes."""
+        placed = {pod.uid for _, pod in self.cluster.objects.bindings}
+        return [pod for pod in self.cluster.pods.values() if pod.node and pod.uid in placed]
+
+    def pending(self) -> list[tuple[Pod, str]]:
+        """The pods without a node, and the reasons."""
+        return [(pod, self.cluster.why_pending(pod)) for pod in self.cluster.pods.values() if not pod.node]
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """Every node: allocatable resources, and the requests before and after."""
+        return _nodes(self.cluster, self.before)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as plain values, as `kubewasp simulate -o json` prints it."""
+        spent: dict[str, float] = {}
+        for framework in self.cluster.scheduler.frameworks.values():
+            for name, seconds in framework.seconds.items():
+                spent[name] = spent.get(name, 0.0) + seconds
+        preemptions = self.cluster.objects.preemptions
+        found: dict[str, Any] = {
+            "placements": [{"pod": pod.key, "node": pod.node} for pod in self.placements()],
+            "pending": [{"pod": pod.key, "message": message} for pod, message in self.pending()],
+            "preempted": [{"pod": item.pod.key, "by": item.by.key, "node": item.node} for item in preemptions],
+            "nodes": self.nodes(),
+            "timing": {
+                "seconds": round(self.seconds, 6),
+                "attempts": self.attempts,
+                "us_per_attempt": round(self.seconds * 1e6 / max(self.attempts, 1), 1),
+                "simulated_seconds": self.cluster.clock.now(),
+                "plugins_ms": {name: round(seconds * 1e3, 3) for name, seconds in spent.items()},
+            },
+            "warnings": list(self.warnings),
+        }
+        if self.explanation is not None:
+            found["explanation"] = self.explanation.as_dict()
+        return found
+
+
+class Simulation:
+    """A simulation with its cluster loaded, ready to run.
+
+    Args:
+        paths: Manifests, folders of manifests, dumps of a cluster.
+        config: A KubeSchedulerConfiguration; the default profile without it.
+        plugins: Guests to add to all profiles, by path or URL.
+        plugin_configs: Configuration strings of these, by the name of their file.
+        timeline: A scenario.
+        explained: A pod (`namespace/name`) whose last attempt is explained.
+        seed: Seed of everything that is random.
+        start_time: Wall-clock time at the start, in seconds since 1970; that of the timeline or now without it.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        config: Path | None = None,
+        plugins: Sequence[str] = (),
+        plugin_configs: Mapping[str, str] | None = None,
+        timeline: Path | None = None,
+        explained: str = "",
+        seed: int = 0,
+        start_time: float | None = None,
+    ) -> None:
+        self._steps = scenario.load(timeline) if timeline is not None else None
+        if start_time is None and self._steps is not None:
+            start_time = self._steps.start_time
+        table = NodeTable()
+        self._explained = explained
+        self._explainer, self._counter = Explainer(table, {explained} if explained else ()), _Counter()
+        self.cluster, self.warnings = embedded_cluster(
+            paths,
+            config,
+            plugins,
+            plugin_configs or {},
+            seed=seed,
+            start_time=start_time,
+            table=table,
+            recorder=self._explainer,
+            listeners=[self._counter, self._explainer],
+        )
+        if self._steps is not None:
+            self.warnings += self._steps.warnings
+
+    def run(self) -> SimulationResult:
+        """Runs to the end."""
+        cluster, explained = self.cluster, self._explained
+        before, began = _usage(cluster), time.perf_counter()
+        if self._steps is None:
+            cluster.settle()
+        else:
+            scenario.run(cluster, self._steps)
+        seconds = time.perf_counter() - began
+        explanation = self._explainer.last.get(explained)
+        if explained and explanation is None:
+            raise ManifestError("", f"pod {explained} was not tried: it is not there, or it does not wait for a node")
+        return SimulationResult(cluster, before, seconds, self._counter.attempts, explanation, self.warnings)
+
+
+def embedded_cluster(
+    paths: Sequence[Path],
+    config: Path | None,
+    plugins: Sequence[str],
+    plugin_configs: Mapping[str, str],
+    *,
+    seed: int = 0,
+    start_time: float | None = None,
+    client: Client | None = None,
+    table: NodeTable | None = None,
+    recorder: DecisionRecorder | None = None,
+    listeners: Sequence[AttemptListener] = (),
+) -> tuple[EmbeddedCluster, list[str]]:
+    """A cluster with the objects of the manifests, before any scheduling; and the warnings."""
+    settings, added = configure(config, plugins, plugin_configs)
+    found = loading.read(paths)
+    cluster = EmbeddedCluster(
+        set_up(settings, added=added),
+        epoch=time.time() if start_time is None else start_time,
+        seed=seed,
+        client=client,
+        table=table,
+        recorder=recorder,
+        listeners=listeners,
+    )
+    loading.fill(cluster.objects, found)
+    unused = ["extenders are configured, but a simulation does not call them"] if settings.extenders else []
+    return cluster, [*settings.warnings, *unused, *found.warnings]
+
+
+class _Counter:
+    """Counts attempts."""
+
+    def __init__(self) -> None:
+        self.attempts = 0
+
+    def attempted(self, attempt: Attempt) -> None:  # noqa: ARG002 - interface
+        self.attempts += 1
+
+
+def _usage(cluster: EmbeddedCluster) -> dict[str, dict[str, int]]:
+    table = cluster.scheduler.table
+    usage = {}
+    for row in table.order().tolist():
+        amounts = {name: int(column[row]) for name, column in table.requested.items() if column[row]}
+        usage[table.node(row).name] = {"pods": int(table.pod_count[row]), **amounts}
+    return usage
+
+
+def _nodes(cluster: EmbeddedCluster, before: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
+    table = cluster.scheduler.table
+    after = _usage(cluster)
+    found = []
+    for name in sorted(after):
+        row = table.row(name)
+        if row is None:
+            continue
+        allocatable = {key: int(column[row]) for key, column in table.allocatable.items() if column[row]}
+        found.append(
+            {
+                "name": name,
+                "allocatable": {"pods": int(table.max_pods[row]), **allocatable},
+                "before": before.get(name, {"pods": 0}),
+                "after": after[name],
+            }
+        )
+    return found
