@@ -6,8 +6,9 @@ import asyncio
 import functools
 from typing import TYPE_CHECKING, ParamSpec
 
-from kubewasp.apiserver.auth import Access, fixed
+from kubewasp.apiserver.auth import fixed
 from kubewasp.apiserver.client import ApiClient
+from kubewasp.apiserver.connection import Access
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewasp.apiserver import connection
-from kubewasp.apiserver.auth import Access
-from kubewasp.apiserver.connection import Answer, Connection, ConnectionLostError, ConnectionPool, NotHttpError
+from kubewasp.apiserver.connection import Access, Connection, ConnectionLostError, ConnectionPool, NotHttpError
 from tests.apiserver.fake_server import FakeServer
 from tests.apiserver.running import asynchronous
 

@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 import pytest
 
+from kubewasp.apiserver.api_resources import request_info
 from kubewasp.apiserver.client import PreparedRequest
 from kubewasp.apiserver.errors import DISCONNECTED, NOT_ALLOWED, TIMED_OUT, UNREACHABLE, ApiError
 from kubewasp.apiserver.event_series import Write
-from kubewasp.apiserver.request_info import request_info
 from kubewasp.apiserver.writes import ClusterWrites
 from kubewasp.k8s.codec import decode, encode, unwrap_unknown, wrap_unknown
 from tests.plugins.building import make_pod

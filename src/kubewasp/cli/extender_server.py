@@ -15,8 +15,7 @@ import typer
 
 from kubewasp.apiserver import auth
 from kubewasp.apiserver.client import ApiClient
-from kubewasp.apiserver.contact import ServerTooOldError
-from kubewasp.apiserver.errors import ApiConfigError, ApiError
+from kubewasp.apiserver.errors import ApiConfigError, ApiError, ServerTooOldError
 from kubewasp.apiserver.writes import ClusterWrites
 from kubewasp.cli import connection
 from kubewasp.cli.extender_config import check, managed_resources

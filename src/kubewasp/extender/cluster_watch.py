@@ -8,9 +8,8 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.apiserver.api_resources import PODS, RESOURCES
-from kubewasp.apiserver.contact import first_contact
-from kubewasp.apiserver.reflector import Reflector
-from kubewasp.apiserver.troubles import Troubles
+from kubewasp.apiserver.client import wait_for_server
+from kubewasp.apiserver.reflector import OutageLog, Reflector
 from kubewasp.live.mirror import Feed, Intake
 from kubewasp.live.process import NOT_FINISHED, WATCHED
 
@@ -39,8 +38,8 @@ class ClusterWatch:
 
     async def run(self) -> None:
         """Until it is cancelled; ApiError or ServerTooOldError if there is no hope of an answer."""
-        await first_contact(self._client)
-        intake, troubles = Intake(self._scheduler), Troubles()
+        await wait_for_server(self._client)
+        intake, outages = Intake(self._scheduler), OutageLog()
         for name in self._resources:
             resource = RESOURCES[name]
             self.reflectors.append(
@@ -49,7 +48,7 @@ class ClusterWatch:
                     resource,
                     Feed(resource.kind, intake, self._worker.post),
                     field_selector=NOT_FINISHED if resource is PODS else "",
-                    troubles=troubles,
+                    outages=outages,
                     has_room=self._has_room,
                 )
             )

@@ -10,11 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.apiserver.api_resources import PODS, RESOURCES
-from kubewasp.apiserver.contact import ServerTooOldError, first_contact
-from kubewasp.apiserver.errors import ApiError
+from kubewasp.apiserver.client import wait_for_server
+from kubewasp.apiserver.errors import ApiError, ServerTooOldError
 from kubewasp.apiserver.lease import LeaderElection
-from kubewasp.apiserver.reflector import Reflector
-from kubewasp.apiserver.troubles import Troubles
+from kubewasp.apiserver.reflector import OutageLog, Reflector
 from kubewasp.apiserver.writes import ClusterWrites
 from kubewasp.clock import SystemClock
 from kubewasp.live.dispatcher import ClusterReporter
@@ -131,7 +130,7 @@ class ClusterProcess:
         self.intake = Intake(self.scheduler, on_gone=self.reporter.forget)
         self.live.start()
         self._is_begun = True
-        tasks = [asyncio.create_task(first_contact(self.client))]
+        tasks = [asyncio.create_task(wait_for_server(self.client))]
         try:
             await self._until_stopped(tasks)
             if self._problem is None and not self._stop.is_set():
@@ -159,19 +158,14 @@ class ClusterProcess:
         )
 
     def _watch(self) -> list[asyncio.Task[None]]:
-        troubles = Troubles()
+        outages = OutageLog()
         for name in WATCHED:
             resource = RESOURCES[name]
             selector = NOT_FINISHED if resource is PODS else ""
             feed = Feed(resource.kind, self.intake, self.live.post)
             self.reflectors.append(
                 Reflector(
-                    self.client,
-                    resource,
-                    feed,
-                    field_selector=selector,
-                    troubles=troubles,
-                    has_room=self._inbox_has_room,
+                    self.client, resource, feed, field_selector=selector, outages=outages, has_room=self._inbox_has_room
                 )
             )
         tasks = [asyncio.create_task(reflector.run()) for reflector in self.reflectors]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RequestMetrics:
-    """Implements `cluster.api.request_observer.RequestObserver` for requests to one host."""
+    """Implements `apiserver.client.RequestObserver` for requests to one host."""
 
     def __init__(self, metrics: Metrics, host: str) -> None:
         self._host = host

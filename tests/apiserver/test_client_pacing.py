@@ -5,8 +5,7 @@ import time
 
 import pytest
 
-from kubewasp.apiserver.backoff import Backoff
-from kubewasp.apiserver.rate_limit import TokenBucket
+from kubewasp.apiserver.client import Backoff, TokenBucket
 from kubewasp.clock import SystemClock
 from tests.apiserver.running import FakeClock, ManualClock, asynchronous
 

@@ -4,9 +4,8 @@ import logging
 
 import pytest
 
+from kubewasp.apiserver.api_resources import request_info
 from kubewasp.apiserver.errors import UNREACHABLE, ApiError
-from kubewasp.apiserver.request_info import request_info
-from kubewasp.apiserver.troubles import Troubles
 from tests.apiserver.running import FakeClock
 
 

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewasp.apiserver.binding import binding_request
-from kubewasp.apiserver.raw_object import Page, RawObject
-from kubewasp.apiserver.spans import spans
-from kubewasp.apiserver.watch_stream import FrameReader, WatchEvent, watch_event
+from kubewasp.apiserver.raw_object import FrameReader, Page, RawObject, WatchEvent, spans, watch_event
+from kubewasp.apiserver.writes import binding_request
 from kubewasp.k8s.codec import decode, encode, unwrap_unknown, wrap_unknown
 from kubewasp.k8s.errors import WireError
 from tests.apiserver.fake_server import frame, list_answer, pod
