@@ -73,6 +73,7 @@ class FakeServer:
         self._laid_out: dict[tuple[str, str], deque[Reaction]] = defaultdict(deque)
         self._always: dict[tuple[str, str], Reaction] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
         self._asked = asyncio.Event()
 
     def on(self, method: str, path: str, *reactions: Reaction) -> None:
@@ -100,8 +101,11 @@ class FakeServer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:  # a task that was cancelled before it began has not closed its own
+            writer.transport.abort()
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
         task = asyncio.ensure_future(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -119,6 +123,7 @@ class FakeServer:
             pass
         finally:
             self.open_connections -= 1
+            self._writers.discard(writer)
             writer.transport.abort()
 
     def _reaction(self, request: Request) -> Answer | Stream | Silence | Drop:

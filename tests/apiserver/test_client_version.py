@@ -31,7 +31,7 @@ def test_a_server_that_is_new_enough_is_fine(minor: str, caplog: pytest.LogCaptu
 
     contact()
     (record,) = caplog.records
-    assert record.message == "The API server answers"
+    assert record.message == "Connected to the API server"
     assert record.__dict__["version"] == f"v1.{minor}.0"
 
 
@@ -72,7 +72,7 @@ def test_trouble_that_may_pass_is_waited_for_longer_and_longer(caplog: pytest.Lo
 
     contact()
     told = [record for record in caplog.records if record.levelno == logging.WARNING]
-    assert {record.message for record in told} == {"No contact with the API server yet"}
+    assert {record.message for record in told} == {"API server unavailable"}
 
 
 @asynchronous

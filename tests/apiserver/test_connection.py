@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewasp.apiserver import connection
-from kubewasp.apiserver.connection import Access, Connection, ConnectionLostError, ConnectionPool, NotHttpError
+from kubewasp.apiserver.connection import (
+    Access,
+    Connection,
+    ConnectionLostError,
+    ConnectionPool,
+    NotHttpError,
+    Response,
+)
 from tests.apiserver.fake_server import FakeServer
 from tests.apiserver.running import asynchronous
 
@@ -40,10 +47,10 @@ def connected(loop: asyncio.AbstractEventLoop) -> tuple[Connection, Wire]:
     return made, wire
 
 
-def heard(*pieces: bytes, ends: bool = False) -> tuple[Answer, Connection]:
+def heard(*pieces: bytes, ends: bool = False) -> tuple[Response, Connection]:
     """What comes of a request that is answered with these pieces."""
 
-    async def ask() -> tuple[Answer, Connection]:
+    async def ask() -> tuple[Response, Connection]:
         made, _ = connected(asyncio.get_running_loop())
         waiter = made.send(b"GET / HTTP/1.1\r\n\r\n")
         for piece in pieces:

@@ -1,4 +1,4 @@
-"""What the log is told of troubles with the API server."""
+"""Log of outages: once for all watches."""
 
 import logging
 
@@ -6,6 +6,7 @@ import pytest
 
 from kubewasp.apiserver.api_resources import request_info
 from kubewasp.apiserver.errors import UNREACHABLE, ApiError
+from kubewasp.apiserver.reflector import OutageLog
 from tests.apiserver.running import FakeClock
 
 
@@ -23,47 +24,49 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def troubles(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> Troubles:
+def outages(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> OutageLog:
     caplog.set_level(logging.DEBUG, "kubewasp")
-    return Troubles(clock)
+    return OutageLog(clock)
 
 
 @pytest.mark.parametrize("status", [0, 401, 429, 500, 503])
-def test_what_concerns_all_is_told_once(troubles: Troubles, caplog: pytest.LogCaptureFixture, status: int) -> None:
+def test_what_concerns_all_is_logged_once(outages: OutageLog, caplog: pytest.LogCaptureFixture, status: int) -> None:
     for resource in ("pods", "nodes", "pods"):
-        troubles.met(resource, error(resource, status), 1.0)
+        outages.lost(resource, error(resource, status), 1.0)
     assert warnings(caplog) == ["pods"]
     assert len(caplog.records) == 3  # the others with -v=10
 
 
-def test_it_is_told_again_after_a_while(troubles: Troubles, clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
-    troubles.met("pods", error("pods"), 1.0)
+def test_it_is_logged_again_after_a_while(
+    outages: OutageLog, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    outages.lost("pods", error("pods"), 1.0)
     clock.time += 31
-    troubles.met("nodes", error("nodes"), 1.0)
+    outages.lost("nodes", error("nodes"), 1.0)
     assert warnings(caplog) == ["pods", "nodes"]
 
 
-def test_what_concerns_a_resource_is_told_each_time(troubles: Troubles, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_concerns_a_resource_is_logged_each_time(outages: OutageLog, caplog: pytest.LogCaptureFixture) -> None:
     for resource in ("pods", "nodes", "pods"):
-        troubles.met(resource, error(resource, 403), 1.0)
+        outages.lost(resource, error(resource, 403), 1.0)
     assert warnings(caplog) == ["pods", "nodes", "pods"]
 
 
-def test_a_version_that_is_too_old_is_no_trouble(troubles: Troubles, caplog: pytest.LogCaptureFixture) -> None:
-    troubles.met("pods", error("pods", 410), 1.0)
-    troubles.ended("pods")
+def test_a_version_that_is_too_old_is_no_outage(outages: OutageLog, caplog: pytest.LogCaptureFixture) -> None:
+    outages.lost("pods", error("pods", 410), 1.0)
+    outages.recovered("pods")
     assert [record.levelno for record in caplog.records] == [logging.DEBUG]
 
 
-def test_the_end_is_told_once_and_only_if_there_was_trouble(
-    troubles: Troubles, caplog: pytest.LogCaptureFixture
+def test_the_end_is_logged_once_and_only_if_there_was_an_outage(
+    outages: OutageLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    troubles.ended("pods")
+    outages.recovered("pods")
     for resource in ("pods", "nodes"):
-        troubles.met(resource, error(resource), 1.0)
+        outages.lost(resource, error(resource), 1.0)
     for resource in ("pods", "nodes"):
-        troubles.ended(resource)
-    told = [record.__dict__["resource"] for record in caplog.records if record.levelno == logging.INFO]
-    assert told == ["pods"]
-    troubles.met("nodes", error("nodes"), 1.0)
+        outages.recovered(resource)
+    logged = [record.__dict__["resource"] for record in caplog.records if record.levelno == logging.INFO]
+    assert logged == ["pods"]
+    outages.lost("nodes", error("nodes"), 1.0)
     assert warnings(caplog) == ["pods", "nodes"]  # a new one

@@ -174,6 +174,16 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def keep_alive(self) -> None:
+        """Detects a dead peer without traffic, for streams. Short requests have their own timeout."""
+        if self._transport is None:
+            return
+        connected: socket.socket = self._transport.get_extra_info("socket")
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in _KEEPALIVE:
+            if hasattr(socket, option):  # TCP_USER_TIMEOUT: Linux only
+                connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
     async def start_tls(self, context: ssl.SSLContext, server_name: str) -> Connection:
         """TLS inside this connection, after a proxy has opened a tunnel. This object is of no use afterwards."""
         if self._transport is None:
@@ -294,7 +304,7 @@ class ConnectionPool:
             self.drop(connection)
         return None
 
-    async def opened(self, access: Access) -> Connection:
+    async def opened(self, access: Access, *, for_stream: bool = False) -> Connection:
         """A new connection; ConnectError if the server or its proxy cannot be reached."""
         self._drop_stale()
         try:
@@ -303,6 +313,8 @@ class ConnectionPool:
         except (OSError, TimeoutError, ValueError, ProxyError) as error:
             raise ConnectError from error
         self._all.add(connection)
+        if for_stream:
+            connection.keep_alive()
         return connection
 
     def put_back(self, access: Access, connection: Connection) -> None:
@@ -356,14 +368,13 @@ async def _connect(access: Access) -> Connection:
 async def _dial(address: SplitResult, context: ssl.SSLContext | None, server_name: str | None) -> Connection:
     loop = asyncio.get_running_loop()
     is_tls = address.scheme == "https"
-    transport, connection = await loop.create_connection(
+    _, connection = await loop.create_connection(
         lambda: Connection(loop),
         address.hostname or "",
         address.port or (443 if is_tls else 80),
         ssl=(context or _default_context()) if is_tls else None,
         server_hostname=(server_name or address.hostname) if is_tls else None,
     )
-    _keep_alive(transport.get_extra_info("socket"))
     return connection
 
 
@@ -391,10 +402,3 @@ def _default_context() -> ssl.SSLContext:
     import ssl
 
     return ssl.create_default_context()
-
-
-def _keep_alive(connected: socket.socket) -> None:
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in _KEEPALIVE:
-        if hasattr(socket, option):  # TCP_USER_TIMEOUT: Linux only
-            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

@@ -68,9 +68,7 @@ class CredentialPlugins:
             return await self._oidc.current(where, provider)
         if provider.name == "gcp":
             return await gcp_credential(where, provider)
-        raise ApiConfigError(
-            f"{where} is not supported; use an exec plugin such as kubelogin, a token or a certificate"
-        )
+        raise ApiConfigError(f"{where} is not supported; use an exec plugin (such as kubelogin) or a token")
 
 
 # ---------------------------------------------------------------------- exec plugins
@@ -196,9 +194,8 @@ class OidcTokens:
             endpoint = str(_json(await _fetch(transport, discovery, authority)).get("token_endpoint") or "")
             if not endpoint.startswith(("https://", "http://")):
                 raise ApiConfigError(f"{where}: its idp-issuer-url is no OIDC issuer: no token_endpoint")
-            tokens = await self._exchanged(
-                transport, endpoint, authority, client, str(config.get("client-secret") or "")
-            )
+            secret = str(config.get("client-secret") or "")
+            tokens = await self._exchanged(transport, endpoint, authority, client, secret)
         except ApiError as error:
             problem = f"HTTP status {error.status}" if error.status else error.message
             raise ApiConfigError(f"{where} cannot refresh its id-token: {problem}; log in again") from None

@@ -101,7 +101,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """Event of a watch: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and the bytes of the object (ERROR: of a Status)."""
+    """Type (ADDED, MODIFIED, DELETED, BOOKMARK, ERROR) and object bytes of an event; ERROR has a Status."""
 
     type: str
     data: bytes

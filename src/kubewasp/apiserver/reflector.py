@@ -112,7 +112,7 @@ class OutageLog:
 
 
 def _concerns_all(error: ApiError) -> bool:
-    """Whether the error is independent of the resource: no response, bad credentials, an overloaded or failing server."""
+    """Whether the error is independent of the resource: no response, bad credentials, a failing server."""
     return error.status in {0, 401, 429} or error.status >= 500
 
 

@@ -118,7 +118,7 @@ class Transport:
         began = loop.time()
         request = _Request(method, f"{path}?{urlencode(query)}", b"", "", PROTOBUF_STREAM, timeout)
         try:
-            connection = await self._pool.opened(access)
+            connection = await self._pool.opened(access, for_stream=True)
             timer = loop.call_later(timeout, connection.give_up)
             try:
                 response = await connection.open_stream(self._encoded(access, request))

@@ -37,7 +37,7 @@ _VOLUMES: Final = {
 
 
 class ClusterWrites:
-    """Writes to the API server. A method returns the text of an error, empty on success: schedulers survive failures."""
+    """Writes to the API server. Methods return the text of an error, empty on success: a failure ends no scheduler."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
