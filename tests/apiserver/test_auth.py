@@ -205,3 +205,34 @@ async def test_outside_a_pod_a_kubeconfig_is_asked_for(tmp_path: Path) -> None:
     environ = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"}
     with pytest.raises(ApiConfigError, match=r"none cannot be read: No such file .*Then name a kubeconfig"):
         await in_cluster(token_file=str(tmp_path / "none"), environ=environ)
+
+
+@asynchronous
+async def test_a_user_and_a_password_are_sent(tmp_path: Path) -> None:
+    credentials = await from_kubeconfig(write(tmp_path, user={"username": "me", "password": SECRET}))
+    encoded = inline(f"me:{SECRET}".encode())
+    assert (await credentials.fresh()).authorization == f"Basic {encoded}"
+
+
+@pytest.mark.parametrize("file", ["token", "ca.crt"])
+def test_a_service_account_with_an_empty_file_is_refused(tmp_path: Path, file: str, authority: Authority) -> None:
+    (tmp_path / "token").write_text(SECRET)
+    (tmp_path / "ca.crt").write_bytes(authority.certificate)
+    (tmp_path / file).write_text("")
+    environ = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"}
+
+    @asynchronous
+    async def run() -> None:
+        with pytest.raises(ApiConfigError, match=rf"{file} is empty .*Then name a kubeconfig"):
+            await in_cluster(token_file=str(tmp_path / "token"), ca_file=str(tmp_path / "ca.crt"), environ=environ)
+
+    run()
+
+
+@asynchronous
+async def test_the_address_of_a_pods_server_may_be_of_version_6(tmp_path: Path, authority: Authority) -> None:
+    (tmp_path / "token").write_text("t")
+    (tmp_path / "ca.crt").write_bytes(authority.certificate)
+    environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
+    files = {"token_file": str(tmp_path / "token"), "ca_file": str(tmp_path / "ca.crt")}
+    assert (await (await in_cluster(**files, environ=environ)).fresh()).server == "https://[fd00::1]:443"

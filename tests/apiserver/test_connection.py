@@ -1,4 +1,4 @@
-"""Connections for short requests: answers however they are cut, garbage, and the pool."""
+"""Connections: responses in any pieces, streams with backpressure, garbage, and the pool."""
 
 import asyncio
 import itertools
@@ -28,7 +28,13 @@ class Wire:
 
     def __init__(self) -> None:
         self.written = b""
-        self.is_closed = False
+        self.is_closed = self.is_paused = False
+
+    def pause_reading(self) -> None:
+        self.is_paused = True
+
+    def resume_reading(self) -> None:
+        self.is_paused = False
 
     def write(self, data: bytes) -> None:
         self.written += data
@@ -154,3 +160,87 @@ async def test_those_of_another_certificate_are_forgotten(monkeypatch: pytest.Mo
         await pool.opened(after)
         assert not old.is_reusable
         pool.close()
+
+
+def streamed(made: Connection) -> asyncio.Future[Response]:
+    return made.open_stream(b"GET / HTTP/1.1\r\n\r\n")
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def chunk(content: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(content), content)
+
+
+@asynchronous
+async def test_a_stream_stops_reading_while_its_chunks_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_MOST_BUFFERED_BYTES", 10)
+    made, wire = connected(asyncio.get_running_loop())
+    waiter = streamed(made)
+    made.data_received(HEAD + chunk(b"12345"))
+    stream = (await waiter).stream
+    assert stream is not None
+    assert not wire.is_paused
+    made.data_received(chunk(b"67890"))
+    made.data_received(chunk(b"x"))  # was on its way
+    assert wire.is_paused
+    assert await stream.read() == b"1234567890x"
+    assert not wire.is_paused
+    made.data_received(b"0\r\n\r\n")
+    assert await stream.read() == b""
+    assert await stream.read() == b""
+
+
+@asynchronous
+async def test_a_stream_without_a_length_ends_with_the_connection() -> None:
+    made, _ = connected(asyncio.get_running_loop())
+    waiter = streamed(made)
+    made.data_received(b"HTTP/1.0 200 OK\r\n\r\none")
+    stream = (await waiter).stream
+    assert stream is not None
+    made.eof_received()
+    made.connection_lost(None)
+    assert await stream.read() == b"one"
+    assert await stream.read() == b""
+
+
+@asynchronous
+async def test_a_stream_that_is_lost_gives_its_bytes_first() -> None:
+    made, _ = connected(asyncio.get_running_loop())
+    waiter = streamed(made)
+    made.data_received(HEAD + chunk(b"one"))
+    stream = (await waiter).stream
+    assert stream is not None
+    made.connection_lost(ConnectionResetError())
+    assert await stream.read() == b"one"
+    with pytest.raises(ConnectionLostError) as caught:
+        await stream.read()
+    assert caught.value.began
+
+
+@asynchronous
+async def test_garbage_in_a_stream_ends_it() -> None:
+    made, wire = connected(asyncio.get_running_loop())
+    waiter = streamed(made)
+    made.data_received(HEAD + b"zz\r\n")
+    stream = (await waiter).stream
+    assert stream is not None
+    assert wire.is_closed
+    with pytest.raises(NotHttpError):
+        await stream.read()
+
+
+@asynchronous
+async def test_bytes_after_the_end_of_a_stream_close_the_connection() -> None:
+    made, wire = connected(asyncio.get_running_loop())
+    waiter = streamed(made)
+    made.data_received(HEAD + b"0\r\n\r\n")
+    await waiter
+    made.data_received(b"HTTP/1.1 200 OK\r\n\r\n")
+    assert wire.is_closed
+
+
+def test_another_protocol_is_no_answer() -> None:
+    with pytest.raises(NotHttpError):
+        heard(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nabc")
