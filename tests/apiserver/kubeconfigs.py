@@ -1,4 +1,4 @@
-"""Kubeconfigs for tests, and the error that a bad one gives."""
+"""Kubeconfigs for tests, and the error text of a bad one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def credential(**status: Any) -> str:
 
 
 def problem(caplog: pytest.LogCaptureFixture, files: str, context: str | None = None) -> str:
-    """The text of the error, after a look for secrets in it and in the log."""
+    """Error text; neither it nor the log holds the secret."""
     caught: list[str] = []
 
     @asynchronous

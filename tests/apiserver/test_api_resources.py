@@ -1,4 +1,4 @@
-"""Where objects are on the API server, and how RBAC names a request."""
+"""Paths of resources, and requests in RBAC terms."""
 
 import pytest
 

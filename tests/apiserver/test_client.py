@@ -1,4 +1,4 @@
-"""Requests: what comes back, what is tried again, what an error says."""
+"""Client: responses, retries, rate limit and error texts."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""How fast requests go out, and how long to wait after a failure."""
+"""Rate limit and backoff of the client."""
 
 import asyncio
 import time

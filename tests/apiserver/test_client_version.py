@@ -1,4 +1,4 @@
-"""The first request to an API server."""
+"""First request to an API server: availability and version."""
 
 import json
 import logging

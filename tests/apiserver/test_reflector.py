@@ -1,4 +1,4 @@
-"""A list, then a watch that goes on after whatever happens."""
+"""Reflector: a list, then a watch that resumes after every fault."""
 
 import asyncio
 import logging

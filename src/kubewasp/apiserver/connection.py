@@ -9,16 +9,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import socket
+import ssl
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import httptools
-
-if TYPE_CHECKING:
-    import ssl
 
 CONNECT_TIMEOUT: Final = 10.0
 # The API server closes an idle connection after 90 s. A shorter limit here avoids requests on closing connections.
@@ -284,7 +282,7 @@ class Connection(asyncio.Protocol):
             waiter.set_result(self._response)
 
 
-_PoolKey = tuple[str, "ssl.SSLContext | None", str | None, str | None]
+_PoolKey = tuple[str, ssl.SSLContext | None, str | None, str | None]
 
 
 class ConnectionPool:
@@ -356,7 +354,8 @@ async def _connect(access: Access) -> Connection:
         return connection  # requests name the server in their target
     try:
         await _open_tunnel(connection, server, proxy_authorization(access.proxy))
-        return await connection.start_tls(access.ssl or _default_context(), access.server_name or server.hostname or "")
+        context = access.ssl or ssl.create_default_context()
+        return await connection.start_tls(context, access.server_name or server.hostname or "")
     except (ConnectionLostError, NotHttpError):
         connection.close()
         raise ProxyError("the proxy closed the connection") from None
@@ -372,7 +371,7 @@ async def _dial(address: SplitResult, context: ssl.SSLContext | None, server_nam
         lambda: Connection(loop),
         address.hostname or "",
         address.port or (443 if is_tls else 80),
-        ssl=(context or _default_context()) if is_tls else None,
+        ssl=(context or ssl.create_default_context()) if is_tls else None,
         server_hostname=(server_name or address.hostname) if is_tls else None,
     )
     return connection
@@ -396,9 +395,3 @@ def proxy_authorization(proxy: str) -> str:
         return ""
     pair = f"{unquote(address.username)}:{unquote(address.password or '')}"
     return "Basic " + base64.b64encode(pair.encode()).decode("ascii")
-
-
-def _default_context() -> ssl.SSLContext:
-    import ssl
-
-    return ssl.create_default_context()

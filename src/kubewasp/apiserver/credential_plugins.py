@@ -11,7 +11,6 @@ import binascii
 import os
 import shlex
 import signal
-import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -77,7 +76,7 @@ class CredentialPlugins:
 async def exec_credential(context: Context, plugin: ExecPlugin) -> Issued:
     """Credentials printed by an exec plugin."""
     where = f"{context.where}: the exec plugin {quoted(plugin.command)}"
-    has_terminal = sys.stdin is not None and sys.stdin.isatty()
+    has_terminal = os.isatty(0)
     if plugin.interactive_mode == "Always" and not has_terminal:
         raise ApiConfigError(f"{where} needs a terminal (interactiveMode Always), and there is none")
     interactive = has_terminal and plugin.interactive_mode != "Never"
@@ -85,7 +84,11 @@ async def exec_credential(context: Context, plugin: ExecPlugin) -> Issued:
     if plugin.wants_cluster:
         spec["cluster"] = _cluster_info(context.cluster)
     info = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
-    environment = {**os.environ, **plugin.environment, "KUBERNETES_EXEC_INFO": orjson.dumps(info).decode()}
+    environment = {
+        **os.environ,
+        **plugin.environment,
+        "KUBERNETES_EXEC_INFO": orjson.dumps(info, default=str, option=orjson.OPT_NON_STR_KEYS).decode(),
+    }
     output = await _output(
         where, (plugin.command, *plugin.arguments), environment, interactive=interactive, hint=plugin.install_hint
     )
