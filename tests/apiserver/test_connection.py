@@ -54,7 +54,7 @@ def connected(loop: asyncio.AbstractEventLoop) -> tuple[Connection, Wire]:
 
 
 def heard(*pieces: bytes, ends: bool = False) -> tuple[Response, Connection]:
-    """What comes of a request that is answered with these pieces."""
+    """Response that arrives in these pieces, and its connection."""
 
     async def ask() -> tuple[Response, Connection]:
         made, _ = connected(asyncio.get_running_loop())

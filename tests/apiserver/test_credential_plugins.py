@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from tests.apiserver.certificates import Authority
 
 
+@pytest.fixture(autouse=True)
+def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "isatty", lambda _: False)
+
+
 @asynchronous
 async def test_an_exec_plugin_is_run_again_shortly_before_its_token_expires(tmp_path: Path) -> None:
     counter = tmp_path / "count"
@@ -211,6 +216,19 @@ def test_a_credential_that_makes_no_sense_is_refused(
 def test_the_hint_of_a_missing_exec_plugin_is_shown(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     user = plugin(tmp_path, "", command="no-such-plugin", installHint="Install it:\n\x1b[1mpip install login")
     assert problem(caplog, write(tmp_path, user=user)).endswith("; is it installed? Install it: [1mpip install login")
+
+
+def test_an_exec_plugin_knows_whether_it_has_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "isatty", lambda _: True)
+
+    @asynchronous
+    async def run(mode: str) -> None:
+        await from_kubeconfig(write(tmp_path, user=echoing(tmp_path, interactiveMode=mode)))
+
+    for mode, expected in (("Never", False), ("IfAvailable", True), ("Always", True)):
+        run(mode)
+        seen = json.loads((tmp_path / "seen").read_text())
+        assert json.loads(seen["env"]["KUBERNETES_EXEC_INFO"])["spec"] == {"interactive": expected}
 
 
 def test_an_exec_plugin_that_needs_a_terminal_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
