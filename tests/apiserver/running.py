@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ParamSpec
 
 from kubewasp.apiserver.auth import fixed
 from kubewasp.apiserver.client import ApiClient
-from kubewasp.apiserver.connection import Access
+from kubewasp.apiserver.http_connection import Access
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -8,8 +8,8 @@ import pytest
 
 from kubewasp.apiserver.auth import Credentials, fixed
 from kubewasp.apiserver.client import ApiClient, PreparedRequest
-from kubewasp.apiserver.connection import Access
 from kubewasp.apiserver.errors import DISCONNECTED, INVALID_ANSWER, TIMED_OUT, UNREACHABLE, ApiError
+from kubewasp.apiserver.http_connection import Access
 from kubewasp.k8s.codec import decode, unwrap_unknown
 from tests.apiserver.fake_server import Answer, Drop, FakeServer, Silence, object_answer, pod, status_answer
 from tests.apiserver.running import FakeClock, asynchronous, client_of

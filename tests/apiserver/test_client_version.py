@@ -7,8 +7,8 @@ import pytest
 
 from kubewasp.apiserver.auth import Credentials
 from kubewasp.apiserver.client import ApiClient, wait_for_server
-from kubewasp.apiserver.connection import Access
 from kubewasp.apiserver.errors import ApiError, ServerTooOldError
+from kubewasp.apiserver.http_connection import Access
 from tests.apiserver.fake_server import Answer, Drop, FakeServer, status_answer
 from tests.apiserver.running import FakeClock, asynchronous, client_of
 

@@ -11,8 +11,8 @@ import pytest
 
 from kubewasp.apiserver.auth import fixed
 from kubewasp.apiserver.client import ApiClient
-from kubewasp.apiserver.connection import Access
 from kubewasp.apiserver.errors import DISCONNECTED, TIMED_OUT, UNREACHABLE, UNTRUSTED, ApiError
+from kubewasp.apiserver.http_connection import Access
 from kubewasp.apiserver.tls import Pem, tls_context
 from kubewasp.apiserver.transport import Transport
 from tests.apiserver.certificates import Authority
@@ -210,7 +210,7 @@ async def test_the_certificate_is_checked_behind_a_proxy_too(tmp_path: Path, aut
 
 @asynchronous
 async def test_a_tunnel_that_is_never_opened_is_given_up(monkeypatch: pytest.MonkeyPatch, authority: Authority) -> None:
-    monkeypatch.setattr("kubewasp.apiserver.connection.CONNECT_TIMEOUT", 0.05)
+    monkeypatch.setattr("kubewasp.apiserver.http_connection.CONNECT_TIMEOUT", 0.05)
     async with FakeServer() as silent:
         silent.always("CONNECT", "10.0.0.1:6443", Silence())
         silent.always("CONNECT", "", Silence())

@@ -6,7 +6,7 @@ from typing import Any
 from kubewasp.apiserver.api_resources import RESOURCES
 from kubewasp.apiserver.auth import fixed
 from kubewasp.apiserver.client import ApiClient
-from kubewasp.apiserver.connection import Access
+from kubewasp.apiserver.http_connection import Access
 from kubewasp.apiserver.reflector import Counters, Reflector
 from kubewasp.server.metrics import Metrics
 from kubewasp.server.sources import connect, show_leadership, show_reflectors

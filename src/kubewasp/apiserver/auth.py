@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.apiserver.connection import Access
 from kubewasp.apiserver.credential_plugins import EXPIRY_SKEW, CredentialPlugins, Issued
 from kubewasp.apiserver.errors import ApiConfigError
+from kubewasp.apiserver.http_connection import Access
 from kubewasp.apiserver.kubeconfig import Context, environment_proxy, load_context
 from kubewasp.apiserver.tls import Pem, tls_context
 from kubewasp.clock import SYSTEM_CLOCK, Clock
@@ -61,7 +61,7 @@ class Login:
 class Credentials:
     """Access that is loaded again shortly before it expires, or after the server has refused it.
 
-    `may_change` tells credentials of files or plugins from those that a refusal makes useless for good.
+    `may_change`: from files or plugins, so that a later load may give other ones.
     """
 
     def __init__(

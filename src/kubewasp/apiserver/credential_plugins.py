@@ -20,8 +20,8 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 
 import orjson
 
-from kubewasp.apiserver.connection import Access
 from kubewasp.apiserver.errors import ApiConfigError, ApiError
+from kubewasp.apiserver.http_connection import Access
 from kubewasp.apiserver.kubeconfig import environment_proxy, pem_field
 from kubewasp.apiserver.tls import Pem, tls_context
 from kubewasp.apiserver.transport import Transport

@@ -15,14 +15,6 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode, urlsplit
 
 from kubewasp.apiserver.api_resources import request_info
-from kubewasp.apiserver.connection import (
-    ConnectError,
-    ConnectionLostError,
-    ConnectionPool,
-    NotHttpError,
-    ProxyError,
-    proxy_authorization,
-)
 from kubewasp.apiserver.errors import (
     DISCONNECTED,
     INVALID_ANSWER,
@@ -32,11 +24,19 @@ from kubewasp.apiserver.errors import (
     ApiError,
     error_of_answer,
 )
+from kubewasp.apiserver.http_connection import (
+    ConnectError,
+    ConnectionLostError,
+    ConnectionPool,
+    NotHttpError,
+    ProxyError,
+    proxy_authorization,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
 
-    from kubewasp.apiserver.connection import Access, Connection, Response
+    from kubewasp.apiserver.http_connection import Access, Connection, Response
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 PROTOBUF_STREAM: Final = f"{PROTOBUF};stream=watch"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewasp.apiserver import connection
-from kubewasp.apiserver.connection import (
+from kubewasp.apiserver import http_connection
+from kubewasp.apiserver.http_connection import (
     Access,
     Connection,
     ConnectionLostError,
@@ -110,7 +110,7 @@ def test_a_server_that_says_so_is_not_asked_again_on_that_connection() -> None:
 
 
 def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "_MOST_BODY_BYTES", 4)
+    monkeypatch.setattr(http_connection, "_MOST_BODY_BYTES", 4)
     with pytest.raises(NotHttpError):
         heard(PLAIN)
 
@@ -138,8 +138,8 @@ async def test_connections_that_wait_too_long_are_dropped(monkeypatch: pytest.Mo
         pool.put_back(access, second)
         assert pool.idle(access) is second  # the one that was used last
         pool.put_back(access, second)
-        later = time.monotonic() + connection.IDLE_SECONDS + 1
-        monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: later))
+        later = time.monotonic() + http_connection.IDLE_SECONDS + 1
+        monkeypatch.setattr(http_connection, "time", SimpleNamespace(monotonic=lambda: later))
         assert pool.idle(access) is None
         third = await pool.opened(access)
         assert not first.is_reusable
@@ -155,8 +155,8 @@ async def test_those_of_another_certificate_are_forgotten(monkeypatch: pytest.Mo
         old = await pool.opened(before)
         pool.put_back(before, old)
         assert pool.idle(after) is None
-        later = time.monotonic() + connection.IDLE_SECONDS + 1
-        monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: later))
+        later = time.monotonic() + http_connection.IDLE_SECONDS + 1
+        monkeypatch.setattr(http_connection, "time", SimpleNamespace(monotonic=lambda: later))
         await pool.opened(after)
         assert not old.is_reusable
         pool.close()
@@ -175,7 +175,7 @@ def chunk(content: bytes) -> bytes:
 
 @asynchronous
 async def test_a_stream_stops_reading_while_its_chunks_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "_MOST_BUFFERED_BYTES", 10)
+    monkeypatch.setattr(http_connection, "_MOST_BUFFERED_BYTES", 10)
     made, wire = connected(asyncio.get_running_loop())
     waiter = streamed(made)
     made.data_received(HEAD + chunk(b"12345"))
