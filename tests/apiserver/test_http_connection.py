@@ -60,7 +60,7 @@ def heard(*pieces: bytes, ends: bool = False) -> tuple[Response, Connection]:
         made, _ = connected(asyncio.get_running_loop())
         waiter = made.send(b"GET / HTTP/1.1\r\n\r\n")
         for piece in pieces:
-            made.data_received(piece)
+            made.feed(piece)
         if ends:
             made.eof_received()
             made.connection_lost(None)
@@ -90,7 +90,7 @@ def test_garbage_is_an_error_and_ends_the_connection(garbage: bytes) -> None:
     async def ask() -> None:
         made, _ = connected(asyncio.get_running_loop())
         waiter = made.send(b"GET / HTTP/1.1\r\n\r\n")
-        made.data_received(b"\0" + garbage)
+        made.feed(b"\0" + garbage)
         made.connection_lost(None)
         with pytest.raises((NotHttpError, ConnectionLostError)):
             await waiter
@@ -123,7 +123,7 @@ def test_too_many_headers_are_refused() -> None:
 @asynchronous
 async def test_what_nobody_asked_for_ends_the_connection() -> None:
     made, wire = connected(asyncio.get_running_loop())
-    made.data_received(PLAIN)
+    made.feed(PLAIN)
     assert wire.is_closed
     with pytest.raises(ConnectionLostError):
         await made.send(b"GET / HTTP/1.1\r\n\r\n")
@@ -178,16 +178,16 @@ async def test_a_stream_stops_reading_while_its_chunks_wait(monkeypatch: pytest.
     monkeypatch.setattr(http_connection, "_MOST_BUFFERED_BYTES", 10)
     made, wire = connected(asyncio.get_running_loop())
     waiter = streamed(made)
-    made.data_received(HEAD + chunk(b"12345"))
+    made.feed(HEAD + chunk(b"12345"))
     stream = (await waiter).stream
     assert stream is not None
     assert not wire.is_paused
-    made.data_received(chunk(b"67890"))
-    made.data_received(chunk(b"x"))  # was on its way
+    made.feed(chunk(b"67890"))
+    made.feed(chunk(b"x"))  # was on its way
     assert wire.is_paused
     assert await stream.read() == b"1234567890x"
     assert not wire.is_paused
-    made.data_received(b"0\r\n\r\n")
+    made.feed(b"0\r\n\r\n")
     assert await stream.read() == b""
     assert await stream.read() == b""
 
@@ -196,7 +196,7 @@ async def test_a_stream_stops_reading_while_its_chunks_wait(monkeypatch: pytest.
 async def test_a_stream_without_a_length_ends_with_the_connection() -> None:
     made, _ = connected(asyncio.get_running_loop())
     waiter = streamed(made)
-    made.data_received(b"HTTP/1.0 200 OK\r\n\r\none")
+    made.feed(b"HTTP/1.0 200 OK\r\n\r\none")
     stream = (await waiter).stream
     assert stream is not None
     made.eof_received()
@@ -209,7 +209,7 @@ async def test_a_stream_without_a_length_ends_with_the_connection() -> None:
 async def test_a_stream_that_is_lost_gives_its_bytes_first() -> None:
     made, _ = connected(asyncio.get_running_loop())
     waiter = streamed(made)
-    made.data_received(HEAD + chunk(b"one"))
+    made.feed(HEAD + chunk(b"one"))
     stream = (await waiter).stream
     assert stream is not None
     made.connection_lost(ConnectionResetError())
@@ -223,7 +223,7 @@ async def test_a_stream_that_is_lost_gives_its_bytes_first() -> None:
 async def test_garbage_in_a_stream_ends_it() -> None:
     made, wire = connected(asyncio.get_running_loop())
     waiter = streamed(made)
-    made.data_received(HEAD + b"zz\r\n")
+    made.feed(HEAD + b"zz\r\n")
     stream = (await waiter).stream
     assert stream is not None
     assert wire.is_closed
@@ -235,9 +235,9 @@ async def test_garbage_in_a_stream_ends_it() -> None:
 async def test_bytes_after_the_end_of_a_stream_close_the_connection() -> None:
     made, wire = connected(asyncio.get_running_loop())
     waiter = streamed(made)
-    made.data_received(HEAD + b"0\r\n\r\n")
+    made.feed(HEAD + b"0\r\n\r\n")
     await waiter
-    made.data_received(b"HTTP/1.1 200 OK\r\n\r\n")
+    made.feed(b"HTTP/1.1 200 OK\r\n\r\n")
     assert wire.is_closed
 
 
