@@ -1,4 +1,4 @@
-"""A certificate authority for tests, and what it signs."""
+"""Certificate authority for tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Authority:
         self.certificate = builder.sign(self._key, hashes.SHA256()).public_bytes(_PEM)
 
     def sign(self, name: str) -> Signed:
-        """For the client of that name, or for a server on loopback that is called so."""
+        """Certificate for a client of that name, or for a server of that name on loopback."""
         key = ec.generate_private_key(ec.SECP256R1())
         loopback = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
         names = x509.SubjectAlternativeName([x509.DNSName(name), loopback])
@@ -48,7 +48,7 @@ class Authority:
         )
 
     def server_context(self, folder: Path, *, clients: bool = False) -> ssl.SSLContext:
-        """Of a server on loopback; with `clients`, for clients with a certificate of ours only."""
+        """Context of a server on loopback; with `clients`, a client certificate is required."""
         signed = self.sign("kubernetes")
         (folder / "server.crt").write_bytes(signed.certificate)
         (folder / "server.key").write_bytes(signed.key)

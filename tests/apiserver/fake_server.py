@@ -1,4 +1,4 @@
-"""A small API server on loopback that answers what a test has laid out for it, and remembers what it was asked."""
+"""Fake API server on loopback with prepared answers and a record of requests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer with a length; `cut` bytes of it are never sent."""
+    """Answer with a length; the last `cut` bytes are never sent."""
 
     body: bytes = b""
     status: int = 200
@@ -43,7 +43,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Stream:
-    """A chunked answer: an HTTP chunk for each piece. Then it `ends`, is `cut` off, or goes on in silence (`holds`)."""
+    """Chunked answer, a chunk for each piece; then its end (`ends`), a lost connection (`cut`) or silence (`holds`)."""
 
     pieces: Sequence[bytes] = ()
     then: str = "holds"
@@ -51,19 +51,19 @@ class Stream:
 
 @dataclass(frozen=True)
 class Silence:
-    """No answer, for ever."""
+    """No answer, with an open connection."""
 
 
 @dataclass(frozen=True)
 class Drop:
-    """The connection is closed without an answer."""
+    """Closed connection without an answer."""
 
 
 Reaction = Answer | Stream | Silence | Drop | Callable[[Request], "Answer | Stream | Silence | Drop"]
 
 
 class FakeServer:
-    """`on` lays out answers, each given once, in order; what was not laid out is a 418."""
+    """`on` prepares answers, each given once, in order; any other request is answered with 418."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[Request] = []
@@ -73,6 +73,7 @@ class FakeServer:
         self._laid_out: dict[tuple[str, str], deque[Reaction]] = defaultdict(deque)
         self._always: dict[tuple[str, str], Reaction] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
         self._asked = asyncio.Event()
 
     def on(self, method: str, path: str, *reactions: Reaction) -> None:
@@ -82,7 +83,7 @@ class FakeServer:
         self._always[method, path] = reaction
 
     async def asked(self, count: int) -> None:
-        """Waits until so many requests have come."""
+        """Waits for the given number of requests."""
         while len(self.requests) < count:
             self._asked.clear()
             await self._asked.wait()
@@ -100,8 +101,11 @@ class FakeServer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:  # a task that was cancelled before it began has not closed its own
+            writer.transport.abort()
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
         task = asyncio.ensure_future(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -119,6 +123,7 @@ class FakeServer:
             pass
         finally:
             self.open_connections -= 1
+            self._writers.discard(writer)
             writer.transport.abort()
 
     def _reaction(self, request: Request) -> Answer | Stream | Silence | Drop:
@@ -132,7 +137,7 @@ class FakeServer:
     async def _react(
         reaction: Answer | Stream | Silence | Drop, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Whether the connection may be used again."""
+        """Answers; whether the connection stays open."""
         if isinstance(reaction, Answer):
             writer.write(_head(reaction.status, reaction.content_type, reaction.headers, len(reaction.body)))
             writer.write(reaction.body[: len(reaction.body) - reaction.cut])
@@ -203,7 +208,7 @@ def status_answer(code: int, reason: str, message: str = "", *, json: bool = Fal
 
 
 def frame(event_type: str, manifest: Mapping[str, Any], kind: str = "Pod") -> bytes:
-    """An event of a watch as it stands on the wire."""
+    """Frame of a watch event."""
     wrapped = wrap_unknown("v1", kind, encode(kind, manifest))
     extension = b"\x0a" + _varint(len(wrapped)) + wrapped
     event = b"\x0a" + _varint(len(event_type)) + event_type.encode() + b"\x12" + _varint(len(extension)) + extension

@@ -1,4 +1,4 @@
-"""How the tests of this package run: in an event loop of their own, against the clock, leaving nothing behind."""
+"""Runner, clocks and clients for tests in an event loop."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import asyncio
 import functools
 from typing import TYPE_CHECKING, ParamSpec
 
-from kubewasp.apiserver.auth import Access, fixed
+from kubewasp.apiserver.auth import fixed
 from kubewasp.apiserver.client import ApiClient
+from kubewasp.apiserver.http_connection import Access
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -19,7 +20,7 @@ _LONGEST = 20.0
 
 
 class FakeClock:
-    """Time passes when somebody sleeps, at once."""
+    """Clock on which a sleep takes no time and moves the clock."""
 
     def __init__(self) -> None:
         self.time = 1000.0
@@ -38,7 +39,7 @@ class FakeClock:
 
 
 def asynchronous(test: Callable[P, Coroutine[None, None, None]]) -> Callable[P, None]:
-    """Runs a coroutine as a test; fails if it takes too long or leaves a task behind."""
+    """Test of a coroutine, with a time limit; no task may be left."""
 
     async def checked(*args: P.args, **kwargs: P.kwargs) -> None:
         async with asyncio.timeout(_LONGEST):
@@ -68,7 +69,7 @@ async def stop(task: asyncio.Task[None]) -> None:
 
 
 class ManualClock:
-    """Time passes when the test says so. `advance` wakes those whose time has come, `asleep` waits for sleepers."""
+    """Clock moved by the test: `advance` wakes sleepers that are due, `asleep` waits for sleepers."""
 
     def __init__(self) -> None:
         self.time = 1000.0

@@ -1,9 +1,8 @@
-"""Where objects are on the API server, and how RBAC names a request."""
+"""Paths of resources, and requests in RBAC terms."""
 
 import pytest
 
-from kubewasp.apiserver.api_resources import LEASES, NODES, PODS, RESOURCES, Resource
-from kubewasp.apiserver.request_info import RequestInfo, request_info
+from kubewasp.apiserver.api_resources import LEASES, NODES, PODS, RESOURCES, RequestInfo, Resource, request_info
 from kubewasp.k8s.kinds import message_name
 from kubewasp.state.object_store import CLUSTER_SCOPED, PARSERS
 

@@ -1,105 +1,23 @@
-"""Credentials: from where, for how long, and what is said if they cannot be had. Secrets are never said."""
+"""Credentials: origin, renewal and TLS. Error texts and logs never hold a secret."""
 
 from __future__ import annotations
 
-import asyncio
-import base64
-import json
-import logging
-import os
-import sys
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
-from kubewasp.apiserver import auth
 from kubewasp.apiserver.auth import from_kubeconfig, in_cluster
 from kubewasp.apiserver.client import ApiClient
 from kubewasp.apiserver.errors import UNTRUSTED, ApiConfigError, ApiError
 from tests.apiserver.certificates import Authority
 from tests.apiserver.fake_server import Answer, FakeServer, status_answer
+from tests.apiserver.kubeconfigs import SECRET, credential, inline, plugin, write
 from tests.apiserver.running import FakeClock, asynchronous
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
 
-# The library's, not ours: it asks for the time in a way that newer Pythons frown upon.
-pytestmark = pytest.mark.filterwarnings("ignore:datetime.datetime.utc:DeprecationWarning")
-
-SECRET = "s3cret-t0ken"
 POD = "/api/v1/namespaces/default/pods/a"
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (
-        "http_proxy",
-        "https_proxy",
-        "all_proxy",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-        "no_proxy",
-        "NO_PROXY",
-    ):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
-
-
-def write(folder: Path, *, cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None) -> str:
-    """A kubeconfig with the context `main`."""
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "main",
-        "contexts": [{"name": "main", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"} | (cluster or {})}],
-        "users": [{"name": "u", "user": user or {}}],
-    }
-    path = folder / "kubeconfig"
-    path.write_text(yaml.safe_dump(config))
-    return str(path)
-
-
-def inline(content: bytes) -> str:
-    return base64.b64encode(content).decode()
-
-
-def plugin(folder: Path, code: str, **more: Any) -> dict[str, Any]:
-    """A user whose exec plugin runs that Python code."""
-    script = folder / "plugin.py"
-    script.write_text(code)
-    command = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": [str(script)]}
-    return {"exec": command | more}
-
-
-def credential(**status: Any) -> str:
-    return json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status})
-
-
-def problem(caplog: pytest.LogCaptureFixture, files: str, context: str | None = None) -> str:
-    """The text of the error, after a look for secrets in it and in the log."""
-    caught: list[str] = []
-
-    @asynchronous
-    async def run() -> None:
-        with pytest.raises(ApiConfigError) as error:
-            await from_kubeconfig(files, context)
-        caught.append(f"{error.value}")
-        assert error.value.__suppress_context__ or error.value.__context__ is None
-
-    with caplog.at_level(logging.DEBUG):
-        run()
-    assert SECRET not in caught[0]
-    assert SECRET not in caplog.text
-    return caught[0]
 
 
 @asynchronous
@@ -170,24 +88,6 @@ async def test_refusals_do_not_make_us_load_over_and_over(tmp_path: Path) -> Non
     clock.time += 11
     assert await credentials.renewed(access) is access  # the plugin gave the same token
     assert counter.read_text() == "xx"
-
-
-@asynchronous
-async def test_an_exec_plugin_is_run_again_shortly_before_its_token_expires(tmp_path: Path) -> None:
-    counter = tmp_path / "count"
-    expiry = (datetime.now(UTC) + timedelta(minutes=10)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    status = credential(token="TOKEN", expirationTimestamp=expiry)
-    code = (
-        f"file = open({str(counter)!r}, 'a+')\nfile.write('x')\nfile.seek(0)\n"
-        f"print({status!r}.replace('TOKEN', 'token-' + str(len(file.read()))))"
-    )
-    clock = FakeClock()
-    credentials = await from_kubeconfig(write(tmp_path, user=plugin(tmp_path, code)), clock=clock)
-    assert (await credentials.fresh()).authorization == "Bearer token-1"
-    clock.time += 500
-    assert (await credentials.fresh()).authorization == "Bearer token-1"
-    clock.time += 60
-    assert (await credentials.fresh()).authorization == "Bearer token-2"
 
 
 @asynchronous
@@ -269,168 +169,6 @@ async def test_a_server_that_wants_a_certificate_we_have_not_says_so(tmp_path: P
                 await client.request("POST", POD, tries=1)
 
 
-def test_a_missing_file_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert problem(caplog, str(tmp_path / "none")) == f"{tmp_path / 'none'}: no such kubeconfig file"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (f"users:\n- name: u\n  user: {{token: {SECRET}", ": not valid YAML"),
-        (f"token: {SECRET}", ": not a kubeconfig: it has no clusters, contexts and users"),
-        ("[]", ": not a kubeconfig: it has no clusters, contexts and users"),
-        ("", ": not a kubeconfig: it has no clusters, contexts and users"),
-        (f"users: {{token: {SECRET}}}", ": users must be a list of entries with a name"),
-        ("contexts: []", ": no current-context; name one of: none"),
-        ("current-context: a\ncontexts: []", ': no context "a"; there are: none'),
-    ],
-)
-def test_a_file_that_is_no_kubeconfig_is_refused(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, expected: str
-) -> None:
-    path = tmp_path / "kubeconfig"
-    path.write_text(text)
-    found = problem(caplog, str(path))
-    assert found.startswith(str(path))
-    assert found.endswith(expected)
-
-
-def test_an_unknown_context_is_named_with_those_that_exist(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    files = write(tmp_path, user={"token": SECRET})
-    assert problem(caplog, files, "other") == f'{files}: no context "other"; there are: main'
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (lambda c: c["clusters"].clear(), 'no cluster "c"; there are: none'),
-        (lambda c: c["users"].clear(), 'no user "u"; there are: none'),
-        (lambda c: c["contexts"][0]["context"].pop("user"), "it names no user"),
-        (lambda c: c["clusters"][0]["cluster"].pop("server"), "its cluster has no server such as https://10.0.0.1:6443"),
-        (lambda c: c["users"][0]["user"].update({"as": "admin"}), "impersonates another one"),
-        (lambda c: c["users"][0]["user"].update({"client-key-data": f"{SECRET}!"}), "client-key-data is not base64"),
-        (lambda c: c["users"][0]["user"].update({"client-key": "none.key"}), "none.key cannot be read: No such"),
-        (lambda c: c["users"][0]["user"].update({"token": "", "tokenFile": "none"}), "none cannot be read: No such"),
-        (lambda c: c["clusters"][0]["cluster"].update({"certificate-authority": "."}), "cannot be read: Is a dir"),
-        (lambda c: c["clusters"][0]["cluster"].update({"proxy-url": "socks5://x"}), "must be one for HTTP"),
-        (lambda c: c["users"][0]["user"].update({"token": f"{SECRET}\nX-Evil: 1"}), "characters that no token has"),
-        (lambda c: c["users"][0]["user"].update({"exec": {"args": [SECRET]}}), "exec needs a command and an api"),
-        (lambda c: c["users"][0]["user"].update({"exec": SECRET}), "exec needs a command and an apiVersion"),
-        (lambda c: c["users"][0]["user"].update({"auth-provider": {"name": "oidc", "config": {"id-token": SECRET}}}),
-         "its credentials cannot be loaded"),
-    ],
-)  # fmt: skip
-def test_each_mistake_in_a_kubeconfig_has_its_text(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, change: Callable[[Any], Any], expected: str
-) -> None:
-    path = Path(write(tmp_path, user={"token": SECRET}))
-    config = yaml.safe_load(path.read_text())
-    change(config)
-    path.write_text(yaml.safe_dump(config))
-    assert expected in problem(caplog, str(path))
-
-
-def test_certificates_that_are_none_are_refused(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, authority: Authority
-) -> None:
-    server = {"server": "https://127.0.0.1:1"}
-    files = write(tmp_path, cluster=server | {"certificate-authority-data": inline(SECRET.encode())})
-    assert "certificate authority of the API server cannot be used: not a valid PEM" in problem(caplog, files)
-    one, two = authority.sign("a"), authority.sign("b")
-    for certificate, key in (
-        (SECRET.encode(), one.key),
-        (one.certificate, SECRET.encode()),
-        (one.certificate, two.key),
-    ):
-        user = {"client-certificate-data": inline(certificate), "client-key-data": inline(key)}
-        files = write(tmp_path, cluster=server, user=user)
-        assert "the client certificate and its key cannot be used: not a valid PEM" in problem(caplog, files)
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        (
-            f"import sys; print({SECRET!r}, file=sys.stderr); sys.exit(3)",
-            "failed with exit code 3; run it by hand to see why",
-        ),
-        (f"print({SECRET!r})", "did not print an ExecCredential"),
-        ("print('{}')", "did not print an ExecCredential"),
-        (f"print({credential(nothing=SECRET)!r})", "gave neither a token nor a certificate"),
-        (f"print({credential(token=SECRET)!r}.replace('/v1', '/v9'))", "did not print an ExecCredential"),
-        ("print('[]')", "did not print an ExecCredential"),
-    ],
-)
-def test_an_exec_plugin_that_fails_is_named_without_what_it_printed(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, code: str, expected: str
-) -> None:
-    files = write(tmp_path, user=plugin(tmp_path, code))
-    found = problem(caplog, files)
-    assert found.startswith(f'{files}: context "main": the exec plugin "')
-    assert expected in found
-
-
-def test_an_exec_plugin_that_is_missing_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    files = write(tmp_path, user=plugin(tmp_path, "", command="no-such-plugin", args=[SECRET]))
-    expected = f'{files}: context "main": the exec plugin "no-such-plugin" cannot be run: No such file or directory'
-    assert problem(caplog, files) == f"{expected}; is it installed?"
-
-
-@pytest.mark.parametrize("timeout", [2.0, 60.0])
-def test_an_exec_plugin_that_hangs_is_ended_when_time_is_up_or_nobody_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout: float
-) -> None:
-    monkeypatch.setattr(auth, "_LOAD_TIMEOUT", timeout)
-    started = tmp_path / "started"
-    code = f"import os, signal\nopen({str(started)!r}, 'w').write(f'{{os.getpid()}} ')\nsignal.pause()"
-    files = write(tmp_path, user=plugin(tmp_path, code))
-
-    @asynchronous
-    async def run() -> None:
-        loading = asyncio.create_task(from_kubeconfig(files))
-        while not (started.exists() and started.read_text().endswith(" ")):
-            await asyncio.sleep(0)
-        pid = int(started.read_text())
-        if timeout == 60.0:
-            loading.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await loading
-        else:
-            with pytest.raises(ApiConfigError, match=r"the exec plugin .* took more than 2 s"):
-                await loading
-        assert not _is_there(pid)
-
-    run()
-
-
-def _is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def test_several_files_are_merged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    first = write(tmp_path / "a", user={"token": "first"})
-    second = Path(write(tmp_path / "b", cluster={"server": "elsewhere"}, user={"token": "second"}))
-    second.write_text(
-        second.read_text().replace("main", "second").replace("name: u", "name: u2").replace("user: u", "user: u2")
-    )
-
-    @asynchronous
-    async def run() -> None:
-        files = f"{first}:{second}:{tmp_path / 'none'}"
-        assert (await (await from_kubeconfig(files)).fresh()).authorization == "Bearer first"
-        other = await (await from_kubeconfig(files, "second")).fresh()
-        assert other.authorization == "Bearer second"
-        assert other.server == "http://127.0.0.1:1"  # of two clusters with one name the first counts
-
-    run()
-
-
 @asynchronous
 async def test_a_proxy_of_the_kubeconfig_or_the_environment_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -462,8 +200,39 @@ async def test_a_pod_uses_its_service_account_and_follows_its_token(tmp_path: Pa
 
 @asynchronous
 async def test_outside_a_pod_a_kubeconfig_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(ApiConfigError, match=r"Service host/port is not set .*Then name a kubeconfig"):
+    with pytest.raises(ApiConfigError, match=r"KUBERNETES_SERVICE_PORT are not set .*Then name a kubeconfig"):
         await in_cluster(environ={})
     environ = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"}
-    with pytest.raises(ApiConfigError, match="Service token file does not exist"):
+    with pytest.raises(ApiConfigError, match=r"none cannot be read: No such file .*Then name a kubeconfig"):
         await in_cluster(token_file=str(tmp_path / "none"), environ=environ)
+
+
+@asynchronous
+async def test_a_user_and_a_password_are_sent(tmp_path: Path) -> None:
+    credentials = await from_kubeconfig(write(tmp_path, user={"username": "me", "password": SECRET}))
+    encoded = inline(f"me:{SECRET}".encode())
+    assert (await credentials.fresh()).authorization == f"Basic {encoded}"
+
+
+@pytest.mark.parametrize("file", ["token", "ca.crt"])
+def test_a_service_account_with_an_empty_file_is_refused(tmp_path: Path, file: str, authority: Authority) -> None:
+    (tmp_path / "token").write_text(SECRET)
+    (tmp_path / "ca.crt").write_bytes(authority.certificate)
+    (tmp_path / file).write_text("")
+    environ = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"}
+
+    @asynchronous
+    async def run() -> None:
+        with pytest.raises(ApiConfigError, match=rf"{file} is empty .*Then name a kubeconfig"):
+            await in_cluster(token_file=str(tmp_path / "token"), ca_file=str(tmp_path / "ca.crt"), environ=environ)
+
+    run()
+
+
+@asynchronous
+async def test_the_address_of_a_pods_server_may_be_of_version_6(tmp_path: Path, authority: Authority) -> None:
+    (tmp_path / "token").write_text("t")
+    (tmp_path / "ca.crt").write_bytes(authority.certificate)
+    environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
+    files = {"token_file": str(tmp_path / "token"), "ca_file": str(tmp_path / "ca.crt")}
+    assert (await (await in_cluster(**files, environ=environ)).fresh()).server == "https://[fd00::1]:443"

@@ -1,4 +1,4 @@
-"""Requests: what comes back, what is tried again, what an error says."""
+"""Client: responses, retries, rate limit and error texts."""
 
 import asyncio
 import socket
@@ -6,9 +6,10 @@ import socket
 import orjson
 import pytest
 
-from kubewasp.apiserver.auth import Access, Credentials, fixed
+from kubewasp.apiserver.auth import Credentials, fixed
 from kubewasp.apiserver.client import ApiClient, PreparedRequest
 from kubewasp.apiserver.errors import DISCONNECTED, INVALID_ANSWER, TIMED_OUT, UNREACHABLE, ApiError
+from kubewasp.apiserver.http_connection import Access
 from kubewasp.k8s.codec import decode, unwrap_unknown
 from tests.apiserver.fake_server import Answer, Drop, FakeServer, Silence, object_answer, pod, status_answer
 from tests.apiserver.running import FakeClock, asynchronous, client_of

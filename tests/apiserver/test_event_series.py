@@ -1,4 +1,4 @@
-"""Events: the first is written, those like it are counted."""
+"""Event series: first event created, repetitions counted."""
 
 from dataclasses import replace
 

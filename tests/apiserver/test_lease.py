@@ -1,4 +1,4 @@
-"""Leader election: one leader at a time, a quick takeover, and nobody who leads without knowing."""
+"""Leader election: one leader at a time, and a quick takeover."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the scheduler changes in the cluster, against answers that are made up."""
+"""Writes of a scheduler against prepared answers."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
+from kubewasp.apiserver.api_resources import request_info
 from kubewasp.apiserver.client import PreparedRequest
 from kubewasp.apiserver.errors import DISCONNECTED, NOT_ALLOWED, TIMED_OUT, UNREACHABLE, ApiError
 from kubewasp.apiserver.event_series import Write
-from kubewasp.apiserver.request_info import request_info
-from kubewasp.apiserver.writes import ClusterWrites
+from kubewasp.apiserver.writes import ClusterWrites, binding_request
 from kubewasp.k8s.codec import decode, encode, unwrap_unknown, wrap_unknown
 from tests.plugins.building import make_pod
 
@@ -170,3 +170,12 @@ def test_events_are_created_and_counted() -> None:
         ("POST", "/apis/events.k8s.io/v1/namespaces/default/events"),
         ("PATCH", "/apis/events.k8s.io/v1/namespaces/default/events/web.1"),
     ]
+
+
+def test_a_binding_names_pod_uid_and_node_and_goes_to_the_subresource() -> None:
+    request = binding_request("ns", "a/b", "u", "n")
+    assert (request.method, request.path) == ("POST", "/api/v1/namespaces/ns/pods/a%2Fb/binding")
+    api_version, kind, data = unwrap_unknown(request.body)
+    assert (api_version, kind) == ("v1", "Binding")
+    metadata = {"namespace": "ns", "name": "a/b", "uid": "u"}
+    assert decode("Binding", data) == {"metadata": metadata, "target": {"kind": "Node", "name": "n"}}

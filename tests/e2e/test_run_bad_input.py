@@ -29,7 +29,7 @@ from tools.testbed.servers import ADMIN, NOBODY, ApiServer, Servers
 from tools.testbed.waiting import wait_until
 
 PROGRAM: Final = Path(sys.executable).with_name("kubewasp")
-LOST_TOUCH: Final = '"Lost touch with the API server"'
+LIST_FAILED: Final = '"List or watch failed"'
 
 
 class Hopeful(Kubewasp):
@@ -106,12 +106,12 @@ def wait_ready(scheduler: Kubewasp) -> None:
 def test_a_server_that_is_not_there_is_waited_for(start: Start, kubeconfig: Write, servers: Servers) -> None:
     port = free_port()
     scheduler = start(kubeconfig(cluster={"server": f"https://127.0.0.1:{port}"}))
-    lines = wait_told(scheduler, "No contact with the API server yet", times=2)
+    lines = wait_told(scheduler, "API server unavailable", times=2)
     text = f"https://127.0.0.1:{port} cannot be reached: Connection refused (is the API server running"
     assert all(text in line for line in lines)
     with forwarded(port, servers.api.port):
         wait_ready(scheduler)
-        before_contact = scheduler.log_text.partition('"The API server answers"')[0]
+        before_contact = scheduler.log_text.partition('"Connected to the API server"')[0]
         assert all(text in line for line in before_contact.splitlines() if line.startswith("W"))  # and nothing else
 
 
@@ -257,7 +257,7 @@ def test_a_token_file_is_waited_for_until_it_has_a_good_token(
     file = tmp_path / "token"
     file.write_text("expired-s3cret")
     scheduler = start(kubeconfig("alice", tokenFile=str(file)))
-    lines = wait_told(scheduler, "No contact with the API server yet", times=2)
+    lines = wait_told(scheduler, "API server unavailable", times=2)
     assert all(REFUSED in line for line in lines)
     file.write_text(servers.api.users["alice"].token)
     wait_ready(scheduler)
@@ -313,9 +313,9 @@ def test_a_missing_right_is_named_and_waited_for(
     fake_nodes.create(1)
     cluster.allow("bob", [_without(rule, "nodes") for rule in cluster_rules()])
     scheduler = start(user="bob")
-    (line, *_) = wait_told(scheduler, LOST_TOUCH, times=2)
+    (line, *_) = wait_told(scheduler, LIST_FAILED, times=2)
     assert 'RBAC must allow the verb \\"list\\" on \\"nodes\\" of API group \\"\\" in the whole cluster' in line
-    assert all('resource="nodes"' in line for line in wait_told(scheduler, LOST_TOUCH))
+    assert all('resource="nodes"' in line for line in wait_told(scheduler, LIST_FAILED))
     assert "Cluster state synced" not in scheduler.log_text
     cluster.allow("bob", [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]}])
     cluster.create(ours("patient"))

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
+from kubewasp.apiserver.api_resources import request_info
 from kubewasp.apiserver.errors import ApiError
-from kubewasp.apiserver.request_info import request_info
 from kubewasp.apiserver.writes import ClusterWrites
 from kubewasp.extender.protocol import ProtocolError
 from kubewasp.extender.service import Binder, ExtenderService

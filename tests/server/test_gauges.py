@@ -4,8 +4,9 @@ import threading
 from typing import Any
 
 from kubewasp.apiserver.api_resources import RESOURCES
-from kubewasp.apiserver.auth import Access, fixed
+from kubewasp.apiserver.auth import fixed
 from kubewasp.apiserver.client import ApiClient
+from kubewasp.apiserver.http_connection import Access
 from kubewasp.apiserver.reflector import Counters, Reflector
 from kubewasp.server import gauges
 from kubewasp.server.metrics import Metrics

@@ -1,4 +1,4 @@
-"""What can go wrong with an API server, in words that say which call failed and what to do about it."""
+"""Errors of the API server client. Each text names the request, the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -6,34 +6,39 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from kubewasp.errors import KubewaspError
 from kubewasp.k8s.codec import decode_message, encode_message, unwrap_unknown
 from kubewasp.k8s.errors import ManifestError, WireError
 
 if TYPE_CHECKING:
-    from kubewasp.apiserver.request_info import RequestInfo
+    from kubewasp.apiserver.api_resources import RequestInfo
 
 STATUS_MESSAGE: Final = "apis.meta.v1.Status"
 TOO_LARGE_VERSION: Final = "ResourceVersionTooLarge"
 
-# Reasons of our own, for requests that no API server answered (status 0).
+# Reasons of our own, for requests without a response (status 0).
 UNREACHABLE: Final = "Unreachable"
 UNTRUSTED: Final = "Untrusted"
 DISCONNECTED: Final = "Disconnected"
 TIMED_OUT: Final = "TimedOut"
 INVALID_ANSWER: Final = "InvalidAnswer"
-NOT_ALLOWED: Final = "NotAllowed"  # by ourselves
-# The request never left this machine, so that it may be sent again whatever it asks for.
+NOT_ALLOWED: Final = "NotAllowed"  # refused by the guard of the client itself
+# The request never left this machine: any method may be retried.
 NEVER_SENT: Final = frozenset((UNREACHABLE, UNTRUSTED, NOT_ALLOWED))
 
 _SHOWN_CHARACTERS: Final = 200
 
 
-class ApiConfigError(Exception):
-    """The kubeconfig, or the service account, cannot be used. The text never holds a token or a key."""
+class ApiConfigError(KubewaspError):
+    """Unusable kubeconfig or service account. The text never holds a token or a key."""
 
 
-class ApiError(Exception):
-    """A request that failed; `status` is 0 if there was no answer, `reason` then says why."""
+class ServerTooOldError(KubewaspError):
+    """The API server is older than the oldest supported Kubernetes version."""
+
+
+class ApiError(KubewaspError):
+    """Failed request. `status` is 0 if there was no response; `reason` then is one of the constants above."""
 
     def __init__(
         self,
@@ -56,26 +61,26 @@ class ApiError(Exception):
 
     @property
     def maybe_done(self) -> bool:
-        """Whether the server may have done what was asked: it did not answer, or it gave up on the way."""
+        """Whether the server may have carried out the request: no response, or an internal error."""
         if self.status == 0:
             return self.reason not in NEVER_SENT
-        return self.status >= 500  # with a Retry-After as well: so the server says that etcd did not answer
+        return self.status >= 500  # with Retry-After as well: etcd timeouts carry one
 
     @property
     def is_expired(self) -> bool:
-        """The resourceVersion, or the continue token, is too old: 410."""
+        """410: the resourceVersion or the continue token is too old."""
         return self.status == 410
 
     @property
     def is_too_large_version(self) -> bool:
-        """The resourceVersion is one that the server has not reached, as after etcd was restored."""
+        """The resourceVersion lies in the server's future, as after a restore of etcd."""
         return TOO_LARGE_VERSION in self.causes
 
 
 def error_of_answer(
     request: RequestInfo, code: int, body: bytes, *, phrase: str = "", retry_after: float | None = None
 ) -> ApiError:
-    """The error that an HTTP answer stands for; the body is a Status, or what a proxy made up."""
+    """Error for an HTTP response whose body is a Status, or any text of a proxy."""
     status = _status(body)
     if status is None:
         return _error_without_status(request, code, body, phrase, retry_after)
@@ -85,7 +90,7 @@ def error_of_answer(
 def error_of_status(
     request: RequestInfo, status: dict[str, Any], *, code: int = 0, retry_after: float | None = None
 ) -> ApiError:
-    """The error that a Status stands for, be it an answer or an event of a watch."""
+    """Error for a Status, from a response or from an event of a watch."""
     details = status.get("details") or {}
     code = code or status.get("code") or 500
     reason = status.get("reason") or ""
@@ -103,6 +108,7 @@ def error_of_status(
 
 
 def invalid_answer(request: RequestInfo, problem: WireError) -> ApiError:
+    """Error for a successful response with an undecodable body."""
     return ApiError(request, 0, INVALID_ANSWER, f"not an answer of a Kubernetes API server: {problem}")
 
 
@@ -135,7 +141,7 @@ def _status(body: bytes) -> Any:
         found = orjson.loads(body)
         if not isinstance(found, dict) or found.get("kind") != "Status":
             return None
-        # There and back: what comes out has the right types, whoever wrote the JSON.
+        # Encoding and decoding enforces the field types: the JSON may come from any proxy.
         return decode_message(STATUS_MESSAGE, encode_message(STATUS_MESSAGE, found))
     except (WireError, ManifestError, orjson.JSONDecodeError):
         return None

@@ -1,7 +1,7 @@
-"""Which events are written to the API server: the first of its kind, then a count of those like it.
+"""Event series: the first event of its kind is created, repetitions are counted in it.
 
-Two events are alike if everything but the note is the same. The first is created. When it repeats, it becomes a series:
-its count is written at once, then every half hour, and for the last time when it has not repeated for six minutes.
+Events are of one kind if all but their notes are equal. The count of a series is written at its first repetition, then
+every half hour, and for the last time after six minutes without a repetition.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_KINDS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The object that an event is about."""
+    """Reference to the object of an event."""
 
     kind: str
     namespace: str
@@ -37,7 +37,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class EventKey:
-    """What makes two events alike."""
+    """Identity of a series: events with equal keys are repetitions."""
 
     type: str
     reason: str
@@ -50,7 +50,7 @@ class EventKey:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One request: a new event, or a change of one (`is_patch`)."""
+    """Event to create, or patch of an event (`is_patch`)."""
 
     namespace: str
     name: str
@@ -69,14 +69,14 @@ class _Series:
 
 
 class EventSeries:
-    """Times are seconds since 1970. One thread."""
+    """Series of recent events, by key. `wall` gives seconds since 1970. Not thread-safe."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
         self._wall = wall
         self._known: dict[EventKey, _Series] = {}
 
     def record(self, key: EventKey, note: str) -> Write | None:
-        """What is to be written because of an event; nothing if it is only counted."""
+        """Write for an event; None if it is only counted."""
         now = self._wall()
         series = self._known.get(key)
         if series is None or _far_apart(now, series.last):
@@ -86,7 +86,7 @@ class EventSeries:
         return self._patch(series, now) if series.count == 2 else None
 
     def due(self) -> Iterator[Write]:
-        """What is to be written because time has passed; to be asked every minute or so."""
+        """Writes that became due; to be called about once a minute."""
         now = self._wall()
         for key, series in list(self._known.items()):
             idle = _far_apart(now, series.last)
@@ -125,7 +125,7 @@ class EventSeries:
 
 
 def _far_apart(now: float, last: float) -> bool:
-    """Whether a series is over. If the time of day was set back, one that began in the future is over too."""
+    """Whether a series is over. A series in the future, after a clock was set back, is over too."""
     return abs(now - last) > _IDLE
 
 
@@ -134,7 +134,7 @@ def _time(seconds: float) -> str:
 
 
 def shortened(note: str) -> str:
-    """At most 1,024 bytes; what is longer ends with an ellipsis."""
+    """Note of at most 1,024 bytes; a longer one ends with an ellipsis."""
     data = note.encode("utf-8", "replace")
     if len(data) <= _LONGEST_NOTE:
         return note

@@ -1,8 +1,8 @@
-"""Leader election on a Lease, as client-go does it: of several schedulers one works, and another takes over.
+"""Leader election on a Lease, as in client-go.
 
-Clocks of machines are never compared. Who does not hold the lease counts from the moment at which it saw it change;
-who holds it counts from the moment at which it asked for the renewal that was granted. As the holder gives up before
-others may take over (renew_deadline < lease_duration), there are never two.
+Clocks of machines are never compared. A standby counts from the last change of the lease that it has seen, the holder
+from the request of its last granted renewal. The holder gives up before a standby may take over (renew_deadline <
+lease_duration): there are never two leaders.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ logger = logging.getLogger(__name__)
 
 
 class LeaderElection:
-    """Tries to become the leader and stays it as long as it can. `run` ends when leadership is lost, or by cancelling.
+    """Candidate for leadership. `run` ends when leadership is lost, or when it is cancelled.
 
-    `is_leader` may be asked from any thread; it turns False by itself at the renew deadline, even if the event loop
-    hangs. `on_started` and `on_stopped` are called in the event loop.
+    `is_leader` may be read on any thread; it becomes False at the renew deadline even if the event loop hangs.
+    `on_started` and `on_stopped` are called in the event loop.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class LeaderElection:
         self._namespace = namespace
         self._name = name
         self._path = LEASES.path_of(namespace, name)
-        self._lease: dict[str, Any] = {}  # as the server last told us
+        self._lease: dict[str, Any] = {}  # as last seen
         self._spec_seen_at = _LONG_AGO
         self._leads_until = _LONG_AGO
 
@@ -74,11 +74,11 @@ class LeaderElection:
 
     @property
     def holder(self) -> str:
-        """Who held the lease when it was last seen; empty if nobody."""
+        """Last seen holder of the lease; empty if it is free."""
         return str(self._spec.get("holderIdentity") or "")
 
     async def run(self) -> None:
-        """Waits for leadership and keeps it; returns once it is lost. May be called again."""
+        """Waits for leadership, keeps it, and returns once it is lost. May be called again."""
         await self._acquire()
         logger.info("Became leader", extra={"lease": self._described, "identity": self._identity})
         try:
@@ -106,7 +106,7 @@ class LeaderElection:
                 return
 
     async def _try(self, seconds: float) -> bool:
-        """Takes or renews the lease; False if somebody else has it or the server could not be asked."""
+        """Takes or renews the lease; False if another candidate holds it or the request failed."""
         asked_at = self._clock.now()
         try:
             async with asyncio.timeout(seconds):
@@ -120,7 +120,7 @@ class LeaderElection:
 
     async def _take(self) -> bool:
         if self._is_ours and self.is_leader:
-            # Most likely nobody has touched it since: one request instead of two.
+            # The lease is most likely unchanged: one request instead of two.
             try:
                 await self._write("PUT", self._path, self._renewed())
             except ApiError as error:
@@ -142,12 +142,12 @@ class LeaderElection:
         return True
 
     async def _release(self) -> None:
-        """Lets others take over at once instead of after the lease duration."""
+        """Frees the lease: a standby takes over at once instead of after the lease duration."""
         now = in_microseconds(int(self._clock.wall() * 1_000_000))
         free = {"holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": now, "renewTime": now}
         try:
             async with asyncio.timeout(self._deadline):
-                self._see(await self._request("GET", self._path))  # a renewal may have been under way
+                self._see(await self._request("GET", self._path))  # a renewal may have been in flight
                 if self._is_ours:
                     await self._write("PUT", self._path, {**self._lease, "spec": {**self._spec, **free}})
         except (ApiError, WireError, TimeoutError) as error:
@@ -169,7 +169,7 @@ class LeaderElection:
         return self._clock.now() > self._spec_seen_at + (self._spec.get("leaseDurationSeconds") or 0)
 
     def _renewed(self) -> dict[str, Any]:
-        """The lease as we would have it; its resourceVersion makes the server refuse if somebody was quicker."""
+        """The lease with our claim. Its resourceVersion makes the server refuse a lost race."""
         transitions = self._spec.get("leaseTransitions") or 0
         if not self._is_ours:
             return {**self._lease, "spec": {**self._spec, **self._claim(transitions + 1)}}
@@ -191,7 +191,7 @@ class LeaderElection:
         self._see(await self._request(method, path, body))
 
     async def _request(self, method: str, path: str, body: bytes = b"") -> dict[str, Any]:
-        # One short try: the next one comes by itself, and the deadline must leave room for it.
+        # One short try: the retry period brings the next one, which must fit before the deadline.
         answer = await self._client.request(method, path, body=body, timeout=self._deadline / 2, tries=1)
         _, kind, raw = unwrap_unknown(answer)
         if kind != LEASES.kind:

@@ -1,14 +1,16 @@
-"""Keeps somebody up to date about all objects of a resource: a list, then a watch that goes on for ever."""
+"""List and watch: reflectors that follow a resource forever, lists in pages, and the log of outages."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 
-from kubewasp.apiserver.backoff import Backoff
+from kubewasp.apiserver.api_resources import request_info
+from kubewasp.apiserver.client import DEFAULT_TRIES, Backoff
 from kubewasp.apiserver.errors import (
     DISCONNECTED,
     INVALID_ANSWER,
@@ -18,44 +20,115 @@ from kubewasp.apiserver.errors import (
     error_of_status,
     invalid_answer,
 )
-from kubewasp.apiserver.listing import list_all
-from kubewasp.apiserver.raw_object import RawObject
-from kubewasp.apiserver.request_info import request_info
-from kubewasp.apiserver.troubles import Troubles
-from kubewasp.apiserver.watch_stream import FrameReader, watch_event
-from kubewasp.clock import SYSTEM_CLOCK, AsyncClock
+from kubewasp.apiserver.raw_object import FrameReader, Page, RawObject, watch_event
+from kubewasp.clock import SYSTEM_CLOCK, AsyncClock, Clock
 from kubewasp.k8s.codec import decode_message
 from kubewasp.k8s.errors import WireError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from kubewasp.apiserver.api_resources import Resource
+    from kubewasp.apiserver.api_resources import RequestInfo, Resource
     from kubewasp.apiserver.client import ApiClient
-    from kubewasp.apiserver.request_info import RequestInfo
 
 ChangeKind = Literal["ADDED", "MODIFIED", "DELETED"]
 
-WATCH_SECONDS: Final = (300.0, 600.0)  # as client-go: at random, so that not all watches end at once
+PAGE_SIZE: Final = 500
+LIST_TIMEOUT: Final = 60.0  # for a page, as in the API server itself
+WATCH_SECONDS: Final = (300.0, 600.0)  # random, as in client-go, so that watches do not all end at once
 GRACE: Final = 30.0
 
 _FIRST_DELAY, _MOST_DELAY = 0.8, 30.0
 _CHANGES: Final = frozenset(("ADDED", "MODIFIED", "DELETED"))
+# After so many lists outlived their continue token, the whole list is requested in one page.
+_MOST_EXPIRED_LISTS: Final = 2
+_LOG_PERIOD: Final = 30.0
+
+logger = logging.getLogger(__name__)
+
+
+async def list_all(
+    client: ApiClient, path: str, *, field_selector: str = "", tries: int = DEFAULT_TRIES
+) -> tuple[list[RawObject], str]:
+    """All objects and the resourceVersion of the list. `tries` counts for each page.
+
+    The first page has no resourceVersion: the newest state. client-go starts with "0", any cached state. The server
+    then ignores the limit and sends everything in one response, and a lagging server may go back in time and show pods
+    unbound that are bound. API servers since 1.31 serve the newest state from their cache as well, at little cost.
+    """
+    query = {"fieldSelector": field_selector} if field_selector else {}
+    for _ in range(_MOST_EXPIRED_LISTS):
+        try:
+            return await _pages(client, path, {**query, "limit": str(PAGE_SIZE)}, tries)
+        except ApiError as error:
+            if not error.is_expired:
+                raise
+    return await _pages(client, path, query, tries)
+
+
+async def _pages(client: ApiClient, path: str, query: dict[str, str], tries: int) -> tuple[list[RawObject], str]:
+    items: list[RawObject] = []
+    while True:
+        body = await client.request("GET", path, query=query, timeout=LIST_TIMEOUT, tries=tries)
+        try:
+            page = Page(body)
+        except WireError as error:
+            raise invalid_answer(request_info("GET", path), error) from None
+        items += page.items
+        if not page.continue_token:
+            return items, page.resource_version
+        query = {**query, "continue": page.continue_token}
+
+
+class OutageLog:
+    """Logs API server outages once for all watches, and errors of a single resource each time."""
+
+    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
+        self._logged_at: dict[str, float] = {}
+        self._outage_of: dict[str, str] = {}
+
+    def lost(self, resource: str, error: ApiError, retry: float) -> None:
+        """Failed list or watch of a resource; the next try comes in `retry` seconds."""
+        level = logging.WARNING
+        if error.is_expired:
+            level = logging.DEBUG  # normal: a new list follows
+        else:
+            outage = error.message if _concerns_all(error) else resource
+            self._outage_of[resource] = outage
+            now = self._clock.now()
+            if outage != resource and now - self._logged_at.get(outage, -_LOG_PERIOD) < _LOG_PERIOD:
+                level = logging.DEBUG
+            else:
+                self._logged_at[outage] = now
+        fields = {"resource": resource, "err": str(error), "retry": round(retry, 1)}
+        logger.log(level, "List or watch failed", extra=fields)
+
+    def recovered(self, resource: str) -> None:
+        """Watch of the resource established again."""
+        outage = self._outage_of.pop(resource, None)
+        if outage is not None and self._logged_at.pop(outage, None) is not None:
+            logger.info("List and watch recovered", extra={"resource": resource})
+
+
+def _concerns_all(error: ApiError) -> bool:
+    """Whether the error is independent of the resource: no response, bad credentials, a failing server."""
+    return error.status in {0, 401, 429} or error.status >= 500
 
 
 class Handler(Protocol):
-    """Who is kept up to date. It is called inline: while it works, nothing more is read from the server."""
+    """Receiver of objects and changes, called inline: reading from the server waits for it."""
 
     def replaced(self, items: Sequence[RawObject]) -> None:
-        """These are all objects that there are; whichever else was known is gone."""
+        """Full list of objects; any other known object is gone."""
 
     def changed(self, kind: ChangeKind, item: RawObject) -> None:
-        """One object has changed; of a deleted one the last state is given."""
+        """Change of one object; its last state if it was deleted."""
 
 
 @dataclass(slots=True)
 class Counters:
-    """For metrics: lists that were complete, watches begun, those that broke or expired, and events handed on."""
+    """Counters for metrics: complete lists, started watches, restarts after an error, delivered events."""
 
     lists: int = 0
     watches: int = 0
@@ -64,9 +137,9 @@ class Counters:
 
 
 class Reflector:
-    """Lists, watches, and goes on after whatever happens; ends when its `run` is cancelled.
+    """List and watch of one resource, resumed after every error until `run` is cancelled.
 
-    `synced` is set once the first list is handed on. `last_error` is why the server cannot be followed just now.
+    `synced` is set after the first complete list. `last_error` is the current reason for missing updates, if any.
     """
 
     def __init__(
@@ -79,7 +152,7 @@ class Reflector:
         clock: AsyncClock = SYSTEM_CLOCK,
         watch_seconds: tuple[float, float] = WATCH_SECONDS,
         grace: float = GRACE,
-        troubles: Troubles | None = None,
+        outages: OutageLog | None = None,
         has_room: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.resource = resource
@@ -92,11 +165,11 @@ class Reflector:
         self._clock = clock
         self._watch_seconds = watch_seconds
         self._grace = grace
-        self._troubles = troubles or Troubles(clock)
-        self._has_room = has_room  # awaited before more is read: what is not read waits in the API server, not here
+        self._outages = outages or OutageLog(clock)
+        self._has_room = has_room  # awaited before the next read: unread events wait in the API server
         self._backoff = Backoff(_FIRST_DELAY, _MOST_DELAY)
-        self._version = ""  # as far as we know the server; empty if a list is needed
-        self._heard = False  # whether this watch has brought anything
+        self._version = ""  # last seen resourceVersion; empty if a list is needed
+        self._has_delivered = False  # whether this watch has delivered anything
 
     async def run(self) -> None:
         while True:
@@ -108,18 +181,18 @@ class Reflector:
                 await self._recover(error)
 
     async def _recover(self, error: ApiError) -> None:
-        """Waits; forgets where we were if the server cannot go on from there."""
+        """Waits for the backoff. Drops the resourceVersion if the server cannot resume from it."""
         self.last_error = error
         if self._version:
             self.counters.restarts += 1
-        if not _can_resume(error) or (error.reason == TIMED_OUT and not self._heard):
+        if not _can_resume(error) or (error.reason == TIMED_OUT and not self._has_delivered):
             self._version = ""
         delay = max(self._backoff.next(), error.retry_after or 0.0)
-        self._troubles.met(self.resource.name, error, delay)
+        self._outages.lost(self.resource.name, error, delay)
         await self._clock.sleep(delay)
 
     async def _list(self) -> None:
-        """Hands on all objects. Each page is tried once: what to do next is decided here."""
+        """Delivers all objects. One try for each page: `_recover` decides about the next one."""
         items, version = await list_all(self._client, self.resource.path, field_selector=self._selector, tries=1)
         self._handler.replaced(items)
         self._version = version
@@ -127,7 +200,7 @@ class Reflector:
         self.synced.set()
 
     async def _watch(self) -> None:
-        """Hands on changes until the server ends the watch, which it does after the time it was given."""
+        """Delivers changes until the server ends the watch, after the requested timeoutSeconds."""
         seconds = random.uniform(*self._watch_seconds)  # noqa: S311 no secret
         query = {
             **({"fieldSelector": self._selector} if self._selector else {}),
@@ -138,7 +211,7 @@ class Reflector:
         }
         request = request_info("GET", self.resource.path, query)
         self.counters.watches += 1
-        self._heard = False
+        self._has_delivered = False
         began, events, frames = self._clock.now(), self.counters.events, FrameReader()
         chunks = self._client.watch(self.resource.path, query=query, timeout=seconds + self._grace)
         try:
@@ -146,7 +219,7 @@ class Reflector:
                 async for chunk in chunks:
                     if self.last_error is not None:
                         self.last_error = None
-                        self._troubles.ended(self.resource.name)
+                        self._outages.recovered(self.resource.name)
                     for frame in frames.feed(chunk):
                         self._take(frame, request)
                     if self._has_room is not None:
@@ -157,15 +230,15 @@ class Reflector:
             raise ApiError(request, 0, DISCONNECTED, "the watch ended in the middle of an event")
         if self.counters.events == events and self._clock.now() - began < 1:
             raise ApiError(request, 0, INVALID_ANSWER, "the watch ended as soon as it had begun")
-        if not self._heard:
-            # Not even a bookmark, which comes every minute. A server whose etcd was restored from a backup is silent
-            # for ever if it is asked for changes after a version that it has not reached.
+        if not self._has_delivered:
+            # Not even a bookmark, which comes every minute. After a restore of etcd from a backup, a server is silent
+            # forever about changes after a resourceVersion that it has not reached.
             self._version = ""
         self._backoff.reset()
 
     def _take(self, frame: bytes, request: RequestInfo) -> None:
         event = watch_event(frame)
-        self._heard = True
+        self._has_delivered = True
         if event.type == "ERROR":
             raise error_of_status(request, decode_message(STATUS_MESSAGE, event.data))
         item = RawObject(event.data)
@@ -181,7 +254,7 @@ class Reflector:
 
 
 def _can_resume(error: ApiError) -> bool:
-    """Whether a watch may go on from where it was: the server was away or busy, not at odds with us."""
+    """Whether a watch may resume from its resourceVersion: the server was unavailable or busy."""
     if error.is_too_large_version:
         return False
     if error.status == 0:

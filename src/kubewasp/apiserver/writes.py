@@ -1,4 +1,4 @@
-"""What a scheduler changes in a cluster: bindings, pod status, victims, volumes, events. Each is safe to repeat."""
+"""Writes of a scheduler: bindings, pod status, deletions, volumes and events. All of them are safe to repeat."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from kubewasp.apiserver.api_resources import EVENTS, PODS, RESOURCES
-from kubewasp.apiserver.binding import binding_request
+from kubewasp.apiserver.client import PreparedRequest
 from kubewasp.apiserver.errors import NOT_ALLOWED, ApiError
-from kubewasp.k8s.codec import decode, unwrap_unknown
+from kubewasp.k8s.codec import decode, unwrap_unknown, wrap_unknown
+from kubewasp.k8s.schema import message_class
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 JSON: Final = "application/json"
-# When it is not known whether a pod was bound, the API server is asked until it answers: 0.1 s, then longer.
-_ASK_FIRST, _ASK_LONGEST = 0.1, 5.0
-# A bind that was not answered and not made is sent again after these seconds.
-_BIND_AGAIN_AFTER: Final = (0.1, 0.5, 2.0)
-# A write that met another one, or a server in trouble, is tried so often, after these seconds.
-_RETRY_AFTER: Final = (0.01, 0.05, 0.25)
-_WORTH_ANOTHER_TRY: Final = (409, 500, 503)
+# Delays in seconds. After a bind without an answer the pod is read until the outcome is known.
+_FIRST_LOOKUP_DELAY, _MOST_LOOKUP_DELAY = 0.1, 5.0
+# An unanswered bind that was not carried out is repeated.
+_BIND_RETRY_DELAYS: Final = (0.1, 0.5, 2.0)
+# Other writes are retried after conflicts and server errors.
+_RETRY_DELAYS: Final = (0.01, 0.05, 0.25)
+_RETRYABLE_STATUS: Final = (409, 500, 503)
 _VOLUMES: Final = {
     "PersistentVolume": RESOURCES["persistentvolumes"],
     "PersistentVolumeClaim": RESOURCES["persistentvolumeclaims"],
@@ -36,26 +37,26 @@ _VOLUMES: Final = {
 
 
 class ClusterWrites:
-    """The requests. Errors come back as texts: a scheduler does not end because one of them failed."""
+    """Writes to the API server. Methods return the text of an error, empty on success: a failure ends no scheduler."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
     async def bind(self, pod: Pod, node: str) -> str:
-        """Binds a pod. Whether a bind that was not answered was made is found out; the uid keeps others from harm.
+        """Binds a pod, identified by its uid. The outcome of an unanswered bind is looked up.
 
-        If it was not, it may still be on its way. So it is sent again, to the same node: whichever comes first, the pod
-        is where its room was kept. Were the room given up at once, a late bind would put one pod too many there.
+        A bind that was not carried out may still be on its way. It is repeated for the same node, where resources stay
+        reserved: if they were freed at once, a late bind would put one pod too many there.
         """
         request, is_uncertain = binding_request(pod.namespace, pod.name, pod.uid, node), False
-        for pause in (*_BIND_AGAIN_AFTER, None):
+        for pause in (*_BIND_RETRY_DELAYS, None):
             try:
                 await self._client.send(request)
             except ApiError as error:
                 if not error.maybe_done and error.status != 409:
                     return str(error)
                 is_uncertain |= error.maybe_done
-                outcome = await self._found_out(pod, node, error)
+                outcome = await self._looked_up(pod, node, error)
                 if outcome is not None:
                     return outcome
                 if pause is None or not is_uncertain:
@@ -65,9 +66,9 @@ class ClusterWrites:
                 break
         return ""
 
-    async def _found_out(self, pod: Pod, node: str, error: ApiError) -> str | None:
-        """Whether the pod is on that node after all, or cannot be; None if it has no node. Asks until this is known."""
-        pause = _ASK_FIRST
+    async def _looked_up(self, pod: Pod, node: str, error: ApiError) -> str | None:
+        """Result of a bind, from the pod itself: "" if bound to the node, an error text if not; None without a node."""
+        pause = _FIRST_LOOKUP_DELAY
         while True:
             try:
                 found = await self._pod(pod)
@@ -75,7 +76,7 @@ class ClusterWrites:
                 if problem.status == 404:
                     return str(problem)
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, _ASK_LONGEST)
+                pause = min(2 * pause, _MOST_LOOKUP_DELAY)
                 continue
             bound_to = (found.get("spec") or {}).get("nodeName")
             is_same = (found.get("metadata") or {}).get("uid") == pod.uid
@@ -88,18 +89,18 @@ class ClusterWrites:
         return decode("Pod", raw)
 
     async def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> str:
-        """Changes parts of a pod's status: conditions are merged by their type. A pod that is gone needs none."""
+        """Patches the status of a pod; conditions are merged by type. A deleted pod is no error."""
         path = PODS.path_of(pod.namespace, pod.name, "status")
         body = orjson.dumps({"metadata": {"uid": pod.uid}, "status": status})
-        return await self._write("PATCH", path, body, STRATEGIC_PATCH, gone_is_fine=True)
+        return await self._write("PATCH", path, body, STRATEGIC_PATCH, may_be_gone=True)
 
     async def delete(self, pod: Pod) -> str:
-        """Deletes just this pod, not another one of its name. One that is gone already is as good."""
+        """Deletes a pod, identified by its uid. A deleted pod is no error."""
         body = orjson.dumps({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}})
-        return await self._write("DELETE", PODS.path_of(pod.namespace, pod.name), body, JSON, gone_is_fine=True)
+        return await self._write("DELETE", PODS.path_of(pod.namespace, pod.name), body, JSON, may_be_gone=True)
 
     async def update(self, manifest: Mapping[str, Any]) -> str:
-        """Replaces a PersistentVolume or a claim, if nobody else has changed it meanwhile."""
+        """Replaces a PersistentVolume or a claim at its resourceVersion."""
         metadata = manifest.get("metadata") or {}
         path = _VOLUMES[manifest["kind"]].path_of(metadata.get("namespace") or "", metadata.get("name") or "")
         body = orjson.dumps({"apiVersion": "v1", **manifest})
@@ -110,21 +111,20 @@ class ClusterWrites:
         return ""
 
     async def event(self, write: Write) -> str:
+        """Creates or patches an event."""
         body = orjson.dumps(write.manifest)
         if write.is_patch:
             return await self._write("PATCH", EVENTS.path_of(write.namespace, write.name), body, MERGE_PATCH)
         return await self._write("POST", EVENTS.path_in(write.namespace), body, JSON)
 
-    async def _write(
-        self, method: str, path: str, body: bytes, content_type: str, *, gone_is_fine: bool = False
-    ) -> str:
-        for pause in (*_RETRY_AFTER, None):
+    async def _write(self, method: str, path: str, body: bytes, content_type: str, *, may_be_gone: bool = False) -> str:
+        for pause in (*_RETRY_DELAYS, None):
             try:
                 await self._client.request(method, path, body=body, content_type=content_type)
             except ApiError as error:
-                if gone_is_fine and error.status == 404:
+                if may_be_gone and error.status == 404:
                     return ""
-                if pause is None or not _worth_another_try(error):
+                if pause is None or not _is_retryable(error):
                     return str(error)
                 await asyncio.sleep(pause)
             else:
@@ -132,5 +132,14 @@ class ClusterWrites:
         return ""
 
 
-def _worth_another_try(error: ApiError) -> bool:
-    return error.status in _WORTH_ANOTHER_TRY or (not error.status and error.reason != NOT_ALLOWED)
+def _is_retryable(error: ApiError) -> bool:
+    return error.status in _RETRYABLE_STATUS or (not error.status and error.reason != NOT_ALLOWED)
+
+
+def binding_request(namespace: str, name: str, uid: str, node: str) -> PreparedRequest:
+    """Request that binds a pod to a node. With a uid, another pod of the same name is not bound."""
+    message: Any = message_class("core.v1.Binding")
+    metadata = {"namespace": namespace, "name": name, "uid": uid}
+    # Without the codec and its checks of user input: once for each pod.
+    binding = message(metadata=metadata, target={"kind": "Node", "name": node}).SerializeToString()
+    return PreparedRequest("POST", PODS.path_of(namespace, name, "binding"), wrap_unknown("v1", "Binding", binding))

@@ -8,9 +8,8 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.apiserver.api_resources import PODS, RESOURCES
-from kubewasp.apiserver.contact import first_contact
-from kubewasp.apiserver.reflector import Reflector
-from kubewasp.apiserver.troubles import Troubles
+from kubewasp.apiserver.client import wait_for_server
+from kubewasp.apiserver.reflector import OutageLog, Reflector
 from kubewasp.live.inbox import on_owner_thread
 from kubewasp.live.mirror import MirrorFeed
 
@@ -56,14 +55,14 @@ class ClusterWatch:
         self.is_synced = False
         self._client = client
         self._inbox = inbox
-        outages = Troubles()
+        outages = OutageLog()
         self.reflectors: Sequence[Reflector] = [
             Reflector(
                 client,
                 RESOURCES[name],
                 MirrorFeed(RESOURCES[name].kind, mirror, inbox),
                 field_selector=NOT_FINISHED if RESOURCES[name] is PODS else "",
-                troubles=outages,
+                outages=outages,
                 has_room=self._has_room,
             )
             for name in resources
@@ -71,7 +70,7 @@ class ClusterWatch:
 
     async def run(self) -> None:
         """Watches until cancelled; ApiError or ServerTooOldError where no answer can be expected."""
-        await first_contact(self._client)
+        await wait_for_server(self._client)
         try:
             async with asyncio.TaskGroup() as tasks:
                 for reflector in self.reflectors:

@@ -7,10 +7,9 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.apiserver.api_resources import PODS, RESOURCES
+from kubewasp.apiserver.api_resources import PODS, RESOURCES, request_info
 from kubewasp.apiserver.errors import ApiError, invalid_answer
-from kubewasp.apiserver.listing import list_all
-from kubewasp.apiserver.request_info import request_info
+from kubewasp.apiserver.reflector import list_all
 from kubewasp.explain.dry_run import ExplainError, as_pending, dry_run
 from kubewasp.k8s.codec import decode, encode, unwrap_unknown
 from kubewasp.k8s.errors import WireError

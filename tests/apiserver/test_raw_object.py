@@ -1,4 +1,4 @@
-"""What is read from bytes without a full decoding, and what is written without a full encoding."""
+"""Objects, list pages and watch frames, read without a full decoding."""
 
 import contextlib
 
@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewasp.apiserver.binding import binding_request
-from kubewasp.apiserver.raw_object import Page, RawObject
-from kubewasp.apiserver.spans import spans
-from kubewasp.apiserver.watch_stream import FrameReader, WatchEvent, watch_event
-from kubewasp.k8s.codec import decode, encode, unwrap_unknown, wrap_unknown
+from kubewasp.apiserver.raw_object import FrameReader, Page, RawObject, WatchEvent, spans, watch_event
+from kubewasp.k8s.codec import decode, encode, wrap_unknown
 from kubewasp.k8s.errors import WireError
 from tests.apiserver.fake_server import frame, list_answer, pod
 
@@ -116,12 +113,3 @@ def test_a_large_frame_in_small_pieces_is_not_copied_over_and_over() -> None:
     found = [out for start in range(0, len(stream), 1000) for out in reader.feed(stream[start : start + 1000])]
     assert found == [content]
     assert not reader.is_cut
-
-
-def test_a_binding_names_pod_uid_and_node_and_goes_to_the_subresource() -> None:
-    request = binding_request("ns", "a/b", "u", "n")
-    assert (request.method, request.path) == ("POST", "/api/v1/namespaces/ns/pods/a%2Fb/binding")
-    api_version, kind, data = unwrap_unknown(request.body)
-    assert (api_version, kind) == ("v1", "Binding")
-    metadata = {"namespace": "ns", "name": "a/b", "uid": "u"}
-    assert decode("Binding", data) == {"metadata": metadata, "target": {"kind": "Node", "name": "n"}}

@@ -1,12 +1,11 @@
-"""How fast requests go out, and how long to wait after a failure."""
+"""Rate limit and backoff of the client."""
 
 import asyncio
 import time
 
 import pytest
 
-from kubewasp.apiserver.backoff import Backoff
-from kubewasp.apiserver.rate_limit import TokenBucket
+from kubewasp.apiserver.client import Backoff, TokenBucket
 from kubewasp.clock import SystemClock
 from tests.apiserver.running import FakeClock, ManualClock, asynchronous
 

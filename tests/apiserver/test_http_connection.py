@@ -1,4 +1,4 @@
-"""Connections for short requests: answers however they are cut, garbage, and the pool."""
+"""Connections: responses in any pieces, streams with backpressure, garbage, and the pool."""
 
 import asyncio
 import itertools
@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewasp.apiserver import connection
-from kubewasp.apiserver.auth import Access
-from kubewasp.apiserver.connection import Answer, Connection, ConnectionLostError, ConnectionPool, NotHttpError
+from kubewasp.apiserver import http_connection
+from kubewasp.apiserver.http_connection import (
+    Access,
+    Connection,
+    ConnectionLostError,
+    ConnectionPool,
+    NotHttpError,
+    Response,
+)
 from tests.apiserver.fake_server import FakeServer
 from tests.apiserver.running import asynchronous
 
@@ -22,7 +28,13 @@ class Wire:
 
     def __init__(self) -> None:
         self.written = b""
-        self.is_closed = False
+        self.is_closed = self.is_paused = False
+
+    def pause_reading(self) -> None:
+        self.is_paused = True
+
+    def resume_reading(self) -> None:
+        self.is_paused = False
 
     def write(self, data: bytes) -> None:
         self.written += data
@@ -41,14 +53,14 @@ def connected(loop: asyncio.AbstractEventLoop) -> tuple[Connection, Wire]:
     return made, wire
 
 
-def heard(*pieces: bytes, ends: bool = False) -> tuple[Answer, Connection]:
-    """What comes of a request that is answered with these pieces."""
+def heard(*pieces: bytes, ends: bool = False) -> tuple[Response, Connection]:
+    """Response that arrives in these pieces, and its connection."""
 
-    async def ask() -> tuple[Answer, Connection]:
+    async def ask() -> tuple[Response, Connection]:
         made, _ = connected(asyncio.get_running_loop())
         waiter = made.send(b"GET / HTTP/1.1\r\n\r\n")
         for piece in pieces:
-            made.data_received(piece)
+            made.feed(piece)
         if ends:
             made.eof_received()
             made.connection_lost(None)
@@ -78,7 +90,7 @@ def test_garbage_is_an_error_and_ends_the_connection(garbage: bytes) -> None:
     async def ask() -> None:
         made, _ = connected(asyncio.get_running_loop())
         waiter = made.send(b"GET / HTTP/1.1\r\n\r\n")
-        made.data_received(b"\0" + garbage)
+        made.feed(b"\0" + garbage)
         made.connection_lost(None)
         with pytest.raises((NotHttpError, ConnectionLostError)):
             await waiter
@@ -98,7 +110,7 @@ def test_a_server_that_says_so_is_not_asked_again_on_that_connection() -> None:
 
 
 def test_an_answer_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "_MOST_BODY_BYTES", 4)
+    monkeypatch.setattr(http_connection, "_MOST_BODY_BYTES", 4)
     with pytest.raises(NotHttpError):
         heard(PLAIN)
 
@@ -111,7 +123,7 @@ def test_too_many_headers_are_refused() -> None:
 @asynchronous
 async def test_what_nobody_asked_for_ends_the_connection() -> None:
     made, wire = connected(asyncio.get_running_loop())
-    made.data_received(PLAIN)
+    made.feed(PLAIN)
     assert wire.is_closed
     with pytest.raises(ConnectionLostError):
         await made.send(b"GET / HTTP/1.1\r\n\r\n")
@@ -126,8 +138,8 @@ async def test_connections_that_wait_too_long_are_dropped(monkeypatch: pytest.Mo
         pool.put_back(access, second)
         assert pool.idle(access) is second  # the one that was used last
         pool.put_back(access, second)
-        later = time.monotonic() + connection.IDLE_SECONDS + 1
-        monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: later))
+        later = time.monotonic() + http_connection.IDLE_SECONDS + 1
+        monkeypatch.setattr(http_connection, "time", SimpleNamespace(monotonic=lambda: later))
         assert pool.idle(access) is None
         third = await pool.opened(access)
         assert not first.is_reusable
@@ -143,8 +155,92 @@ async def test_those_of_another_certificate_are_forgotten(monkeypatch: pytest.Mo
         old = await pool.opened(before)
         pool.put_back(before, old)
         assert pool.idle(after) is None
-        later = time.monotonic() + connection.IDLE_SECONDS + 1
-        monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: later))
+        later = time.monotonic() + http_connection.IDLE_SECONDS + 1
+        monkeypatch.setattr(http_connection, "time", SimpleNamespace(monotonic=lambda: later))
         await pool.opened(after)
         assert not old.is_reusable
         pool.close()
+
+
+def streamed(made: Connection) -> asyncio.Future[Response]:
+    return made.open_stream(b"GET / HTTP/1.1\r\n\r\n")
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def chunk(content: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(content), content)
+
+
+@asynchronous
+async def test_a_stream_stops_reading_while_its_chunks_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_connection, "_MOST_BUFFERED_BYTES", 10)
+    made, wire = connected(asyncio.get_running_loop())
+    waiter = streamed(made)
+    made.feed(HEAD + chunk(b"12345"))
+    stream = (await waiter).stream
+    assert stream is not None
+    assert not wire.is_paused
+    made.feed(chunk(b"67890"))
+    made.feed(chunk(b"x"))  # was on its way
+    assert wire.is_paused
+    assert await stream.read() == b"1234567890x"
+    assert not wire.is_paused
+    made.feed(b"0\r\n\r\n")
+    assert await stream.read() == b""
+    assert await stream.read() == b""
+
+
+@asynchronous
+async def test_a_stream_without_a_length_ends_with_the_connection() -> None:
+    made, _ = connected(asyncio.get_running_loop())
+    waiter = streamed(made)
+    made.feed(b"HTTP/1.0 200 OK\r\n\r\none")
+    stream = (await waiter).stream
+    assert stream is not None
+    made.eof_received()
+    made.connection_lost(None)
+    assert await stream.read() == b"one"
+    assert await stream.read() == b""
+
+
+@asynchronous
+async def test_a_stream_that_is_lost_gives_its_bytes_first() -> None:
+    made, _ = connected(asyncio.get_running_loop())
+    waiter = streamed(made)
+    made.feed(HEAD + chunk(b"one"))
+    stream = (await waiter).stream
+    assert stream is not None
+    made.connection_lost(ConnectionResetError())
+    assert await stream.read() == b"one"
+    with pytest.raises(ConnectionLostError) as caught:
+        await stream.read()
+    assert caught.value.began
+
+
+@asynchronous
+async def test_garbage_in_a_stream_ends_it() -> None:
+    made, wire = connected(asyncio.get_running_loop())
+    waiter = streamed(made)
+    made.feed(HEAD + b"zz\r\n")
+    stream = (await waiter).stream
+    assert stream is not None
+    assert wire.is_closed
+    with pytest.raises(NotHttpError):
+        await stream.read()
+
+
+@asynchronous
+async def test_bytes_after_the_end_of_a_stream_close_the_connection() -> None:
+    made, wire = connected(asyncio.get_running_loop())
+    waiter = streamed(made)
+    made.feed(HEAD + b"0\r\n\r\n")
+    await waiter
+    made.feed(b"HTTP/1.1 200 OK\r\n\r\n")
+    assert wire.is_closed
+
+
+def test_another_protocol_is_no_answer() -> None:
+    with pytest.raises(NotHttpError):
+        heard(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nabc")
