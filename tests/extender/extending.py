@@ -15,7 +15,7 @@ from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.nodes import Node
 from kubewasp.k8s.pods import Pod
 from kubewasp.scheduler.scheduler import Scheduler
-from kubewasp.wasm.plugin import GuestLoader
+from kubewasp.wasm.guest_loader import GuestLoader
 from tests.framework.configs import read
 
 Json = dict[str, Any]

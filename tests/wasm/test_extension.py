@@ -11,7 +11,7 @@ from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
 from kubewasp.wasm.limits import Limits
 from tests import samples
 from tests.guests import EXTENSION_HOOKS, HOOKS
@@ -137,7 +137,7 @@ def test_hooks_without_a_node_have_no_row(hook: str) -> None:
         assert ask(cycle, "current_node", hook=hook) == -1
 
 
-def at_hand(cycle: Cycle, hook: str) -> tuple[int, int, int, int]:
+def at_hand(cycle: GuestCycle, hook: str) -> tuple[int, int, int, int]:
     """The row, the cycle, and the two generations."""
     cycle.runner.write(BUFFER, b"\xee" * 32, "test")
     row = ask(cycle, "at_hand", BUFFER, hook=hook)
@@ -354,7 +354,7 @@ def test_new_resources_do_not_make_the_records_longer_in_rows() -> None:
         for number in range(12):
             resource(cycle, f"example.com/one-more-{number}")
             node_info(cycle, 0)
-        assert len(cycle.runner._mirror._numbers._records) == 16
+        assert len(cycle.runner.inputs._nodes._records._records) == 16
 
 
 # ---------------------------------------------------------------------- pods
@@ -422,12 +422,12 @@ def test_pods_that_nobody_asked_for_are_not_written() -> None:
     table = two_nodes()
     with load().cycle(POD, table) as cycle:
         node_info(cycle, 0)
-        heap = cycle.runner._mirror._heap
+        heap = cycle.runner.inputs._nodes._heap
         before = heap.bytes_written
         for number in range(20):
             table.add_pod(encoded_pod(f"more-{number}", node="node-1"))
         node_info(cycle, 0)
-        assert heap.bytes_written - before == cycle.runner._mirror._numbers.stride  # one record, and no pod
+        assert heap.bytes_written - before == cycle.runner.inputs._nodes._records.stride  # one record, and no pod
 
 
 def test_what_a_trial_changes_is_seen_and_gone_again() -> None:

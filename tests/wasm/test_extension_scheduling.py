@@ -363,9 +363,9 @@ def test_the_current_state_is_not_dropped_while_it_is_current(caplog: pytest.Log
     guest = Guest.load(wat("states"), name="policy")
     with guest.cycle(encoded_pod("web"), samples.nodes(1)) as cycle:
         cycle.prefilter()
-        cycle.select_state(cycle.clone_state(0))
-        cycle.forget_state(1)
-        assert cycle.clone_state(0) == 2
+        cycle.states.select(cycle.states.clone(0))
+        cycle.states.forget(1)
+        assert cycle.states.clone(0) == 2
         assert not cycle.failed
     assert said(caplog) == ["P00=50", "C01=50", "S01=50", "S00=50", "D01=50", "C02=50"]
 

@@ -15,7 +15,7 @@ from kubewasp.framework.status import Status
 from kubewasp.k8s.codec import decode, encode
 from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.hook_runner import PoolStats
+from kubewasp.wasm.guest_runner import PoolStats
 from kubewasp.wasm.limits import LimitError, Limits
 from tests import samples
 from tests.guests.build import example, go_guest, wat
@@ -63,7 +63,7 @@ def test_nodes_are_given_as_such_or_as_manifests() -> None:
 def test_plugins_with_different_stacks_see_the_same_nodes(nodes: Nodes) -> None:
     small = Guest.load(wat("echo"), limits={"stack": 128 * 1024})
     large = Guest.load(wat("echo"))
-    assert small.program.engine is not large.program.engine
+    assert small.module.engine is not large.module.engine
     for guest in (small, large):
         with guest.cycle(samples.pod(), nodes) as cycle:
             steer(cycle, which=1)
@@ -116,11 +116,11 @@ def test_instances_wait_for_pods_as_far_as_they_are_small(nodes: Nodes, monkeypa
     guest = load("filter")
     cycles = [guest.cycle(samples.pod(), nodes) for _ in range(10)]
     assert guest.stats.created == 10
-    monkeypatch.setattr("kubewasp.wasm.core.instance_pool._IDLE_BYTES", 6 * cycles[0].runner.memory_bytes)
+    monkeypatch.setattr("kubewasp.wasm.core.core_pool._IDLE_BYTES", 6 * cycles[0].runner.memory_bytes)
     for cycle in cycles:
         cycle.close()
     assert len(guest.pool._idle) == 6
-    monkeypatch.setattr("kubewasp.wasm.core.instance_pool._IDLE_BYTES", 0)
+    monkeypatch.setattr("kubewasp.wasm.core.core_pool._IDLE_BYTES", 0)
     few = load("filter")
     for cycle in [few.cycle(samples.pod(), nodes) for _ in range(10)]:
         cycle.close()
@@ -159,7 +159,7 @@ def resident_bytes() -> int:
 def test_ten_thousand_cycles_do_not_grow_the_host(nodes: Nodes) -> None:
     guest = load("all_hooks", config="a config")
     pod = encode("Pod", samples.pod("pod-1"))
-    heap = guest.program.engine.heap
+    heap = guest.module.engine.heap
 
     def schedule(times: int) -> None:
         for _ in range(times):
@@ -195,7 +195,7 @@ def test_ten_thousand_cycles_do_not_grow_the_host(nodes: Nodes) -> None:
 @needs_proc
 def test_a_thousand_broken_instances_do_not_grow_the_host(nodes: Nodes) -> None:
     guest = load("misbehave")
-    heap = guest.program.engine.heap
+    heap = guest.module.engine.heap
 
     def fail(times: int) -> None:
         for _ in range(times):
@@ -213,7 +213,7 @@ def test_a_thousand_broken_instances_do_not_grow_the_host(nodes: Nodes) -> None:
 
 
 def test_a_guest_that_nobody_has_any_more_is_gone_at_once(nodes: Nodes) -> None:
-    heap = load("filter").program.engine.heap
+    heap = load("filter").module.engine.heap
     gc.disable()
     try:
         guest = load("state", config="x" * 1000, handle=FakeHandle())

@@ -10,7 +10,7 @@ from kubewasp.framework.cluster_events import ClusterEvent
 from kubewasp.framework.status import Code, Status
 from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import NoSuchHookError, UnknownNodeError
+from kubewasp.wasm.hook_caller import NoSuchHookError, UnknownNodeError
 from tests import samples
 from tests.guests import HOOKS
 from tests.guests.build import c_guest, example, go_guest, wat, wat_text

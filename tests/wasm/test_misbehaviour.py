@@ -9,8 +9,8 @@ from kubewasp.framework.status import Status
 from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import FailurePolicy, Guest
-from kubewasp.wasm.guest_cycle import Cycle
-from kubewasp.wasm.hook_runner import PoolStats
+from kubewasp.wasm.guest_cycle import GuestCycle
+from kubewasp.wasm.guest_runner import PoolStats
 from kubewasp.wasm.limits import Limits
 from tests import samples
 from tests.guests import HOOKS
@@ -47,7 +47,7 @@ def load(what: str = "", policy: FailurePolicy = "Fail") -> Guest:
     return Guest.load(wat("misbehave"), name="mis", limits=limits, failure_policy=policy)
 
 
-def begin(nodes: Nodes, what: str, *hooks: str, policy: FailurePolicy = "Fail") -> Cycle:
+def begin(nodes: Nodes, what: str, *hooks: str, policy: FailurePolicy = "Fail") -> GuestCycle:
     """A cycle in which the guest does that, in those hooks or in all."""
     cycle = load(what, policy).cycle(samples.pod(), nodes)
     misbehave(cycle, what, *hooks)
@@ -293,7 +293,7 @@ def test_a_flood_of_events_is_bounded(nodes: Nodes) -> None:
 def test_a_flood_of_output_is_bounded(nodes: Nodes) -> None:
     with begin(nodes, "prints forever") as cycle:
         assert "more bytes)" in cycle.filter().reason(0)
-        assert cycle.runner._get("output_len") == 64 * KIB
+        assert cycle.runner._memory.get("output_len") == 64 * KIB
 
 
 BIG_FLOOD = """

@@ -10,7 +10,7 @@ from kubewasp.framework.config.model import PluginSet
 from kubewasp.framework.registry import Registry
 from kubewasp.framework.runtime import Framework
 from kubewasp.plugins.default_preemption import DefaultPreemption
-from kubewasp.wasm.plugin import GuestLoader
+from kubewasp.wasm.guest_loader import GuestLoader
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

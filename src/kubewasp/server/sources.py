@@ -43,14 +43,14 @@ def connect_plugins(frameworks: Mapping[str, Framework], metrics: Metrics) -> No
     plugins = _wasm_plugins(frameworks)
     guests = list({id(plugin.guest): plugin.guest for plugin in plugins}.values())  # profiles may share one
     for guest in guests:
-        guest.observer = metrics
+        guest.observer = metrics  # type: ignore[misc] # until GuestLoader gets the metrics when it is made
     metrics.evaluations.read = lambda: _evaluations(frameworks)
     metrics.guest_memory.read = lambda: _sums(((guest.name,), guest.pool.memory_bytes) for guest in guests)
     metrics.guests_created.read = lambda: _sums(((guest.name,), guest.stats.created) for guest in guests)
     metrics.guests_broken.read = lambda: _sums(((guest.name,), guest.stats.broken) for guest in guests)
     metrics.guests_recycled.read = lambda: _sums(((guest.name,), guest.stats.recycled) for guest in guests)
     metrics.guest_cache_hits.read = lambda: _sums(
-        [((guest.name, "compiled"), guest.program.from_cache) for guest in guests]
+        [((guest.name, "compiled"), guest.module.from_cache) for guest in guests]
         + [((plugin.name, "answers"), plugin.shared_answers) for plugin in plugins]
     )
 

@@ -164,13 +164,13 @@ def test_trials_have_states_of_their_own(guest: Guest, nodes: Nodes) -> None:
     with guest.cycle(pod(filter=code), nodes) as cycle:
         cycle.prefilter()
         cycle.add_pod(samples.pod("x"), "node-1")
-        trial = cycle.clone_state(0)
-        cycle.select_state(trial)
+        trial = cycle.states.clone(0)
+        cycle.states.select(trial)
         cycle.add_pod(samples.pod("y"), "node-1")
         assert cycle.filter(["node-1"]).reason(0) == "x y"
         cycle.remove_pod(samples.pod("x"), "node-1")
         assert cycle.filter(["node-1"]).reason(0) == "y"
-        cycle.select_state(0)
+        cycle.states.select(0)
         assert cycle.filter(["node-1"]).reason(0) == "x"
 
 
@@ -289,8 +289,8 @@ def test_nodes_are_sent_once() -> None:
     with requests() as sent:
         for name in ("x", "y"):
             with guest.cycle(pod(name), table) as cycle:
-                cycle.call_rows("filter", rows)
-                cycle.call_rows("score", rows)
+                cycle.hooks.call_rows("filter", rows)
+                cycle.hooks.call_rows("score", rows)
     nodes_in = [sum(line.startswith("n ") for line in request.splitlines()) for request in sent]
     assert nodes_in == [2, 0, 0, 0]
     assert ['"rows"' in request for request in sent] == [True, False, False, False]
@@ -491,9 +491,9 @@ def test_pods_of_several_threads_share_an_instance() -> None:
 
 def test_rows_may_be_given_as_numbers(guest: Guest, nodes: Nodes) -> None:
     with guest.cycle(pod(score="answer = int(node.name[-1])"), nodes) as cycle:
-        assert (cycle.call_rows("score", 2).values >> 32).tolist() == [1, 2]
-        assert (cycle.call_rows("score", np.array([2, 0], np.int32)).values >> 32).tolist() == [3, 1]
-        assert cycle.call_rows("score", 0).values.tolist() == []
+        assert (cycle.hooks.call_rows("score", 2).values >> 32).tolist() == [1, 2]
+        assert (cycle.hooks.call_rows("score", np.array([2, 0], np.int32)).values >> 32).tolist() == [3, 1]
+        assert cycle.hooks.call_rows("score", 0).values.tolist() == []
 
 
 def test_a_component_has_no_globals(guest: Guest, nodes: Nodes) -> None:

@@ -10,7 +10,7 @@ from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.core.abi import ADAPTER_IMPORTS
 from kubewasp.wasm.core.adapter import adapter_wat, shim_wat
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
 from tests import samples
 from tests.guests import IMPORTS
 from tests.guests.build import wat, wat_text
@@ -29,18 +29,18 @@ def imports() -> Guest:
     return Guest.load(wat("imports"), name="imports", config="the config")
 
 
-def echoed(cycle: Cycle, name: str, node: str = "node-1", limit: int = 2048) -> bytes:
+def echoed(cycle: GuestCycle, name: str, node: str = "node-1", limit: int = 2048) -> bytes:
     """What the guest `echo` reads; it is also the reason, but not all of it is text."""
     steer(cycle, which=getter(name), limit=limit)
     assert cycle.filter([node]).codes.tolist() == [2]
     return last_echoed(cycle)
 
 
-def last_echoed(cycle: Cycle) -> bytes:
+def last_echoed(cycle: GuestCycle) -> bytes:
     return cycle.runner.read(BUFFER, peek(cycle, "first_len"), "test")
 
 
-def ask(cycle: Cycle, function: str, *arguments: int, node: str = "node-1") -> int:
+def ask(cycle: GuestCycle, function: str, *arguments: int, node: str = "node-1") -> int:
     """What a function of the host returns when the guest calls it so."""
     which = [name for _, name, _ in IMPORTS].index(function)
     steer(cycle, which=which, **dict(zip("abcde", arguments, strict=False)))

@@ -10,7 +10,7 @@ from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.core.abi import EXTENSION_IMPORTS
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
 from kubewasp.wasm.limits import Limits
 from tests import samples
 from tests.guests import EXTENSION, IMPORTS
@@ -63,10 +63,10 @@ def impatient() -> Guest:
     return Guest.load(wat("imports"), name="fuzzed", limits={"call_timeout": 0.05})
 
 
-def shared_nodes(cycle: Cycle) -> list[bytes]:
+def shared_nodes(cycle: GuestCycle) -> list[bytes]:
     """The nodes as they lie in the memory that all instances read."""
-    view = cycle.runner._mirror._heap._view
-    places = [int(row["node"]) for row in cycle.runner._mirror._rows]
+    view = cycle.runner.inputs._nodes._heap._view
+    places = [int(row["node"]) for row in cycle.runner.inputs._nodes._rows]
     return [view[place & 0xFFFFFFFF : (place & 0xFFFFFFFF) + (place >> 32)].tobytes() for place in places]
 
 
@@ -80,7 +80,7 @@ def fuzz(size: int, which: int, data: st.DataObject) -> None:
             assert verdicts.reason(0).startswith("wasm: filter error: ")
             assert '(plugin "fuzzed")' in verdicts.reason(0)
             assert cycle.runner.broken
-        own = bytes(cycle.runner._bytes[1024 : 1024 + len(FIXED_TEXTS)])
+        own = bytes(cycle.runner._memory.view[1024 : 1024 + len(FIXED_TEXTS)])
         assert own == FIXED_TEXTS, "the adapter's own texts"
         assert shared_nodes(cycle) == [cluster().encoded(row) for row in range(len(cluster()))]
     with guest(size).cycle(samples.pod(), cluster()) as cycle:
@@ -107,9 +107,9 @@ def test_a_guest_that_has_all_the_memory_there_is_gets_no_further(which: int, da
     fuzz(HUGE, which, data)
 
 
-def shared_records(cycle: Cycle) -> list[bytes]:
+def shared_records(cycle: GuestCycle) -> list[bytes]:
     """The numbers of the nodes, without where their pods are, and the pods that were asked for."""
-    heap, numbers_ = cycle.runner._mirror._heap, cycle.runner._mirror._numbers
+    heap, numbers_ = cycle.runner.inputs._nodes._heap, cycle.runner.inputs._nodes._records
     records = numbers_._records[: len(table().nodes)]
     places = [(place & 0xFFFFFFFF, place >> 32) for place in records[:, 0].tolist() if place > 0]
     pods = [heap._view[address : address + length].tobytes() for address, length in places]
@@ -145,7 +145,9 @@ def fuzz_extension(size: int, which: int, data: st.DataObject) -> None:
             written = (arguments[0] % 2**32, arguments[0] % 2**32 + 24)
         after = cycle.runner.read(0, SMALL, "test")
         assert (after[: written[0]], after[written[1] :]) == (before[: written[0]], before[written[1] :])
-        assert bytes(cycle.runner._bytes[1024 : 1024 + len(FIXED_TEXTS)]) == FIXED_TEXTS, "the adapter's own texts"
+        assert bytes(cycle.runner._memory.view[1024 : 1024 + len(FIXED_TEXTS)]) == FIXED_TEXTS, (
+            "the adapter's own texts"
+        )
         # A new resource makes the records wider: the pods are written again when somebody asks.
         assert shared_records(cycle) in ([records, records[:1]] if item.name == "resource" else [records])
         assert shared_nodes(cycle) == [table().objects.encoded(row) for row in range(9)]
@@ -187,7 +189,7 @@ def test_output_from_anywhere_is_captured_or_fails_cleanly(pieces: list[tuple[in
         verdicts = cycle.filter(["node-2"])
         assert verdicts.codes[0] in (0, 1)
         assert len(verdicts.trace.output) <= cycle.guest.limits.output + 100
-        assert bytes(cycle.runner._bytes[1024 : 1024 + len(FIXED_TEXTS)]) == FIXED_TEXTS
+        assert bytes(cycle.runner._memory.view[1024 : 1024 + len(FIXED_TEXTS)]) == FIXED_TEXTS
 
 
 @given(st.binary(min_size=96, max_size=96), st.integers(-1, 3))

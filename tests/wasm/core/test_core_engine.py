@@ -7,23 +7,23 @@ import pytest
 import wasmtime
 
 from kubewasp.wasm.component.component_engine import component_engine
-from kubewasp.wasm.core.core_engine import classic_engine, strict_engine
-from kubewasp.wasm.core.guest_module import load_program
+from kubewasp.wasm.core.core_engine import core_engine, strict_engine
 from kubewasp.wasm.deadlines import KernelTimer, ThreadTimer, Ticker
 from kubewasp.wasm.ffi import AdapterCall
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.guest_module import load_guest_module
 from kubewasp.wasm.limits import MIB, Limits
 from tests import samples
 from tests.guests.build import go_guest, wat
 
 
 def test_an_engine_is_made_once_for_each_stack_limit() -> None:
-    assert classic_engine(MIB) is classic_engine(MIB)
-    assert classic_engine(MIB).settings == "classic stack=1048576"
+    assert core_engine(MIB) is core_engine(MIB)
+    assert core_engine(MIB).settings == "classic stack=1048576"
 
 
 def test_fuel_is_counted_in_engines_of_their_own() -> None:
-    for engine in (classic_engine, component_engine):
+    for engine in (core_engine, component_engine):
         assert not engine(MIB).fueled
         assert engine(MIB, fueled=True).fueled
         assert engine(MIB) is engine(MIB, fueled=False) is not engine(MIB, fueled=True)
@@ -32,7 +32,7 @@ def test_fuel_is_counted_in_engines_of_their_own() -> None:
 
 def test_a_guest_burns_fuel_only_where_it_is_counted() -> None:
     wasm = wat("filter").read_bytes()
-    counting, usual = (Guest(load_program(wasm, Limits(), fueled=fueled)) for fueled in (True, False))
+    counting, usual = (Guest(load_guest_module(wasm, Limits(), fueled=fueled)) for fueled in (True, False))
     burnt = []
     for guest in (counting, usual):
         with guest.cycle(samples.pod("p"), [samples.node("n")]) as cycle:
@@ -45,7 +45,7 @@ def test_a_guest_burns_fuel_only_where_it_is_counted() -> None:
 
 def test_where_fuel_is_counted_a_guest_does_the_same_every_time() -> None:
     """Go takes a seed for its maps when it starts, and looks at the clock."""
-    program = load_program(go_guest("nodenumber").read_bytes(), Limits(), fueled=True)
+    program = load_guest_module(go_guest("nodenumber").read_bytes(), Limits(), fueled=True)
     burnt = set()
     for _ in range(3):
         with Guest(program).cycle(samples.pod("p"), [samples.node("n")]) as cycle:

@@ -18,7 +18,7 @@ from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.hook_results import SignResult, Trace
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.plugin import WasmPlugin
-from kubewasp.wasm.signing import PodSigner
+from kubewasp.wasm.pod_signer import PodSigner
 from tests.guests.build import wat_text
 from tests.wasm.test_answer_cache import TWINS, node, pod
 
@@ -80,7 +80,7 @@ def cluster_of(*found: dict[str, Any], nodes: int = 9) -> tuple[EmbeddedCluster,
     for framework in cluster.scheduler.frameworks.values():
         plugin = framework.plugins["policy"]
         assert isinstance(plugin, WasmPlugin)
-        plugin.guest.observer = calls
+        plugin.guest.observer = calls  # type: ignore[misc]
     for number in range(nodes):
         cluster.apply(node(f"node-{number}"))
     return cluster, calls
@@ -339,7 +339,7 @@ def test_after_a_failure_each_pod_is_asked_alone_until_one_succeeds() -> None:
 
 
 def test_no_more_are_kept_than_come_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubewasp.wasm.signing._MOST_KEPT", 10)
+    monkeypatch.setattr("kubewasp.wasm.pod_signer._MOST_KEPT", 10)
     made, _guest, handle = signer(0.0, NAMES)
     made.sign(handle.pods[-1])
     for _ in range(3):

@@ -12,7 +12,7 @@ from kubewasp.framework.status import Status
 from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.errors import GuestLoadError, InstanceInUseError
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
 from tests import samples
 from tests.guests import IMPORTS
 from tests.guests.build import go_guest, wat, wat_text
@@ -34,7 +34,7 @@ def start_lines(guest: Guest) -> list[str]:
     return [line.text for line in guest.start_logs]
 
 
-def call_import(cycle: Cycle, function: str, *arguments: int) -> None:
+def call_import(cycle: GuestCycle, function: str, *arguments: int) -> None:
     """What the guest `imports` does in its next filter."""
     which = [name for _, name, _ in IMPORTS].index(function)
     steer(cycle, which=which, **dict(zip("abcde", arguments, strict=False)))

@@ -13,10 +13,10 @@ from wasmtime import Global
 from kubewasp.k8s.codec import decode, encode
 from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.core.callback_host import CallbackHost
-from kubewasp.wasm.core.core_engine import classic_engine
-from kubewasp.wasm.core.node_memory import NameIndex
+from kubewasp.wasm.core.core_engine import core_engine
+from kubewasp.wasm.core.shared_nodes import NameIndex
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
 from kubewasp.wasm.limits import Limits
 from tests import samples
 from tests.guests import GETTERS, IMPORTS
@@ -40,13 +40,13 @@ def imports() -> Guest:
     return Guest.load(wat("imports"), name="imports")
 
 
-def read(cycle: Cycle, what: str, node: str) -> bytes:
+def read(cycle: GuestCycle, what: str, node: str) -> bytes:
     steer(cycle, which=getter(what))
     cycle.filter([node])
     return cycle.runner.read(1024, peek(cycle, "first_len"), "test")
 
 
-def look_up(cycle: Cycle, function: str, name: str, node: str) -> bytes:
+def look_up(cycle: GuestCycle, function: str, name: str, node: str) -> bytes:
     """What a guest gets that asks for a node by any name, with another one at hand."""
     encoded = name.encode()
     cycle.runner.write(2048, encoded, "test")
@@ -57,7 +57,7 @@ def look_up(cycle: Cycle, function: str, name: str, node: str) -> bytes:
 
 
 def oracle(nodes: Nodes) -> CallbackHost:
-    host = CallbackHost(echo().program)
+    host = CallbackHost(echo().module)
     host.pod, host.nodes = POD, nodes
     return host
 
@@ -144,7 +144,7 @@ TestMirrorAgainstCallbacks = MirrorAgainstCallbacks.TestCase
 
 def written(guest: Guest, nodes: Nodes) -> int:
     """How many bytes one cycle writes to the shared memory."""
-    heap = guest.program.engine.heap
+    heap = guest.module.engine.heap
     before = heap.bytes_written
     with guest.cycle(POD, nodes) as cycle:
         cycle.filter()
@@ -180,7 +180,7 @@ def test_objects_are_written_when_the_first_guest_may_look_at_them(large: Nodes)
 
 
 def written_by_score(guest: Guest, nodes: Nodes) -> int:
-    heap = guest.program.engine.heap
+    heap = guest.module.engine.heap
     before = heap.bytes_written
     with guest.cycle(POD, nodes) as cycle:
         scores = cycle.score()
@@ -279,7 +279,7 @@ def test_a_call_that_is_under_way_goes_on_with_the_nodes_it_began_with(large: No
 
 
 def test_many_changes_do_not_grow_the_shared_memory(large: Nodes) -> None:
-    heap = echo().program.engine.heap
+    heap = echo().module.engine.heap
     number = 0
 
     def change() -> None:
@@ -302,7 +302,7 @@ def test_many_changes_do_not_grow_the_shared_memory(large: Nodes) -> None:
 
 
 def test_nodes_that_are_gone_leave_their_memory_to_others() -> None:
-    heap = echo().program.engine.heap
+    heap = echo().module.engine.heap
 
     def use_some() -> weakref.ref[Nodes]:
         cluster = Nodes(samples.node(f"node-{n}", annotations={"a": "x" * 5000}, images={"i": 1}) for n in range(50))
@@ -317,7 +317,7 @@ def test_nodes_that_are_gone_leave_their_memory_to_others() -> None:
 
 
 def test_the_index_of_names_forgets_old_names() -> None:
-    index = NameIndex(classic_engine(Limits().stack).heap)
+    index = NameIndex(core_engine(Limits().stack).heap)
     for number in range(10_000):
         index.add({number % 10: b"name-%d" % number})
     assert index.mask < 256
