@@ -39,7 +39,7 @@ def ask(cycle: GuestCycle, function: str, *arguments: int, hook: str = "prefilte
 def text(cycle: GuestCycle, content: str | bytes, at: int = 512) -> tuple[int, int]:
     """Puts a text into the guest's memory, and tells where it is."""
     encoded = content.encode() if isinstance(content, str) else content
-    cycle.runner.write(at, encoded, "test")
+    cycle.runner.guest_memory.write(at, encoded, "test")
     return at, len(encoded)
 
 
@@ -47,7 +47,7 @@ def get(cycle: GuestCycle, function: str, *arguments: int, hook: str = "prefilte
     """The value of a getter."""
     length = ask(cycle, function, *arguments, BUFFER, room, hook=hook)
     assert length <= room
-    return cycle.runner.read(BUFFER, length, "test")
+    return cycle.runner.guest_memory.read(BUFFER, length, "test")
 
 
 def numbers(content: bytes, kind: str = "q") -> list[int]:

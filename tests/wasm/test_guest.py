@@ -299,7 +299,7 @@ def test_a_reader_sees_a_consistent_picture_while_nodes_change() -> None:
             steer(cycle, which=getter("nodeList"))
             while not over.is_set():
                 cycle.prefilter()
-                lists.append(cycle.runner.read(1024, peek(cycle, "first_len"), "test"))
+                lists.append(cycle.runner.guest_memory.read(1024, peek(cycle, "first_len"), "test"))
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -339,10 +339,10 @@ def test_a_waiting_pod_is_written_if_it_fits(nodes: Nodes) -> None:
     """No length comes back, so nothing is written that does not fit."""
     with load("imports", handle=FakeHandle({"node-1": b"p" * 100})).cycle(samples.pod(), nodes) as cycle:
         for limit, written in ((100, b"p" * 100), (99, bytes(100)), (-1, b"p" * 100)):
-            cycle.runner.write(1024, bytes(100), "test")
+            cycle.runner.guest_memory.write(1024, bytes(100), "test")
             steer(cycle, which=17, a=64, b=6, c=1024, d=limit)
             assert cycle.filter(["node-2"]).codes.tolist() == [0]
-            assert cycle.runner.read(1024, 100, "test") == written
+            assert cycle.runner.guest_memory.read(1024, 100, "test") == written
 
 
 def test_an_empty_uid_is_legal(nodes: Nodes) -> None:

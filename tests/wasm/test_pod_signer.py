@@ -276,7 +276,7 @@ class FakeGuest:
         self.seconds = seconds
         self.asked: list[list[str]] = []
 
-    def cycle(self, *_: object) -> "FakeGuest":
+    def cycle(self, *_: object, **__: object) -> "FakeGuest":
         return self
 
     def __enter__(self) -> "FakeGuest":

@@ -7,6 +7,7 @@ The caller calls the hooks, in the order of the scheduling framework (evaluation
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -68,7 +69,6 @@ class GuestCycle:
         self.signature = guest.signature
         self._signs = guest.module.uses_signatures
         self.hooks = HookCaller(guest, pod, nodes, table, handle)
-        self.states = CycleStates(self.hooks)
 
     def __enter__(self) -> Self:
         return self
@@ -85,6 +85,11 @@ class GuestCycle:
     @property
     def runner(self) -> GuestRunner:
         return self.hooks.runner
+
+    @cached_property
+    def states(self) -> CycleStates:
+        """The cycle states of a guest that has them."""
+        return CycleStates(self.hooks)
 
     @property
     def failed(self) -> bool:

@@ -96,7 +96,7 @@ class HookCaller:
     def offer(self, slot: int, value: Callable[[], bytes]) -> None:
         """Sets the answer of a getter, computed on the guest's first use."""
         if self.failure is None:
-            self.runner.inputs.set_filler(slot, value)
+            (self._runner or self.runner).inputs.set_filler(slot, value)
 
     def row(self, node: str) -> int:
         """The row of a node; UnknownNodeError if it is none of the cycle's."""
@@ -110,11 +110,12 @@ class HookCaller:
 
     def call(self, hook: str, node: str | None = None) -> tuple[HookOutcome, Status]:
         """Calls a hook once, with a current node or without."""
-        self.check_exported(hook)
+        if hook not in self.guest.hooks:
+            raise self._no_such_hook(hook)
         row = -1 if node is None else self.row(node)
         if self.failure is not None:
             return no_outcome(), self.policy_status(hook, self.failure)
-        outcome = self.runner.call(HOOKS[hook], row=row)
+        outcome = (self._runner or self.runner).call(HOOKS[hook], row=row)
         self._record(hook, outcome)
         if outcome.failure is not None:
             return outcome, self.policy_status(hook, outcome.failure)
@@ -126,11 +127,12 @@ class HookCaller:
 
     def call_rows(self, hook: str, rows: NDArray[np.int32] | int) -> HookOutcome:
         """Calls a hook for the given rows, or for the first n. From a failure on, the values are the policy's."""
-        self.check_exported(hook)
+        if hook not in self.guest.hooks:
+            raise self._no_such_hook(hook)
         if self.failure is not None:
             outcome = no_outcome()
         else:
-            outcome = self.runner.call_rows(HOOKS[hook], rows)
+            outcome = (self._runner or self.runner).call_rows(HOOKS[hook], rows)
             self._record(hook, outcome)
         missing = (rows if isinstance(rows, int) else len(rows)) - len(outcome.values)
         if self.failure is not None and missing:
@@ -144,7 +146,8 @@ class HookCaller:
 
     def sign(self, pods: Sequence[AnyPod]) -> tuple[HookOutcome, Status]:
         """Calls `signpod` for each pod."""
-        self.check_exported("signpod")
+        if "signpod" not in self.guest.hooks:
+            raise self._no_such_hook("signpod")
         if self.failure is not None:
             return no_outcome(), self.policy_status("signpod", self.failure)
         outcome = self.runner.sign(pods)
@@ -153,11 +156,9 @@ class HookCaller:
             return outcome, self.policy_status("signpod", outcome.failure)
         return outcome, SUCCESS
 
-    def check_exported(self, hook: str) -> None:
-        if hook not in self.guest.hooks:
-            raise NoSuchHookError(
-                f'plugin "{self.guest.name}" does not export {hook}; it has {", ".join(self.guest.hooks)}'
-            )
+    def _no_such_hook(self, hook: str) -> NoSuchHookError:
+        guest = self.guest
+        return NoSuchHookError(f'plugin "{guest.name}" does not export {hook}; it has {", ".join(guest.hooks)}')
 
     def reject_payload(self, hook: str, cause: str) -> Status:
         """Fails a hook because of an invalid payload."""

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 # Modules between a guest and the host; their frames are left out of stack traces.
 OUR_MODULES = ("kubewasp_adapter", "kubewasp_shim", "kubewasp_wasi_door", "kubewasp_wasi_shim")
-# An error that is no trap has its frames in its text only: `0: 0x26 - module!name`.
+# A frame in the text of an error: `0: 0x26 - module!name`.
 _FRAME = re.compile(r"^ *\d+: +(0x[0-9a-f]+) - (.*?)!(.*)$", re.MULTILINE)
-_UNNAMED = re.compile(r"<wasm function (\d+)>")
+_UNNAMED, _NUMBERED = re.compile(r"<wasm function (\d+)>"), r"func[\1]"
 _MAX_FRAMES = 16
 _MAX_OUTPUT = 4096
 
@@ -40,14 +40,21 @@ def hook_failure(hook: str, plugin: str, kind: str, cause: str, *, output: str =
 
 
 def stack_trace(error: Exception) -> str:
-    """Stack trace of a trap, a line per frame; empty where the runtime has none."""
-    if isinstance(error, Trap):
-        frames = [frame for frame in error.frames if frame.module_name not in OUR_MODULES]
-        lines = [f"\t{frame.func_name or f'func[{frame.func_index}]'}{_place(frame)}" for frame in frames]
-    else:
-        found = [frame for frame in _FRAME.findall(str(error)) if frame[1] not in OUR_MODULES]
-        named = [(_UNNAMED.sub(r"func[\1]", name), offset) for offset, _, name in found]
-        lines = [f"\t{name} @ {offset}" for name, offset in named]
+    """Stack trace of a trap, a line per frame; empty for other errors."""
+    if not isinstance(error, Trap):
+        return ""
+    frames = [frame for frame in error.frames if frame.module_name not in OUR_MODULES]
+    return _trace([f"{frame.func_name or f'func[{frame.func_index}]'}{_place(frame)}" for frame in frames])
+
+
+def stack_trace_of_text(error: Exception) -> str:
+    """Stack trace of an error that is no trap: the runtime has its frames in the text only."""
+    found = [frame for frame in _FRAME.findall(str(error)) if frame[1] not in OUR_MODULES]
+    return _trace([f"{_UNNAMED.sub(_NUMBERED, name)} @ {offset}" for offset, _, name in found])
+
+
+def _trace(frames: list[str]) -> str:
+    lines = [f"\t{frame}" for frame in frames]
     if len(lines) > _MAX_FRAMES:
         lines[_MAX_FRAMES:] = [f"\t… {len(lines) - _MAX_FRAMES} more"]
     return "\n".join(["wasm stack trace:", *lines]) if lines else ""

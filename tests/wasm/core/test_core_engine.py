@@ -130,7 +130,7 @@ def test_a_call_that_keeps_pythons_lock_is_ended_too() -> None:
     assert ticker.needs_no_lock
     store, run = looping(engine)
     call = AdapterCall(store, run, 1)
-    call.keep_the_lock(True)
+    call.keep_lock(True)
     store.set_epoch_deadline(ticker.ticks(0.05))
     began = time.monotonic()
     with ticker.running(), pytest.raises(wasmtime.Trap) as caught:

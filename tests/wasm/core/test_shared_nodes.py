@@ -43,17 +43,17 @@ def imports() -> Guest:
 def read(cycle: GuestCycle, what: str, node: str) -> bytes:
     steer(cycle, which=getter(what))
     cycle.filter([node])
-    return cycle.runner.read(1024, peek(cycle, "first_len"), "test")
+    return cycle.runner.guest_memory.read(1024, peek(cycle, "first_len"), "test")
 
 
 def look_up(cycle: GuestCycle, function: str, name: str, node: str) -> bytes:
     """What a guest gets that asks for a node by any name, with another one at hand."""
     encoded = name.encode()
-    cycle.runner.write(2048, encoded, "test")
+    cycle.runner.guest_memory.write(2048, encoded, "test")
     which = [item for _, item, _ in IMPORTS].index(function)
     steer(cycle, which=which, a=2048, b=len(encoded), c=4096, d=32768)
     assert cycle.filter([node]).codes.tolist() == [0]
-    return cycle.runner.read(4096, peek(cycle, "result"), "test")
+    return cycle.runner.guest_memory.read(4096, peek(cycle, "result"), "test")
 
 
 def oracle(nodes: Nodes) -> CallbackHost:
@@ -114,7 +114,7 @@ class MirrorAgainstCallbacks(RuleBasedStateMachine):
         with echo().cycle(POD, self.nodes) as cycle:
             steer(cycle, which=getter("nodeList"))
             cycle.prefilter()
-            found = cycle.runner.read(1024, peek(cycle, "first_len"), "test")
+            found = cycle.runner.guest_memory.read(1024, peek(cycle, "first_len"), "test")
         expected = oracle_read(oracle(self.nodes), "nodeList", "")
         assert len(found) == len(expected)
         assert _by_name(found) == _by_name(expected)
@@ -269,10 +269,10 @@ def test_a_call_that_is_under_way_goes_on_with_the_nodes_it_began_with(large: No
     guest = Guest.load(wat_text(READS_AFTER_ASKING), handle=FakeHandle(on_get=change_everything))
     with guest.cycle(POD, large) as cycle:
         cycle.filter(["node-1"])
-        assert cycle.runner.read(1024, peek(cycle, "length"), "test") == before
+        assert cycle.runner.guest_memory.read(1024, peek(cycle, "length"), "test") == before
         guest.handle.on_get = None  # type: ignore[attr-defined]
         cycle.filter(["node-1"])
-        assert cycle.runner.read(1024, peek(cycle, "length"), "test") == large.encoded(0)
+        assert cycle.runner.guest_memory.read(1024, peek(cycle, "length"), "test") == large.encoded(0)
 
 
 # ---------------------------------------------------------------- memory

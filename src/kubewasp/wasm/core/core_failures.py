@@ -10,7 +10,7 @@ from wasmtime import ExitTrap, Trap, TrapCode
 from kubewasp.wasm.core.abi import BY_KEY
 from kubewasp.wasm.core.node_records import TooManyResourcesError
 from kubewasp.wasm.deadlines import TimeLimit
-from kubewasp.wasm.hook_failures import OUR_MODULES, hook_failure, stack_trace
+from kubewasp.wasm.hook_failures import OUR_MODULES, hook_failure, stack_trace, stack_trace_of_text
 
 if TYPE_CHECKING:
     from kubewasp.wasm.hook_failures import HookFailure
@@ -58,7 +58,8 @@ def described(
         kind, cause = "timeout", f"time limit of {seconds:g} s exceeded"
     if kind == "trap" and memory > limits.memory * 0.9:
         cause += f" ({memory} of {limits.memory} bytes of memory in use)"
-    return hook_failure(hook, plugin, kind, cause, output=output, trace=stack_trace(error))
+    trace = stack_trace_of_text(error) if timed_out else stack_trace(error)
+    return hook_failure(hook, plugin, kind, cause, output=output, trace=trace)
 
 
 def _cause(error: Exception, callback_error: BaseException | None, refused: int, limits: Limits) -> tuple[str, str]:

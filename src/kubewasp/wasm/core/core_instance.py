@@ -87,12 +87,12 @@ class CoreInstance:
         self._run = AdapterCall(store, cast("Func", adapter["run"]), 7)
         self._sign = AdapterCall(store, cast("Func", adapter["sign"]), 3)
         self._memory = AdapterMemory(store, adapter, limits, severity=settings.log_severity)
-        self._guest_memory = GuestMemory(store, cast("Memory", self._exports["memory"]), limits.payload)
+        self.guest_memory = GuestMemory(store, cast("Memory", self._exports["memory"]), limits.payload)
         self.inputs = CoreInputs(self._memory, module, handle, config_place)
         self._output = CallOutput(self._memory, limits)
         self._callbacks = InstanceCallbacks(
             self.name,
-            self._guest_memory,
+            self.guest_memory,
             inputs=self.inputs,
             output=self._output,
             resources=resources,
@@ -202,7 +202,7 @@ class CoreInstance:
 
     @property
     def memory_bytes(self) -> int:
-        return self._guest_memory.size
+        return self.guest_memory.size
 
     @property
     def bytes_written(self) -> int:
