@@ -29,8 +29,9 @@ PERIOD: Final = 0.005
 _MOST_AT_ONCE: Final = 4
 # Wall time of a call, in multiples of its limit: a call that is blocked or gets no CPU ends, too.
 WALL_FACTOR: Final = 10
-# The first look at the clocks of a call. Most calls are over by then, and no clock is read for them.
-_FIRST_LOOK: Final = 2
+# Ticks until the first look at the clocks of a call, for limits of half a second and more, and for shorter ones. Most
+# calls are over by then, and no clock is read for them.
+_FIRST_LOOK, _EARLY_LOOK, _SHORT_LIMIT = 10, 2, 0.5
 # CPU time of the calling thread; wall time where the system has no such clock.
 _cpu_time: Callable[[], float] = getattr(time, "thread_time", time.monotonic)
 
@@ -42,7 +43,7 @@ class TimeLimit(Exception):  # noqa: N818 - raised in a callback, never seen by 
 class CallDeadline:
     """Time limit of the calls on one store: so much CPU time, as much sleep, and ten times as much wall time.
 
-    The CPU time before the first look (at most 10 ms) is not counted.
+    The CPU time before the first look is not counted: 50 ms at most, or 10 ms of a limit below half a second.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class CallDeadline:
     def arm(self, seconds: float) -> None:
         """Sets the limit of the call that begins now."""
         self._budget.reset(seconds)
-        self._store.set_epoch_deadline(_FIRST_LOOK)
+        self._store.set_epoch_deadline(_EARLY_LOOK if seconds < _SHORT_LIMIT else _FIRST_LOOK)
 
     def sleep(self, seconds: float) -> None:
         """Sleeps on behalf of the guest; TimeLimit once it has slept as long as its limit."""

@@ -2,6 +2,7 @@
 
 import re
 from importlib.resources import files
+from itertools import pairwise
 
 from kubewasp.wasm import hooks
 from kubewasp.wasm.core import adapter_layout as layout
@@ -41,7 +42,7 @@ def test_areas_of_the_own_memory_do_not_overlap() -> None:
         (layout.RECENT_REASONS, 16 * layout.RECENT_REASON_COUNT),
         (layout.REGIONS, 0),
     ]
-    for (start, size), (following, _) in zip(areas, areas[1:], strict=False):
+    for (start, size), (following, _) in pairwise(areas):
         assert start + size <= following
 
 
