@@ -330,6 +330,17 @@ def test_a_waiting_pod_is_found_and_rejected(nodes: Nodes) -> None:
     assert handle.waiting == {}
 
 
+def test_a_cycle_may_have_a_scheduler_of_its_own(nodes: Nodes) -> None:
+    """A guest is loaded before there is a scheduler, and may serve several."""
+    guest = load("waiting")
+    pods = {"uid-1": encode("Pod", samples.pod("waits"))}
+    for handle, expected in ((FakeHandle(pods), "waiting, rejected"), (FakeHandle(), "missing, declined")):
+        with guest.cycle(samples.pod(), nodes, handle=handle) as cycle:
+            assert cycle.filter(["node-1"]).status(0) == Status(2, expected)
+        assert handle.asked == ["uid-1"]
+    assert guest.stats.created == 1
+
+
 def test_without_a_scheduler_no_pod_waits(nodes: Nodes) -> None:
     with load("waiting").cycle(samples.pod(), nodes) as cycle:
         assert cycle.filter(["node-1"]).reason(0) == "missing, declined"

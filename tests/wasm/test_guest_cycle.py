@@ -262,6 +262,17 @@ TAKES_10_MS = """
 """
 
 
+def test_rows_and_results_are_read_only(pod: dict[str, Any], nodes: Nodes) -> None:
+    """The same array of rows is written to the guest once: a change of it would go unnoticed."""
+    with load("filter").cycle(pod, nodes) as cycle:
+        rows = cycle.hooks.rows(["node-2"])
+        cycle.hooks.call_rows("filter", rows)
+        found = cycle.filter()
+    for array in (rows, found.codes, found.reason_numbers):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
 def test_the_time_limit_is_for_one_node_not_for_all(pod: dict[str, Any]) -> None:
     with Guest.load(wat_text(TAKES_10_MS), limits={"call_timeout": 0.5}).cycle(pod, samples.nodes(64)) as cycle:
         assert len(cycle.filter().feasible) == 64

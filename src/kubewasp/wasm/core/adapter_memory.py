@@ -72,8 +72,9 @@ class AdapterMemory:
         self.view = memoryview(self._memory.get_buffer_ptr(self._store)).cast("B")
 
     def list_rows(self, rows: NDArray[np.int32]) -> int:
-        """Writes row numbers and returns their address. An array is written once: callers must not change it."""
+        """Writes row numbers and returns their address. An array is written once, and is read-only from then on."""
         if rows is not self._listed:
+            rows.setflags(write=False)
             content = np.ascontiguousarray(rows, np.int32).tobytes()
             self.view[self.rows : self.rows + len(content)] = content
             self.bytes_written += len(content)
