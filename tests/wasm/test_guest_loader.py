@@ -60,5 +60,5 @@ def test_every_guest_reports_to_the_observer() -> None:
 
 
 def test_a_guest_that_cannot_be_loaded_is_a_problem_of_the_configuration() -> None:
-    with pytest.raises(ConfigError, match='plugin "policy": wasm: cannot load /nowhere.wasm: '):
+    with pytest.raises(ConfigError, match=r'plugin "policy": wasm: cannot load /nowhere\.wasm: '):
         GuestLoader().points("policy", WasmPluginSettings("/nowhere.wasm"))
