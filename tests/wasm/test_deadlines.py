@@ -180,6 +180,17 @@ def test_a_guest_that_computes_ends_at_its_limit() -> None:
     assert time.thread_time() - began >= 0.1
 
 
+def test_a_call_that_keeps_pythons_lock_ends_at_its_limit() -> None:
+    engine = interruptible()
+    store, run = looping(engine)
+    deadline, call = CallDeadline(store), AdapterCall(store, run, 1)
+    call.keep_lock(True)
+    deadline.arm(0.05)
+    with Ticker(engine, KernelTimer(engine)).running(), pytest.raises(wasmtime.WasmtimeError):
+        call(1)
+    assert deadline.is_over
+
+
 def test_every_call_has_its_whole_time() -> None:
     engine = interruptible()
     store, run = looping(engine)
