@@ -78,7 +78,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_the_abi_page_lists_every_hook_and_import() -> None:
-    from kubewasp.wasm.core.abi import CLASSIC_IMPORTS, EXTENSION_IMPORTS, HOOKS
+    from kubewasp.wasm.core.abi import CLASSIC_IMPORTS, EXTENSION_IMPORTS
+    from kubewasp.wasm.hooks import HOOKS
 
     text = (ROOT / "docs" / "abi.md").read_text(encoding="utf-8")
     for name in [*HOOKS, *(item.name for item in CLASSIC_IMPORTS + EXTENSION_IMPORTS)]:

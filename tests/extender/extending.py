@@ -16,7 +16,7 @@ from kubewasp.k8s.nodes import Node
 from kubewasp.k8s.pods import Pod
 from kubewasp.scheduler.composition import Environment, compose
 from kubewasp.scheduler.scheduler import Scheduler
-from kubewasp.wasm.plugin import GuestLoader
+from kubewasp.wasm.guest_loader import GuestLoader
 from tests.framework.configs import read
 
 Json = dict[str, Any]

@@ -15,10 +15,10 @@ from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.projects import go, toolchain
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
-from kubewasp.wasm.core.abi import HOOKS
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
+from kubewasp.wasm.hooks import HOOKS
 from tests import samples
 from tests.guests.build import project_guest
 from tests.wasm.fakes import FakeHandle
@@ -70,13 +70,13 @@ def on_node(name: str, node_name: str, **requests: str) -> Pod:
     return PodParser().parse(placed, encode("Pod", placed))
 
 
-def begun(guest: Guest, pod: Any, table: NodeTable) -> Cycle:
+def begun(guest: Guest, pod: Any, table: NodeTable) -> GuestCycle:
     cycle = guest.cycle(pod, table)
     assert cycle.prefilter().status.is_success
     return cycle
 
 
-def reason(cycle: Cycle, name: str = "node-1") -> str:
+def reason(cycle: GuestCycle, name: str = "node-1") -> str:
     return cycle.filter([name]).reason(0)
 
 
@@ -265,17 +265,17 @@ def test_a_state_belongs_to_one_pod(guest: Guest, table: NodeTable) -> None:
 
 def test_trials_work_on_copies_of_the_state(guest: Guest, table: NodeTable) -> None:
     with begun(guest, pod(show="trial"), table) as cycle:
-        first = cycle.clone_state(0)
-        cycle.select_state(first)
+        first = cycle.states.clone(0)
+        cycle.states.select(first)
         cycle.remove_pod(pod("victim"), "node-1")
-        second = cycle.clone_state(first)
-        cycle.select_state(second)
+        second = cycle.states.clone(first)
+        cycle.states.select(second)
         cycle.add_pod(pod("guest"), "node-2")
         assert reason(cycle) == "-victim@node-1 +guest@node-2"
-        cycle.select_state(first)
-        cycle.forget_state(second)
+        cycle.states.select(first)
+        cycle.states.forget(second)
         assert reason(cycle) == "-victim@node-1"
-        cycle.select_state(0)
+        cycle.states.select(0)
         assert reason(cycle) == ""
 
 
@@ -358,13 +358,13 @@ def test_an_unchanged_node_is_not_read_again() -> None:
     guest, table, rows = Guest.load(project_guest(GUESTS / "reader")), many_nodes(), np.arange(MANY, dtype=np.int32)
     expected = 50 * len(range(1, MANY, 3))
     with guest.cycle(pod(), table) as cycle:
-        assert (cycle.call_rows("score", rows).values >> 32).sum() == expected
-        places = cycle.runner._mirror._rows["node"].tolist()
-    heap = guest.program.engine.heap
+        assert (cycle.hooks.call_rows("score", rows).values >> 32).sum() == expected
+        places = cycle.runner.inputs._nodes._rows["node"].tolist()
+    heap = guest.module.engine.heap
     for place in places:  # whoever reads a node now finds nothing
         heap.write(place & 0xFFFFFFFF, bytes(place >> 32))
     with guest.cycle(pod(), table) as cycle:
-        assert (cycle.call_rows("score", rows).values >> 32).sum() == expected
+        assert (cycle.hooks.call_rows("score", rows).values >> 32).sum() == expected
 
 
 def test_memory_stays_flat_over_many_cycles() -> None:
@@ -373,7 +373,7 @@ def test_memory_stays_flat_over_many_cycles() -> None:
     def run(cycles: int) -> int:
         for number in range(cycles):
             with guest.cycle(pod(f"pod-{number}"), table) as cycle:
-                cycle.call_rows("score", rows)
+                cycle.hooks.call_rows("score", rows)
                 used = cycle.runner.memory_bytes
         return used
 

@@ -9,7 +9,7 @@ from kubewasp.framework.registry import Registry
 from kubewasp.server.endpoints import create_app, shown_configuration
 from kubewasp.server.health import Health
 from kubewasp.server.metrics import Metrics
-from kubewasp.wasm.plugin import GuestLoader
+from kubewasp.wasm.guest_loader import GuestLoader
 from tests.framework.configs import read
 from tests.guests.build import example
 from tests.server.asking import Client

@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from kubewasp.framework.handle import DetachedHandle
 from kubewasp.server import logs
-from kubewasp.wasm.guest_link import Link
-from kubewasp.wasm.klog import LogLine
+from kubewasp.wasm.klog import LogLine, log_line
 
 
 class Logging:
@@ -207,7 +205,7 @@ def test_an_exception_is_an_error_and_a_stack_on_the_same_line(log: Logging, kin
 
 
 def guest_says(text: str, severity: int = 0) -> None:
-    Link("Policy", DetachedHandle()).log(LogLine(severity, text))
+    log_line("Policy", LogLine(severity, text))
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 from kubewasp.framework.status import Status
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
 from tests import samples
 
 _OTHER = samples.pod("other")
 _SCORES = {"node-1": 1, "node-2": 2, "node-3": 3}
 
-STATUS_OF: dict[str, Callable[[Cycle], Status]] = {
+STATUS_OF: dict[str, Callable[[GuestCycle], Status]] = {
     "enqueue": lambda cycle: cycle.enqueue()[1].status,
     "prefilter": lambda cycle: cycle.prefilter().status,
     "addpod": lambda cycle: cycle.add_pod(_OTHER, "node-1").status,

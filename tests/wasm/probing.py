@@ -7,7 +7,7 @@ from typing import Any
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
 from tests.guests import EXTENSION, EXTENSION_HOOKS, HOOKS
 from tests.guests.build import wat
 from tests.wasm.calls import STATUS_OF
@@ -22,13 +22,13 @@ def load(**settings: Any) -> Guest:
     return Guest.load(wat("extension"), name="probe", **settings)
 
 
-def aim(cycle: Cycle, function: str, *arguments: int, hook: str = "") -> None:
+def aim(cycle: GuestCycle, function: str, *arguments: int, hook: str = "") -> None:
     """From now on that import is called, in that hook or in all."""
     where = 1 << _ALL_HOOKS.index(hook) if hook else -1
     steer(cycle, which=_NAMES.index(function), where=where, **dict(zip("abcd", arguments, strict=False)))
 
 
-def ask(cycle: Cycle, function: str, *arguments: int, hook: str = "prefilter") -> int:
+def ask(cycle: GuestCycle, function: str, *arguments: int, hook: str = "prefilter") -> int:
     """What the import answers in that hook; where it takes a node, node-1 is at hand."""
     aim(cycle, function, *arguments, hook=hook)
     status = STATUS_OF[hook](cycle)
@@ -36,29 +36,29 @@ def ask(cycle: Cycle, function: str, *arguments: int, hook: str = "prefilter") -
     return peek(cycle, "result")
 
 
-def text(cycle: Cycle, content: str | bytes, at: int = 512) -> tuple[int, int]:
+def text(cycle: GuestCycle, content: str | bytes, at: int = 512) -> tuple[int, int]:
     """Puts a text into the guest's memory, and tells where it is."""
     encoded = content.encode() if isinstance(content, str) else content
-    cycle.runner.write(at, encoded, "test")
+    cycle.runner.guest_memory.write(at, encoded, "test")
     return at, len(encoded)
 
 
-def get(cycle: Cycle, function: str, *arguments: int, hook: str = "prefilter", room: int = ROOM) -> bytes:
+def get(cycle: GuestCycle, function: str, *arguments: int, hook: str = "prefilter", room: int = ROOM) -> bytes:
     """The value of a getter."""
     length = ask(cycle, function, *arguments, BUFFER, room, hook=hook)
     assert length <= room
-    return cycle.runner.read(BUFFER, length, "test")
+    return cycle.runner.guest_memory.read(BUFFER, length, "test")
 
 
 def numbers(content: bytes, kind: str = "q") -> list[int]:
     return list(struct.unpack(f"<{len(content) // struct.calcsize(kind)}{kind}", content))
 
 
-def resource(cycle: Cycle, name: str, hook: str = "prefilter") -> int:
+def resource(cycle: GuestCycle, name: str, hook: str = "prefilter") -> int:
     return ask(cycle, "resource", *text(cycle, name), hook=hook)
 
 
-def node_info(cycle: Cycle, row: int, hook: str = "prefilter") -> list[int]:
+def node_info(cycle: GuestCycle, row: int, hook: str = "prefilter") -> list[int]:
     return numbers(get(cycle, "node_info", row, hook=hook))
 
 

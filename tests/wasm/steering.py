@@ -4,16 +4,16 @@ from typing import cast
 
 from wasmtime import Global
 
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
 from tests.guests import GETTERS, HOOKS, MISBEHAVIOURS
 
 
-def steer(cycle: Cycle, **values: int) -> None:
+def steer(cycle: GuestCycle, **values: int) -> None:
     for name, value in values.items():
         cycle.runner.set_guest_global(name, value)
 
 
-def peek(cycle: Cycle, name: str) -> int:
+def peek(cycle: GuestCycle, name: str) -> int:
     instance = cycle.runner
     return int(cast(Global, instance._exports[name]).value(instance._store))
 
@@ -28,6 +28,6 @@ def bit(*hooks: str) -> int:
     return sum(1 << HOOKS.index(hook) for hook in hooks)
 
 
-def misbehave(cycle: Cycle, what: str, *hooks: str) -> None:
+def misbehave(cycle: GuestCycle, what: str, *hooks: str) -> None:
     """From now on the guest `misbehave` does that, in those hooks or in all."""
     steer(cycle, what=MISBEHAVIOURS.index(what), where=bit(*hooks) if hooks else -1)

@@ -199,7 +199,7 @@ def test_many_different_reasons_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) 
     (framework,) = cluster.scheduler.frameworks.values()
     plugin = framework.plugins["policy"]
     assert isinstance(plugin, WasmPlugin)
-    assert len(plugin._shared._statuses) <= 3
+    assert len(plugin._cached._statuses) <= 3
     assert all("1 nine" in queued.message for queued in cluster.scheduler.queue)
 
 

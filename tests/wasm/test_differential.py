@@ -11,10 +11,11 @@ from wasmtime import Global
 
 from kubewasp.k8s.codec import encode
 from kubewasp.state.node_objects import Nodes
-from kubewasp.wasm.core.abi import HOOKS, Answer
 from kubewasp.wasm.core.callback_host import CallbackHost
-from kubewasp.wasm.core.guest_module import Program, load_program
+from kubewasp.wasm.core.core_module import CoreModule
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.guest_module import load_guest_module
+from kubewasp.wasm.hooks import HOOKS, Answer
 from kubewasp.wasm.limits import Limits
 from tests.guests import GETTERS
 from tests.guests.build import c_guest, example, go_guest, wat
@@ -25,8 +26,8 @@ INTS = st.integers(-(2**31), 2**31 - 1) | st.sampled_from([0, 1, 2, 3, 4, 5, 42,
 
 
 @cache
-def program(path: Path) -> Program:
-    return load_program(path.read_bytes(), Limits())
+def program(path: Path) -> CoreModule:
+    return load_guest_module(path.read_bytes(), Limits())
 
 
 class Pair:

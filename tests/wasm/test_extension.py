@@ -11,7 +11,7 @@ from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
 from kubewasp.wasm.limits import Limits
 from tests import samples
 from tests.guests import EXTENSION_HOOKS, HOOKS
@@ -79,10 +79,10 @@ def test_a_node_is_a_record_of_numbers() -> None:
 def test_a_record_is_written_as_far_as_whole_numbers_fit(room: int) -> None:
     with load().cycle(POD, two_nodes()) as cycle:
         whole = get(cycle, "node_info", 0)
-        cycle.runner.write(BUFFER, b"\xee" * 100, "test")
+        cycle.runner.guest_memory.write(BUFFER, b"\xee" * 100, "test")
         assert ask(cycle, "node_info", 0, BUFFER, room) == len(whole)
         fits = room // 8 * 8
-        assert cycle.runner.read(BUFFER, 100, "test") == whole[:fits] + b"\xee" * (100 - fits)
+        assert cycle.runner.guest_memory.read(BUFFER, 100, "test") == whole[:fits] + b"\xee" * (100 - fits)
 
 
 def test_an_empty_row_has_nothing_to_say() -> None:
@@ -107,9 +107,9 @@ def test_names_and_objects_by_row() -> None:
     with load().cycle(POD, table) as cycle:
         assert [get(cycle, "node_name", row) for row in (0, 1)] == [b"node-1", b"node-2"]
         assert [get(cycle, "node_object", row) for row in (0, 1)] == [table.node(row).encoded for row in (0, 1)]
-        cycle.runner.write(BUFFER, b"\xee" * 8, "test")
+        cycle.runner.guest_memory.write(BUFFER, b"\xee" * 8, "test")
         assert ask(cycle, "node_name", 0, BUFFER, 5) == 6, "too little room: nothing is written"
-        assert cycle.runner.read(BUFFER, 8, "test") == b"\xee" * 8
+        assert cycle.runner.guest_memory.read(BUFFER, 8, "test") == b"\xee" * 8
 
 
 @pytest.mark.parametrize(
@@ -137,11 +137,11 @@ def test_hooks_without_a_node_have_no_row(hook: str) -> None:
         assert ask(cycle, "current_node", hook=hook) == -1
 
 
-def at_hand(cycle: Cycle, hook: str) -> tuple[int, int, int, int]:
+def at_hand(cycle: GuestCycle, hook: str) -> tuple[int, int, int, int]:
     """The row, the cycle, and the two generations."""
-    cycle.runner.write(BUFFER, b"\xee" * 32, "test")
+    cycle.runner.guest_memory.write(BUFFER, b"\xee" * 32, "test")
     row = ask(cycle, "at_hand", BUFFER, hook=hook)
-    *known, behind = struct.unpack("<4q", cycle.runner.read(BUFFER, 32, "test"))
+    *known, behind = struct.unpack("<4q", cycle.runner.guest_memory.read(BUFFER, 32, "test"))
     assert behind == -0x1111111111111112, "three numbers are written, and no more"
     return row, *known
 
@@ -292,9 +292,9 @@ def test_a_resource_that_is_looked_up_in_a_hook_can_be_read_at_once() -> None:
     with guest.cycle(make_pod(requests={name: "3"}), table) as cycle:
         assert cycle.filter().codes.tolist() == [0]
         number = peek(cycle, "id")
-        info = numbers(cycle.runner.read(1024, peek(cycle, "info"), "test"))
+        info = numbers(cycle.runner.guest_memory.read(1024, peek(cycle, "info"), "test"))
         assert pairs(info, number) == [(9, 4)]
-        requests = numbers(cycle.runner.read(16384, peek(cycle, "requests"), "test"))
+        requests = numbers(cycle.runner.guest_memory.read(16384, peek(cycle, "requests"), "test"))
         assert requests[2 + number] == 3
 
 
@@ -354,7 +354,7 @@ def test_new_resources_do_not_make_the_records_longer_in_rows() -> None:
         for number in range(12):
             resource(cycle, f"example.com/one-more-{number}")
             node_info(cycle, 0)
-        assert len(cycle.runner._mirror._numbers._records) == 16
+        assert len(cycle.runner.inputs._nodes._records._records) == 16
 
 
 # ---------------------------------------------------------------------- pods
@@ -377,10 +377,10 @@ def test_the_requests_of_the_pod() -> None:
 def test_requests_are_written_as_far_as_whole_numbers_fit(room: int) -> None:
     with load().cycle(make_pod(requests={"cpu": "1"}), two_nodes()) as cycle:
         whole = get(cycle, "pod_requests")
-        cycle.runner.write(BUFFER, b"\xee" * 64, "test")
+        cycle.runner.guest_memory.write(BUFFER, b"\xee" * 64, "test")
         assert ask(cycle, "pod_requests", BUFFER, room) == len(whole)
         fits = room // 8 * 8
-        assert cycle.runner.read(BUFFER, 64, "test") == whole[:fits] + b"\xee" * (64 - fits)
+        assert cycle.runner.guest_memory.read(BUFFER, 64, "test") == whole[:fits] + b"\xee" * (64 - fits)
 
 
 def test_requests_are_of_the_pod_at_hand() -> None:
@@ -413,21 +413,21 @@ def test_the_pods_on_a_node_are_a_list() -> None:
 def test_too_little_room_for_the_pods_writes_nothing() -> None:
     with load().cycle(POD, two_nodes()) as cycle:
         whole = get(cycle, "node_pods", 0)
-        cycle.runner.write(BUFFER, b"\xee" * len(whole), "test")
+        cycle.runner.guest_memory.write(BUFFER, b"\xee" * len(whole), "test")
         assert ask(cycle, "node_pods", 0, BUFFER, len(whole) - 1) == len(whole)
-        assert cycle.runner.read(BUFFER, len(whole), "test") == b"\xee" * len(whole)
+        assert cycle.runner.guest_memory.read(BUFFER, len(whole), "test") == b"\xee" * len(whole)
 
 
 def test_pods_that_nobody_asked_for_are_not_written() -> None:
     table = two_nodes()
     with load().cycle(POD, table) as cycle:
         node_info(cycle, 0)
-        heap = cycle.runner._mirror._heap
+        heap = cycle.runner.inputs._nodes._heap
         before = heap.bytes_written
         for number in range(20):
             table.add_pod(encoded_pod(f"more-{number}", node="node-1"))
         node_info(cycle, 0)
-        assert heap.bytes_written - before == cycle.runner._mirror._numbers.stride  # one record, and no pod
+        assert heap.bytes_written - before == cycle.runner.inputs._nodes._records.stride  # one record, and no pod
 
 
 def test_what_a_trial_changes_is_seen_and_gone_again() -> None:
@@ -470,7 +470,7 @@ def test_pods_are_found_when_the_records_move_in_the_middle_of_a_hook() -> None:
     with guest.cycle(POD, table) as cycle:
         assert cycle.filter(["node-1"]).codes.tolist() == [0]
         expected = pod_list(*(pod.encoded for pod in table.pods_on[0].values()))
-        assert cycle.runner.read(1024, peek(cycle, "length"), "test") == expected
+        assert cycle.runner.guest_memory.read(1024, peek(cycle, "length"), "test") == expected
 
 
 # ---------------------------------------------------------------------- time and cycles
@@ -514,7 +514,7 @@ def test_feasible_rows_from_prescore_on() -> None:
         assert get(cycle, "feasible_rows") == b""
         aim(cycle, "feasible_rows", BUFFER, 100, hook="prescore")
         cycle.prescore(["node-3", "node-1"])
-        assert numbers(cycle.runner.read(BUFFER, peek(cycle, "result"), "test"), "i") == [2, 0]
+        assert numbers(cycle.runner.guest_memory.read(BUFFER, peek(cycle, "result"), "test"), "i") == [2, 0]
         for hook in ("score", "reserve", "permit"):
             assert numbers(get(cycle, "feasible_rows", hook=hook), "i") == [2, 0]
 
@@ -525,12 +525,12 @@ def test_scores_come_in_the_order_of_the_rows() -> None:
         for what, kind, expected in (("feasible_rows", "i", [1, 0]), ("node_scores", "q", [5, -(2**62)])):
             aim(cycle, what, BUFFER, 100, hook="normalizescore")
             cycle.normalize_score(scores)
-            assert numbers(cycle.runner.read(BUFFER, peek(cycle, "result"), "test"), kind) == expected
+            assert numbers(cycle.runner.guest_memory.read(BUFFER, peek(cycle, "result"), "test"), kind) == expected
 
 
 def test_normalized_scores_go_back_in_that_order() -> None:
     with load().cycle(POD, two_nodes()) as cycle:
-        cycle.runner.write(BUFFER, (40).to_bytes(8, "little") + (60).to_bytes(8, "little"), "test")
+        cycle.runner.guest_memory.write(BUFFER, (40).to_bytes(8, "little") + (60).to_bytes(8, "little"), "test")
         aim(cycle, "result.node_scores", BUFFER, 16, hook="normalizescore")
         assert cycle.normalize_score({"node-2": 1, "node-1": 2}).scores == {"node-2": 40, "node-1": 60}
 
@@ -547,7 +547,7 @@ def test_normalized_scores_of_a_wrong_length_fail(length: int) -> None:
 
 def test_normalized_scores_out_of_range_are_an_error() -> None:
     with load().cycle(POD, two_nodes()) as cycle:
-        cycle.runner.write(BUFFER, (101).to_bytes(8, "little"), "test")
+        cycle.runner.guest_memory.write(BUFFER, (101).to_bytes(8, "little"), "test")
         aim(cycle, "result.node_scores", BUFFER, 8, hook="normalizescore")
         assert "101" in cycle.normalize_score({"node-1": 1}).reason
 
@@ -563,7 +563,7 @@ def test_statuses_are_pairs_of_row_and_code() -> None:
     with load().cycle(POD, two_nodes()) as cycle:
         aim(cycle, "node_statuses", BUFFER, 100, hook="postfilter")
         cycle.postfilter({"node-2": 3, "gone": 2, "node-1": 2})
-        assert numbers(cycle.runner.read(BUFFER, peek(cycle, "result"), "test"), "i") == [1, 3, 0, 2]
+        assert numbers(cycle.runner.guest_memory.read(BUFFER, peek(cycle, "result"), "test"), "i") == [1, 3, 0, 2]
         cycle.postfilter({})
         assert peek(cycle, "result") == 0
 

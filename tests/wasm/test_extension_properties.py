@@ -16,7 +16,7 @@ from kubewasp.k8s.pods import PodParser
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.core.callback_host import CallbackHost
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
 from tests import samples
 from tests.guests import EXTENSION
 from tests.plugins.building import make_node
@@ -67,9 +67,9 @@ class Oracle:
     """The same guest on the plain host."""
 
     def __init__(self, table: NodeTable) -> None:
-        self.host = CallbackHost(guest().program)
+        self.host = CallbackHost(guest().module)
         self.host.nodes, self.host.table = table.objects, table
-        self.host.resources = guest().program.engine.resources
+        self.host.resources = guest().module.engine.resources
 
     def ask(self, function: str, *arguments: int) -> int:
         which = [name for name, _ in EXTENSION].index(function)
@@ -152,7 +152,7 @@ class NumbersAgainstTheManifests(RuleBasedStateMachine):
             for name in NODES:
                 self._is_as_computed(cycle, name, ids)
 
-    def _is_as_computed(self, cycle: Cycle, name: str, ids: dict[str, int]) -> None:
+    def _is_as_computed(self, cycle: GuestCycle, name: str, ids: dict[str, int]) -> None:
         row = ask(cycle, "node_row", *text(cycle, name))
         if name not in self.model.nodes:
             assert row == -1
@@ -192,7 +192,7 @@ TestNumbersAgainstTheManifests.settings = settings(max_examples=40, stateful_ste
 
 def test_the_shared_memory_does_not_grow_when_nodes_and_pods_come_and_go() -> None:
     table = NodeTable()
-    heap = guest().program.engine.heap
+    heap = guest().module.engine.heap
     ends = []
     for turn in range(120):
         for number in range(20):
@@ -210,7 +210,7 @@ def test_the_shared_memory_does_not_grow_when_nodes_and_pods_come_and_go() -> No
 
 
 def test_the_records_of_a_table_that_is_gone_are_given_back() -> None:
-    heap = guest().program.engine.heap
+    heap = guest().module.engine.heap
     ends = []
     for _ in range(30):
         table = NodeTable()

@@ -5,13 +5,13 @@ from typing import cast
 import pytest
 from wasmtime import Func, Instance, Module, Store, Trap, WasmtimeError
 
-from kubewasp.wasm.core.core_engine import classic_engine
-from kubewasp.wasm.ffi import PAGE, AdapterCall, NodeMemory
+from kubewasp.wasm.core.core_engine import core_engine
+from kubewasp.wasm.ffi import PAGE, AdapterCall, ImportableMemory
 from kubewasp.wasm.limits import MIB
 
 
-def instance(text: str, *imports: NodeMemory) -> tuple[Store, Instance]:
-    engine = classic_engine(MIB).engine
+def instance(text: str, *imports: ImportableMemory) -> tuple[Store, Instance]:
+    engine = core_engine(MIB).engine
     store = Store(engine)
     store.set_epoch_deadline(2**40)
     return store, Instance(store, Module(engine, text), list(imports))  # type: ignore[arg-type]
@@ -25,7 +25,7 @@ READS = """
 
 
 def test_what_python_writes_to_a_shared_memory_modules_read() -> None:
-    memory = NodeMemory(classic_engine(MIB).engine)
+    memory = ImportableMemory(core_engine(MIB).engine)
     for _ in range(2):
         store, reader = instance(READS, memory)
         load = cast(Func, reader.exports(store)["load"])
@@ -34,7 +34,7 @@ def test_what_python_writes_to_a_shared_memory_modules_read() -> None:
 
 
 def test_a_shared_memory_grows_in_its_place() -> None:
-    memory = NodeMemory(classic_engine(MIB).engine)
+    memory = ImportableMemory(core_engine(MIB).engine)
     store, reader = instance(READS, memory)
     before = memory.view()
     before[100] = 7

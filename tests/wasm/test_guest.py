@@ -15,7 +15,7 @@ from kubewasp.framework.status import Status
 from kubewasp.k8s.codec import decode, encode
 from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.hook_runner import PoolStats
+from kubewasp.wasm.guest_runner import PoolStats
 from kubewasp.wasm.limits import LimitError, Limits
 from tests import samples
 from tests.guests.build import example, go_guest, wat
@@ -63,7 +63,7 @@ def test_nodes_are_given_as_such_or_as_manifests() -> None:
 def test_plugins_with_different_stacks_see_the_same_nodes(nodes: Nodes) -> None:
     small = Guest.load(wat("echo"), limits={"stack": 128 * 1024})
     large = Guest.load(wat("echo"))
-    assert small.program.engine is not large.program.engine
+    assert small.module.engine is not large.module.engine
     for guest in (small, large):
         with guest.cycle(samples.pod(), nodes) as cycle:
             steer(cycle, which=1)
@@ -116,11 +116,11 @@ def test_instances_wait_for_pods_as_far_as_they_are_small(nodes: Nodes, monkeypa
     guest = load("filter")
     cycles = [guest.cycle(samples.pod(), nodes) for _ in range(10)]
     assert guest.stats.created == 10
-    monkeypatch.setattr("kubewasp.wasm.core.instance_pool._IDLE_BYTES", 6 * cycles[0].runner.memory_bytes)
+    monkeypatch.setattr("kubewasp.wasm.core.core_pool._IDLE_BYTES", 6 * cycles[0].runner.memory_bytes)
     for cycle in cycles:
         cycle.close()
     assert len(guest.pool._idle) == 6
-    monkeypatch.setattr("kubewasp.wasm.core.instance_pool._IDLE_BYTES", 0)
+    monkeypatch.setattr("kubewasp.wasm.core.core_pool._IDLE_BYTES", 0)
     few = load("filter")
     for cycle in [few.cycle(samples.pod(), nodes) for _ in range(10)]:
         cycle.close()
@@ -159,7 +159,7 @@ def resident_bytes() -> int:
 def test_ten_thousand_cycles_do_not_grow_the_host(nodes: Nodes) -> None:
     guest = load("all_hooks", config="a config")
     pod = encode("Pod", samples.pod("pod-1"))
-    heap = guest.program.engine.heap
+    heap = guest.module.engine.heap
 
     def schedule(times: int) -> None:
         for _ in range(times):
@@ -195,7 +195,7 @@ def test_ten_thousand_cycles_do_not_grow_the_host(nodes: Nodes) -> None:
 @needs_proc
 def test_a_thousand_broken_instances_do_not_grow_the_host(nodes: Nodes) -> None:
     guest = load("misbehave")
-    heap = guest.program.engine.heap
+    heap = guest.module.engine.heap
 
     def fail(times: int) -> None:
         for _ in range(times):
@@ -213,7 +213,7 @@ def test_a_thousand_broken_instances_do_not_grow_the_host(nodes: Nodes) -> None:
 
 
 def test_a_guest_that_nobody_has_any_more_is_gone_at_once(nodes: Nodes) -> None:
-    heap = load("filter").program.engine.heap
+    heap = load("filter").module.engine.heap
     gc.disable()
     try:
         guest = load("state", config="x" * 1000, handle=FakeHandle())
@@ -299,7 +299,7 @@ def test_a_reader_sees_a_consistent_picture_while_nodes_change() -> None:
             steer(cycle, which=getter("nodeList"))
             while not over.is_set():
                 cycle.prefilter()
-                lists.append(cycle.runner.read(1024, peek(cycle, "first_len"), "test"))
+                lists.append(cycle.runner.guest_memory.read(1024, peek(cycle, "first_len"), "test"))
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -330,6 +330,17 @@ def test_a_waiting_pod_is_found_and_rejected(nodes: Nodes) -> None:
     assert handle.waiting == {}
 
 
+def test_a_cycle_may_have_a_scheduler_of_its_own(nodes: Nodes) -> None:
+    """A guest is loaded before there is a scheduler, and may serve several."""
+    guest = load("waiting")
+    pods = {"uid-1": encode("Pod", samples.pod("waits"))}
+    for handle, expected in ((FakeHandle(pods), "waiting, rejected"), (FakeHandle(), "missing, declined")):
+        with guest.cycle(samples.pod(), nodes, handle=handle) as cycle:
+            assert cycle.filter(["node-1"]).status(0) == Status(2, expected)
+        assert handle.asked == ["uid-1"]
+    assert guest.stats.created == 1
+
+
 def test_without_a_scheduler_no_pod_waits(nodes: Nodes) -> None:
     with load("waiting").cycle(samples.pod(), nodes) as cycle:
         assert cycle.filter(["node-1"]).reason(0) == "missing, declined"
@@ -339,10 +350,10 @@ def test_a_waiting_pod_is_written_if_it_fits(nodes: Nodes) -> None:
     """No length comes back, so nothing is written that does not fit."""
     with load("imports", handle=FakeHandle({"node-1": b"p" * 100})).cycle(samples.pod(), nodes) as cycle:
         for limit, written in ((100, b"p" * 100), (99, bytes(100)), (-1, b"p" * 100)):
-            cycle.runner.write(1024, bytes(100), "test")
+            cycle.runner.guest_memory.write(1024, bytes(100), "test")
             steer(cycle, which=17, a=64, b=6, c=1024, d=limit)
             assert cycle.filter(["node-2"]).codes.tolist() == [0]
-            assert cycle.runner.read(1024, 100, "test") == written
+            assert cycle.runner.guest_memory.read(1024, 100, "test") == written
 
 
 def test_an_empty_uid_is_legal(nodes: Nodes) -> None:

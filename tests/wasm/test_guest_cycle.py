@@ -10,7 +10,7 @@ from kubewasp.framework.cluster_events import ClusterEvent
 from kubewasp.framework.status import Code, Status
 from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import NoSuchHookError, UnknownNodeError
+from kubewasp.wasm.hook_caller import NoSuchHookError, UnknownNodeError
 from tests import samples
 from tests.guests import HOOKS
 from tests.guests.build import c_guest, example, go_guest, wat, wat_text
@@ -260,6 +260,17 @@ TAKES_10_MS = """
     (loop $spin (br_if $spin (i64.lt_u (call $now) (local.get $until))))
     (i32.const 0)))
 """
+
+
+def test_rows_and_results_are_read_only(pod: dict[str, Any], nodes: Nodes) -> None:
+    """The same array of rows is written to the guest once: a change of it would go unnoticed."""
+    with load("filter").cycle(pod, nodes) as cycle:
+        rows = cycle.hooks.rows(["node-2"])
+        cycle.hooks.call_rows("filter", rows)
+        found = cycle.filter()
+    for array in (rows, found.codes, found.reason_numbers):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
 
 
 def test_the_time_limit_is_for_one_node_not_for_all(pod: dict[str, Any]) -> None:

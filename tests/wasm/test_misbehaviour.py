@@ -9,8 +9,8 @@ from kubewasp.framework.status import Status
 from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import FailurePolicy, Guest
-from kubewasp.wasm.guest_cycle import Cycle
-from kubewasp.wasm.hook_runner import PoolStats
+from kubewasp.wasm.guest_cycle import GuestCycle
+from kubewasp.wasm.guest_runner import PoolStats
 from kubewasp.wasm.limits import Limits
 from tests import samples
 from tests.guests import HOOKS
@@ -47,7 +47,7 @@ def load(what: str = "", policy: FailurePolicy = "Fail") -> Guest:
     return Guest.load(wat("misbehave"), name="mis", limits=limits, failure_policy=policy)
 
 
-def begin(nodes: Nodes, what: str, *hooks: str, policy: FailurePolicy = "Fail") -> Cycle:
+def begin(nodes: Nodes, what: str, *hooks: str, policy: FailurePolicy = "Fail") -> GuestCycle:
     """A cycle in which the guest does that, in those hooks or in all."""
     cycle = load(what, policy).cycle(samples.pod(), nodes)
     misbehave(cycle, what, *hooks)
@@ -126,7 +126,10 @@ def test_an_ignored_failure_answers_as_if_the_plugin_were_not_there(
         assert status.code == {"prescore": 5, "bind": 5, "postfilter": 2}.get(hook, 0)
         assert status.reason.startswith(f"wasm: {hook} error: " if status.code else "")
         assert status == STATUS_OF[hook](cycle)
-    assert f"mis: failure of {hook} ignored: {FAILURES[what]}" in caplog.text
+    ignored = [record for record in caplog.records if record.message == "Ignored a guest failure"]
+    fields = [tuple(vars(record)[key] for key in ("plugin", "hook")) for record in ignored]
+    assert ("mis", hook) in fields
+    assert all(vars(record)["cause"].startswith(FAILURES[what]) for record in ignored)
 
 
 def test_an_ignored_failure_lets_the_remaining_nodes_pass(nodes: Nodes) -> None:
@@ -181,7 +184,9 @@ def test_a_failure_that_changes_nothing_is_logged(
     with begin(nodes, what, hook) as cycle:
         getattr(cycle, hook)("node-1")
     (line,) = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert line.getMessage().startswith(f"failed {hook}: wasm: {hook} error: {FAILURES[what]}")
+    assert line.message == "Guest hook failed"
+    assert (vars(line)["plugin"], vars(line)["hook"]) == ("mis", hook)
+    assert vars(line)["cause"].startswith(f"wasm: {hook} error: {FAILURES[what]}")
 
 
 def test_a_trap_in_enqueue_is_a_load_error() -> None:
@@ -293,7 +298,7 @@ def test_a_flood_of_events_is_bounded(nodes: Nodes) -> None:
 def test_a_flood_of_output_is_bounded(nodes: Nodes) -> None:
     with begin(nodes, "prints forever") as cycle:
         assert "more bytes)" in cycle.filter().reason(0)
-        assert cycle.runner._get("output_len") == 64 * KIB
+        assert cycle.runner._memory.get("output_len") == 64 * KIB
 
 
 BIG_FLOOD = """

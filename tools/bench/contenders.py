@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kubewasp.framework.config.model import WasmPluginSettings
 from kubewasp.framework.registry import ENTRY_POINTS
-from kubewasp.wasm.plugin import GuestLoader
+from kubewasp.wasm.guest_loader import GuestLoader
 from tools.bench import guests
 from tools.bench.policies import built_in
 

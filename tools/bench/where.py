@@ -27,12 +27,17 @@ from kubewasp.wasm.component import answers
 from kubewasp.wasm.component.component_instance import ComponentInstance
 from kubewasp.wasm.component.component_module import load_component
 from kubewasp.wasm.component.session import ComponentSession
-from kubewasp.wasm.core.instance import GuestInstance
-from kubewasp.wasm.core.node_memory import NodeMirror
+from kubewasp.wasm.core.adapter_memory import AdapterMemory
+from kubewasp.wasm.core.call_output import CallOutput
+from kubewasp.wasm.core.core_inputs import CoreInputs
+from kubewasp.wasm.core.shared_nodes import SharedNodes
 from kubewasp.wasm.ffi import AdapterCall
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
+from kubewasp.wasm.guest_runner import GuestSettings
+from kubewasp.wasm.hook_caller import HookCaller
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.plugin import WasmPlugin
+from kubewasp.wasm.pod_cycles import PodCycles
 from tools.bench import guests
 from tools.bench.forms import empty_guests
 from tools.bench.forms.catalogue import GUESTS
@@ -50,16 +55,18 @@ PARTS: Final = ("crossing", "copying", "decoding", "guest", "collecting", "other
 _WARM: Final = 5
 _ROUNDS: Final = 25
 POINTS: Final = (
-    *(Point(GuestInstance, name, "copying") for name in ("set_value", "_list_rows")),
-    Point(NodeMirror, "sync", "copying"),
+    Point(CoreInputs, "set_value", "copying"),
+    Point(AdapterMemory, "list_rows", "copying"),
+    Point(SharedNodes, "sync", "copying"),
     *(Point(ComponentSession, name, "decoding") for name in ("_send", "_changes", "_answer")),
     Point(AdapterCall, "__call__", "call"),
-    *(Point(GuestInstance, name, "collecting") for name in ("_finish", "_read_journal")),
+    *(Point(CallOutput, name, "collecting") for name in ("finish", "read_journal")),
     *(Point(answers, name, "collecting") for name in ("take_one", "take_rows", "take_remarks")),
     *(Point(WasmPlugin, name, "collecting") for name in ("filter", "pre_score", "score", "normalize")),
     # What these do themselves belongs to no part, and so to the rest.
-    *(Point(Cycle, name, "other") for name in ("call_rows", "prescore_rows", "_call")),
-    Point(WasmPlugin, "_cycle", "other"),
+    *(Point(HookCaller, name, "other") for name in ("call_rows", "call")),
+    Point(GuestCycle, "prescore_rows", "other"),
+    Point(PodCycles, "cycle", "other"),
 )
 
 
@@ -154,7 +161,7 @@ def _exchanges(texts: Sequence[tuple[str, int]]) -> float:
     for request, answer in texts:
         text = empty_guests.component(len(request.encode()), answer)
         program = load_component(bytes(wat2wasm(text)), Limits(), use_cache=False)
-        instance = ComponentInstance(program, Limits(), name="empty")
+        instance = ComponentInstance(program, Limits(), GuestSettings("empty"))
         spent = []
         for _ in range(_ROUNDS if len(request) < 100_000 else 3):
             began = time.perf_counter()

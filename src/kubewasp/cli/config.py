@@ -48,8 +48,8 @@ def check(
     from kubewasp.framework.config.reading import load_config
     from kubewasp.framework.config.writing import as_document
     from kubewasp.framework.registry import Registry
+    from kubewasp.wasm.guest_loader import GuestLoader
     from kubewasp.wasm.limits import limits_problem
-    from kubewasp.wasm.plugin import GuestLoader
 
     config = load_config(file, check_limits=limits_problem)
     profiles = [_showable(profile) for profile in Registry(wasm=GuestLoader()).profiles(config)]

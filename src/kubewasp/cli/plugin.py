@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from kubewasp.cli.options import Output, integers, limits_from, naming, utf8
-from kubewasp.wasm.core.abi import SINGLE_HOOKS
+from kubewasp.wasm.hooks import SINGLE_HOOKS
 
 app = typer.Typer(help="Write a plugin: new, build, test. Look at one: inspect, call, bench.", no_args_is_help=True)
 

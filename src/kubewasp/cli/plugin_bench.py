@@ -16,7 +16,7 @@ from kubewasp.k8s.codec import encode
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.core.callback_host import CallbackHost
-from kubewasp.wasm.core.guest_module import Program
+from kubewasp.wasm.core.core_module import CoreModule
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.hook_results import HookResult, NodeScores, NodeStatuses
@@ -25,7 +25,7 @@ from kubewasp.wasm.source import fetch, without_credentials
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kubewasp.wasm.guest_cycle import Cycle
+    from kubewasp.wasm.guest_cycle import GuestCycle
     from kubewasp.wasm.limits import Limits
 
 # The hooks of a scheduling cycle, in its order; the last ones are called for the node that was picked.
@@ -153,7 +153,7 @@ def _cycle(guest: Guest, pod: bytes, nodes: NodeTable, hooks: Sequence[str], sec
     return time.perf_counter() - began
 
 
-def _call(cycle: Cycle, hook: str, scores: dict[str, int]) -> HookResult | NodeStatuses:
+def _call(cycle: GuestCycle, hook: str, scores: dict[str, int]) -> HookResult | NodeStatuses:
     if hook == "filter":
         return cycle.filter()
     if hook == "score":
@@ -171,10 +171,10 @@ def _callbacks(
     """Seconds a node on plain callbacks, for the hooks that run once a node; stops after a while."""
     before = [hook for hook in hooks if hook in ("prefilter", "prescore")]
     hooks = [hook for hook in hooks if hook in _EACH_NODE]
-    if not hooks or not isinstance(guest.program, Program):
+    if not hooks or not isinstance(guest.module, CoreModule):
         return None
     nodes = table.objects
-    host = CallbackHost(guest.program, config=config, args=args)
+    host = CallbackHost(guest.module, config=config, args=args)
     host.nodes, host.table = nodes, table
     host.values["filteredNodeList"] = json.dumps(list(nodes)).encode()
     until = time.perf_counter() + _CALLBACK_SECONDS

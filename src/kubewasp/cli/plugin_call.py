@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kubewasp.framework.cluster_events import ClusterEvent, RecordedEvent
-    from kubewasp.wasm.guest_cycle import Cycle
+    from kubewasp.wasm.guest_cycle import GuestCycle
     from kubewasp.wasm.hook_results import HookResult, NodeStatuses, Trace
     from kubewasp.wasm.limits import Limits
 
@@ -120,7 +120,7 @@ class Session:
                 yield call
         self._cycle.close()
 
-    def _new_cycle(self) -> Cycle:
+    def _new_cycle(self) -> GuestCycle:
         cycle = self._guest.cycle(self._pod, self._nodes)
         for name, value in self._request.globals.items():
             cycle.runner.set_guest_global(name, value)

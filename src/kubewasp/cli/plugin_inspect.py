@@ -11,17 +11,18 @@ from kubewasp.errors import KubewaspError
 from kubewasp.framework.cluster_events import ALL_EVENTS
 from kubewasp.wasm.component.component_module import WORLD
 from kubewasp.wasm.core.abi import EXTENSION, KUBERNETES_MODULES, WASI
-from kubewasp.wasm.core.guest_module import AnyProgram, Program, load_program
+from kubewasp.wasm.core.core_module import CoreModule
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.guest_module import GuestModule, load_guest_module
 from kubewasp.wasm.limits import Limits, config_name
 from kubewasp.wasm.source import fetch, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kubewasp.wasm.component.component_module import ComponentProgram
+    from kubewasp.wasm.component.component_module import ComponentModule
 
 # Hooks that are only called when another one is there.
 _NEEDS = {
@@ -39,7 +40,7 @@ def run(source: str, *, config: str, args: Sequence[str], limits: Limits, sha256
     wasm = fetch(source, sha256=sha256, max_bytes=limits.guest_size)
     name = without_credentials(source)
     began = time.perf_counter()
-    program = load_program(wasm, limits)
+    program = load_guest_module(wasm, limits)
     failure, seconds = None, 0.0
     guest: Guest | None = None
     try:
@@ -57,18 +58,18 @@ def run(source: str, *, config: str, args: Sequence[str], limits: Limits, sha256
         raise GuestLoadError(failure)
 
 
-def kind_of(program: AnyProgram) -> str:
-    if not isinstance(program, Program):
+def kind_of(program: GuestModule) -> str:
+    if not isinstance(program, CoreModule):
         return f"component, world {WORLD}"
     extended = any(module == EXTENSION for module, _ in program.imports)
     return "core module, classic ABI" + (f" with {EXTENSION}" if extended else "")
 
 
-def _report(program: AnyProgram, limits: Limits, seconds: float, guest: Guest | None) -> dict[str, Any]:
-    if isinstance(program, Program):
+def _report(program: GuestModule, limits: Limits, seconds: float, guest: Guest | None) -> dict[str, Any]:
+    if isinstance(program, CoreModule):
         own = _of_module(program, guest)
     else:
-        own = _of_component(cast("ComponentProgram", program), guest)
+        own = _of_component(cast("ComponentModule", program), guest)
     return {
         "kind": kind_of(program),
         "size_bytes": program.size,
@@ -84,21 +85,21 @@ def _report(program: AnyProgram, limits: Limits, seconds: float, guest: Guest | 
     }
 
 
-def _of_module(program: Program, guest: Guest | None) -> dict[str, Any]:
+def _of_module(program: CoreModule, guest: Guest | None) -> dict[str, Any]:
     imports: dict[str, list[str]] = {}
     for module, name in program.imports:
         imports.setdefault(module, []).append(name)
     return {
         # Those that the guest says it implements; without a guest, those that the module exports.
         "hooks": list(program.hooks if guest is None else guest.hooks),
-        "start": [name.removeprefix("kubewasp:") for name in program.start],
+        "start": [name.removeprefix("kubewasp:") for name in program.start_functions],
         "imports": imports,
         "memory_bytes": program.memory_pages * PAGE,
         "memory_max_bytes": None if program.memory_max_pages is None else program.memory_max_pages * PAGE,
     }
 
 
-def _of_component(program: ComponentProgram, guest: Guest | None) -> dict[str, Any]:
+def _of_component(program: ComponentModule, guest: Guest | None) -> dict[str, Any]:
     imports: dict[str, list[str]] = {}
     for name in program.imports:
         package, _, interface = name.partition("/")
@@ -147,11 +148,11 @@ def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "warning", warning
 
 
-def _warnings(program: AnyProgram, limits: Limits, hooks: Sequence[str]) -> Iterator[str]:
+def _warnings(program: GuestModule, limits: Limits, hooks: Sequence[str]) -> Iterator[str]:
     for hook, other in _NEEDS.items():
         if hook in hooks and other not in hooks:
             yield f"{hook} is never called: there is no {other}"
-    if not isinstance(program, Program):
+    if not isinstance(program, CoreModule):
         return
     denied = [name for module, name in program.imports if module == WASI and name.startswith(_DENIED)]
     if denied:

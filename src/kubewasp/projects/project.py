@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kubewasp.errors import KubewaspError
 from kubewasp.projects import go, python
 from kubewasp.projects.toolchain import BuildError
-from kubewasp.wasm.core.guest_module import load_program
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.guest_module import load_guest_module
 from kubewasp.wasm.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kubewasp.projects.results import TestResult
-    from kubewasp.wasm.core.guest_module import AnyProgram
+    from kubewasp.wasm.guest_module import GuestModule
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _GO_MODULE: Final = re.compile(r'^module\s+"?([^\s"]+)"?\s*(?://.*)?$', re.MULTILINE)
@@ -72,7 +72,7 @@ class Built:
     """A plugin that was built. Without a guest, it does not start with no configuration: `problem` says why."""
 
     path: Path
-    program: AnyProgram
+    program: GuestModule
     guest: Guest | None
     problem: str
     seconds: float
@@ -154,11 +154,11 @@ def build(project: Project, target: Path | None = None) -> Built:
     return Built(target, program, guest, problem, time.perf_counter() - began)
 
 
-def _checked(wasm: Path, project: Project) -> tuple[AnyProgram, Guest | None, str]:
+def _checked(wasm: Path, project: Project) -> tuple[GuestModule, Guest | None, str]:
     """Compiled and started: a plugin may insist on a configuration, so that it does not start is no error yet."""
     limits = Limits()
     try:
-        program = load_program(wasm.read_bytes(), limits)
+        program = load_guest_module(wasm.read_bytes(), limits)
     except GuestLoadError as error:
         raise BuildError(f"{project.wasm_name} was built, but cannot be loaded: {error}") from None
     try:

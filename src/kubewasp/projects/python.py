@@ -20,8 +20,8 @@ from xml.etree import ElementTree as ET
 from kubewasp.projects import python_checks
 from kubewasp.projects.results import TestResult
 from kubewasp.projects.toolchain import BuildError, run_tool, sdk
-from kubewasp.wasm.cache import CompilationCache
-from kubewasp.wasm.cache import directory as cache_directory
+from kubewasp.wasm.compilation import CompilationCache
+from kubewasp.wasm.compilation import directory as cache_directory
 
 if TYPE_CHECKING:
     from kubewasp.projects.python_checks import Findings

@@ -26,7 +26,7 @@ from kubewasp.scheduler.scheduler import Scheduler
 from kubewasp.scheduler.waiting import WaitingPods
 from kubewasp.state.node_table import NodeTable
 from kubewasp.state.object_store import ObjectStore
-from kubewasp.wasm.plugin import GuestLoader
+from kubewasp.wasm.guest_loader import GuestLoader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -49,7 +49,7 @@ def add_plugins(metrics: Metrics, frameworks: Mapping[str, Framework]) -> None:
     metrics.read_counter(
         "kubewasp_guest_cache_hits_total",
         lambda: _sums(
-            [((guest.name, "compiled"), guest.program.from_cache) for guest in guests]
+            [((guest.name, "compiled"), guest.module.from_cache) for guest in guests]
             + [((plugin.name, "answers"), plugin.shared_answers) for plugin in plugins]
         ),
     )

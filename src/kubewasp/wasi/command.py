@@ -31,7 +31,7 @@ from kubewasp.wasm.ffi import (
     instantiated,
     linked,
 )
-from kubewasp.wasm.traces import stack_trace
+from kubewasp.wasm.hook_failures import stack_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -29,7 +29,7 @@ from kubewasp.wasi.preview1 import (
     Function,
 )
 from kubewasp.wasi.streams import Descriptor, own_streams
-from kubewasp.wasm.core import polling
+from kubewasp.wasm import poll_oneoff
 from kubewasp.wasm.ffi import define_function
 
 if TYPE_CHECKING:
@@ -107,19 +107,19 @@ class Session:
 
     def poll(self, subscriptions: int, events: int, count: int, happened: int) -> int:
         if not 0 < count <= _MAX_SUBSCRIPTIONS:
-            return polling.EINVAL
+            return poll_oneoff.EINVAL
         memory = self._memory()
-        asked = memory.read(subscriptions, count * polling.SUBSCRIPTION_SIZE)
-        memory.check(events, count * polling.EVENT_SIZE)
-        delay, answer = polling.answer(asked, count, self._is_readable)
+        asked = memory.read(subscriptions, count * poll_oneoff.SUBSCRIPTION_SIZE)
+        memory.check(events, count * poll_oneoff.EVENT_SIZE)
+        delay, answer = poll_oneoff.answer(asked, count, self._is_readable)
         if delay > 0:
             patience = self.deadline - time.monotonic()
             if self._wait(min(delay, patience)):
-                _, answer = polling.answer(asked, count, self._is_readable)
+                _, answer = poll_oneoff.answer(asked, count, self._is_readable)
             elif delay > patience:
                 raise TimeIsUp
         memory.write(events, answer)
-        memory.write_number(happened, len(answer) // polling.EVENT_SIZE)
+        memory.write_number(happened, len(answer) // poll_oneoff.EVENT_SIZE)
         return 0
 
     def denied(self, function: int, error: int, *told: int) -> int:

@@ -1,7 +1,7 @@
-"""Reads of a wasm binary what the runtime does not tell, and lifts out its start section.
+"""Wasm binaries: sections, producers and function types, and conversion of the start section.
 
-Names of imports and exports come from the runtime, once the module is compiled. The types of functions do not: its C
-interface ends the process when it is asked about a vector.
+Names of imports and exports come from the runtime, once the module is compiled. Types of functions do not: its C
+interface ends the process for a vector type.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _CUSTOM, _TYPE, _IMPORT, _FUNCTION, _EXPORT, _START = 0, 1, 2, 3, 7, 8
 _FUNCTION_TYPE = 0x60
 _VALUE_TYPES = {0x7F: "i32", 0x7E: "i64", 0x7D: "f32", 0x7C: "f64", 0x7B: "v128", 0x70: "funcref", 0x6F: "externref"}
 
-# The name under which a start section's function is exported; see `without_start`.
+# Export name of a start section's function; see `without_start`.
 START_SECTION_EXPORT = "kubewasp:start-section"
 
 
 class BinaryError(ValueError):
-    """Not a wasm binary we can read; the text says why."""
+    """The binary cannot be read; the text has the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section: its id, where its header begins, its content."""
+    """A section: its id, the offset of its header, its content."""
 
     number: int
     offset: int
@@ -40,7 +40,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Signatures:
-    """The types of the imported functions, in order, and of the exported ones, such as `(i32, i32) -> (i32)`."""
+    """Types of the imported functions, in order, and of the exported ones, such as `(i32, i32) -> (i32)`."""
 
     imported: tuple[str, ...]
     exported: dict[str, str]
@@ -72,7 +72,7 @@ def sections(wasm: bytes) -> Iterator[Section]:
 
 
 def producers(wasm: bytes) -> dict[str, list[str]]:
-    """What the toolchain says of itself, e.g. {"language": ["Go"], "processed-by": ["TinyGo 0.39.0"]}.
+    """The `producers` section, e.g. {"language": ["Go"], "processed-by": ["TinyGo 0.39.0"]}.
 
     As far as it can be read: what stands in a custom section never makes a module invalid.
     """
@@ -99,7 +99,7 @@ def _add_producers(content: bytes, found: dict[str, list[str]]) -> None:
 
 
 def signatures(wasm: bytes) -> Signatures:
-    """The types of the functions of a valid module that imports nothing else."""
+    """Types of the functions of a valid module whose imports are all functions."""
     contents = {section.number: section.content for section in sections(wasm)}
     types = _function_types(contents.get(_TYPE, b"\0"))
     imported = _imported_functions(contents.get(_IMPORT, b"\0"))

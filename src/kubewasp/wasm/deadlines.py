@@ -1,7 +1,10 @@
-"""The clock that ends calls which take too long: an engine's epoch advances while calls are under way.
+"""Time limits of guest calls: an engine's epoch advances while calls run, and deadlines are set in its ticks.
 
-On Linux, a timer of the kernel calls wasmtime itself. No Python has to run for that, so a guest is ended in time even
-while its caller keeps Python's lock. Elsewhere a thread of ours ticks, and callers have to give the lock away.
+A plugin's call is limited by the CPU time of its thread (`CallDeadline`), so a busy machine ends no call early. WASI
+programs and web handlers are limited by wall time: they set deadlines in ticks themselves.
+
+On Linux, a kernel timer calls wasmtime's own function to advance the epoch: no Python runs, so a guest is ended in time
+even while its caller keeps Python's lock. On other systems a thread does it, and callers must release the lock.
 """
 
 from __future__ import annotations
@@ -15,19 +18,104 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from wasmtime._ffi import dll
+from kubewasp.wasm.ffi import epoch_increment, on_deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from wasmtime import Engine
+    from wasmtime import Engine, Store
 
 PERIOD: Final = 0.005
 _MOST_AT_ONCE: Final = 4
+# Wall time of a call, in multiples of its limit: a call that is blocked or gets no CPU ends, too.
+WALL_FACTOR: Final = 10
+# Ticks until the first look at the clocks of a call, for limits of half a second and more, and for shorter ones. Most
+# calls are over by then, and no clock is read for them.
+_FIRST_LOOK, _EARLY_LOOK, _SHORT_LIMIT = 10, 2, 0.5
+# CPU time of the calling thread; wall time where the system has no such clock.
+_cpu_time: Callable[[], float] = getattr(time, "thread_time", time.monotonic)
+
+
+class TimeLimit(Exception):  # noqa: N818 - raised in a callback, never seen by a user
+    """The guest sleeps longer than its time limit allows."""
+
+
+class CallDeadline:
+    """Time limit of the calls on one store: so much CPU time, as much sleep, and ten times as much wall time.
+
+    The CPU time before the first look is not counted: 50 ms at most, or 10 ms of a limit below half a second.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        cpu_time: Callable[[], float] = _cpu_time,
+        wall_time: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._budget = _Budget(cpu_time, wall_time)
+        self._callback = on_deadline(store, self._budget.ticks)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time limit has ended the call."""
+        return self._budget.is_over
+
+    @property
+    def interrupt(self) -> BaseException | None:
+        """An exception of the host (Ctrl-C) that has ended the call."""
+        return self._budget.interrupt
+
+    def arm(self, seconds: float) -> None:
+        """Sets the limit of the call that begins now."""
+        self._budget.reset(seconds)
+        self._store.set_epoch_deadline(_EARLY_LOOK if seconds < _SHORT_LIMIT else _FIRST_LOOK)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleeps on behalf of the guest; TimeLimit once it has slept as long as its limit."""
+        rest = max(self._budget.seconds - self._budget.slept, 0.0)
+        time.sleep(min(seconds, rest))
+        self._budget.slept += seconds
+        if seconds > rest:
+            raise TimeLimit
+
+
+class _Budget:
+    """State of a deadline. The runtime keeps this object, and not the store, from being freed."""
+
+    def __init__(self, cpu_time: Callable[[], float], wall_time: Callable[[], float]) -> None:
+        self._cpu_time, self._wall_time = cpu_time, wall_time
+        self.reset(0.0)
+
+    def reset(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.slept = 0.0
+        self.is_over = False
+        self.interrupt: BaseException | None = None
+        self._began: tuple[float, float] | None = None
+
+    def ticks(self) -> int:
+        """Ticks until the next look; 0 ends the call."""
+        try:
+            left = self._left()
+        except BaseException as error:  # noqa: BLE001 - Ctrl-C: raised again by the caller of the guest
+            self.interrupt = error.with_traceback(None)
+            return 0
+        self.is_over = left <= 0
+        return 0 if self.is_over else math.ceil(left / PERIOD)
+
+    def _left(self) -> float:
+        """Seconds until the limit, if the guest gets a whole CPU from now on."""
+        cpu, wall = self._cpu_time(), self._wall_time()
+        if self._began is None:
+            self._began = cpu, wall
+        began_cpu, began_wall = self._began
+        return min(self.seconds - (cpu - began_cpu), WALL_FACTOR * self.seconds - (wall - began_wall))
 
 
 class Timer(Protocol):
-    """Something that advances the epoch, once a period, from `start` to `stop`."""
+    """Advances the epoch once per period, from `start` to `stop`."""
 
     def start(self) -> None: ...
 
@@ -35,7 +123,7 @@ class Timer(Protocol):
 
 
 class Ticker:
-    """Runs a timer while calls are under way."""
+    """Runs a timer while at least one call is running."""
 
     def __init__(self, engine: Engine, timer: Timer | None = None) -> None:
         self._calls = 0
@@ -44,11 +132,11 @@ class Ticker:
 
     @property
     def needs_no_lock(self) -> bool:
-        """Whether it ticks while Python's lock is kept by somebody."""
+        """Whether it ticks while Python's lock is held."""
         return isinstance(self._timer, KernelTimer)
 
     def ticks(self, seconds: float) -> int:
-        """A limit in ticks. Those that come at once may count for a time before the call began."""
+        """A limit of wall time in ticks. The first few may be for a time before the call."""
         return math.ceil(seconds / PERIOD) + _MOST_AT_ONCE
 
     @contextmanager
@@ -60,7 +148,7 @@ class Ticker:
             self.end()
 
     def begin(self) -> None:
-        """A call begins; `end` must follow."""
+        """To be called before a call; `end` must follow."""
         with self._lock:
             self._calls += 1
             if self._calls == 1:
@@ -86,7 +174,7 @@ class _Event(ctypes.Structure):
 
 
 class _Schedule(ctypes.Structure):
-    """`struct itimerspec`: every so often, and when first."""
+    """`struct itimerspec`: interval and first expiration."""
 
     _fields_ = tuple((name, ctypes.c_long) for name in ("every_s", "every_ns", "first_s", "first_ns"))
 
@@ -95,12 +183,12 @@ _SIGEV_THREAD: Final = 2
 _CLOCK_MONOTONIC: Final = 1
 _ON: Final = _Schedule(0, round(PERIOD * 1e9), 0, round(PERIOD * 1e9))
 _OFF: Final = _Schedule()
-# What a timer has once called may be called by it once more, just after it was stopped.
+# A timer may fire once more just after it was stopped: its engine must still exist.
 _never_freed: list[Engine] = []
 
 
 def _system() -> Any:
-    """The C library, if it has timers that call functions."""
+    """The C library, if it has timers with callbacks."""
     if sys.platform != "linux" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
     library = ctypes.PyDLL(None, use_errno=True)
@@ -127,7 +215,7 @@ class KernelTimer:
         return _c is not None
 
     def start(self) -> None:
-        if self._process != os.getpid():  # a process that was forked has none
+        if self._process != os.getpid():  # a forked process has no timer
             self._make()
         _c.timer_settime(self._timer, 0, self._on, None)
 
@@ -137,16 +225,15 @@ class KernelTimer:
     def _make(self) -> None:
         _never_freed.append(self._engine)
         engine = ctypes.cast(self._engine.ptr(), ctypes.c_void_p)
-        function = ctypes.cast(dll.wasmtime_engine_increment_epoch, ctypes.c_void_p)
-        event = _Event(value=engine.value, notify=_SIGEV_THREAD, function=function.value)
+        event = _Event(value=engine.value, notify=_SIGEV_THREAD, function=epoch_increment())
         if _c.timer_create(_CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(self._timer)):
             error = ctypes.get_errno()
-            raise OSError(error, f"the timer that ends guests cannot be made: {os.strerror(error)}")
+            raise OSError(error, f"cannot create the timer for time limits of guests: {os.strerror(error)}")
         self._process = os.getpid()
 
 
 class ThreadTimer:
-    """A thread that sleeps for a period at a time; when there is nothing to do for long, it rests."""
+    """A thread that sleeps for one period at a time, and waits for work after some idle ones."""
 
     RESTS_AFTER: Final = 100
 
@@ -159,7 +246,7 @@ class ThreadTimer:
 
     def start(self) -> None:
         self._is_on = True
-        if self._thread is None or not self._thread.is_alive():  # it is not, in a process that was forked
+        if self._thread is None or not self._thread.is_alive():  # not alive in a forked process
             self._thread = threading.Thread(target=self._tick, name="kubewasp-epoch", daemon=True)
             self._thread.start()
         if not self._busy.is_set():
@@ -169,7 +256,7 @@ class ThreadTimer:
         self._is_on = False
 
     def due(self, seconds: float) -> int:
-        """How many ticks a sleep stands for: busy threads make it longer, and that should not stretch the limits."""
+        """Ticks per sleep: busy threads prolong a sleep, which must not prolong the limits."""
         return min(max(1, round(seconds / self._period)), _MOST_AT_ONCE)
 
     def _tick(self) -> None:
@@ -183,5 +270,5 @@ class ThreadTimer:
             idle = 0 if self._is_on else idle + 1
             if idle > self.RESTS_AFTER:
                 self._busy.clear()
-                if self._is_on:  # since just now
+                if self._is_on:  # set meanwhile
                     self._busy.set()

@@ -1,4 +1,4 @@
-"""What all wasmtime engines have in common: their settings."""
+"""Settings common to all wasmtime engines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _Settings = ParamSpec("_Settings")
 _Made = TypeVar("_Made")
 
-# Features no guest of the classic ABI needs. Guests are validated without them before they are compiled.
+# Features that no guest of the classic ABI needs. Guests are validated without them before they are compiled.
 SWITCHED_OFF = (
     "wasm_threads",
     "wasm_multi_memory",
@@ -27,12 +27,12 @@ SWITCHED_OFF = (
     "wasm_custom_page_sizes",
     "wasm_wide_arithmetic",
 )
-# What a store is given in an engine that counts: the count is all that is wanted, it must never run out.
+# Fuel of a store in an engine that counts: only the count matters, so it must never run out.
 FUEL = 2**62
 
 
 def engine_config(switched_off: tuple[str, ...], stack: int | None = None, *, fueled: bool = False) -> Config:
-    """`fueled` has the engine count what it runs, which makes it slower."""
+    """A `fueled` engine counts fuel, which makes it slower."""
     config = Config()
     for feature in switched_off:
         setattr(config, feature, False)
@@ -44,9 +44,9 @@ def engine_config(switched_off: tuple[str, ...], stack: int | None = None, *, fu
 
 
 def one_for_each(make: Callable[_Settings, _Made]) -> Callable[_Settings, _Made]:
-    """For functions that make engines: one for each set of settings, however many threads ask at once.
+    """Decorator of functions that make engines: one engine per set of settings, for all threads.
 
-    Each setting has an engine of its own, as limits of the stack and fuel are the engine's.
+    Stack limit and fuel are settings of an engine, so each combination needs an engine of its own.
     """
     made = cache(make)
     lock = threading.Lock()

@@ -6,12 +6,12 @@ from kubewasp.errors import KubewaspError
 
 
 class GuestLoadError(KubewaspError):
-    """The guest cannot be used at all: not found, not wasm, wrong exports, failing start function."""
+    """The guest cannot be used: not found, not wasm, wrong exports, or a start function that fails."""
 
 
 class InstanceInUseError(KubewaspError):
-    """Two threads tried to use one instance at the same time."""
+    """A second thread tried to use an instance that is in use."""
 
 
 class HeapFullError(KubewaspError):
-    """The nodes do not fit into the memory that the adapters share."""
+    """The nodes do not fit into the shared memory."""

@@ -1,4 +1,4 @@
-"""What a guest makes of a pod, asked as a scheduler asks: the five-line way to use a guest."""
+"""`Evaluation`: the result of a guest for one pod. Public API."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kubewasp.framework.status import SUCCESS, Code, Status
-from kubewasp.wasm.guest_cycle import Cycle, check_range
+from kubewasp.wasm.guest_cycle import GuestCycle, check_range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a guest makes of a pod: its status, the nodes that passed with their scores, the others with the reasons."""
+    """Result of `Guest.evaluate`.
+
+    Example:
+        >>> result = guest.evaluate(pod, nodes)                            # doctest: +SKIP
+        >>> result.status.is_success, result.best                          # doctest: +SKIP
+        (True, 'node-7')
+
+    Attributes:
+        status: Success, Unschedulable if no node passed, or the status that ended the evaluation.
+        scores: Scores of the nodes that passed, 0 to 100, by name; empty unless the status is Success.
+        rejected: Status of each rejected node, by name.
+        logs: Log lines of all hooks, in order.
+    """
 
     status: Status
     scores: dict[str, int] = field(default_factory=dict)
@@ -29,14 +41,14 @@ class Evaluation:
         return max(self.scores, key=self.scores.__getitem__, default=None)
 
 
-def evaluate(cycle: Cycle) -> Evaluation:
-    """PreFilter, Filter, PreScore, Score, NormalizeScore: those that the guest has, in the framework's order."""
+def evaluate(cycle: GuestCycle) -> Evaluation:
+    """Runs PreFilter, Filter, PreScore, Score and NormalizeScore, as far as the guest has them."""
     hooks = cycle.guest.hooks
     logs: list[LogLine] = []
     feasible: Sequence[str] = tuple(cycle.nodes)
     rejected: dict[str, Status] = {}
     skip_filter = False
-    if "signpod" in hooks:  # its answer matters to other pods only, but it must not fail
+    if "signpod" in hooks:  # only its failure matters here
         signed = cycle.signpods([cycle.pod])
         logs += signed.trace.logs
         if not signed.status.is_success:

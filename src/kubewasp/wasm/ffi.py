@@ -1,16 +1,22 @@
-"""The places where we go below wasmtime-py's public interface; see docs/rationale.md, "Below the public interface".
+"""Everything below wasmtime-py's public interface; see docs/rationale.md, "Below the public interface".  HOT PATH.
 
-`NodeMemory` exists because wasmtime-py cannot pass a shared memory as an import; `AdapterCall` and `GuestCall` because
-a call through `Func.__call__` looks the function's type up again each time (36 µs against 3 µs); `define_function`
-because wasmtime-py's own host functions cost 20 µs a call and keep what they raise in a global that threads share;
-`linked` and `instantiated` because each import costs 13 µs else. So wasmtime is pinned exactly.
+No other module imports a private name of wasmtime, and this is why wasmtime is pinned exactly. Guarded by `make bars`
+(host) and by the tests of the adapter and of web guests, which fail if an update changes these interfaces.
+
+- Short calls: wasmtime-py releases Python's lock (GIL) for every call. With other threads running, each call of less
+  than a microsecond may then cost a thread switch. Those keep the lock; compiling, freeing and guest code release it.
+- `ImportableMemory`: wasmtime-py cannot pass a shared memory as an import.
+- `AdapterCall` and `GuestCall`: `Func.__call__` looks up the function's type each time (36 µs against 3 µs).
+- `define_function`: wasmtime-py's host functions cost 20 µs per call and keep exceptions in a global of all threads.
+- `linked` and `instantiated`: each import costs 13 µs otherwise.
+- `on_deadline` and `epoch_increment`: wasmtime-py has no epoch callback, and a kernel timer needs a C function.
 """
 
 from __future__ import annotations
 
 import ctypes
 import mmap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from wasmtime import (
     Func,
@@ -26,9 +32,8 @@ from wasmtime import (
     ValType,
     WasmtimeError,
 )
+from wasmtime import _bindings as bindings
 from wasmtime import _ffi as ffi
-
-from kubewasp.wasm.short_calls import keeping_the_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,6 +45,39 @@ if TYPE_CHECKING:
 PAGE = 65536
 MAX_PAGES = 65536
 
+_SHORT: Final = (
+    "wasmtime_context_set_epoch_deadline",
+    "wasmtime_engine_increment_epoch",
+    "wasmtime_global_get",
+    "wasmtime_global_set",
+    "wasmtime_global_type",
+    "wasmtime_instance_export_get",
+    "wasmtime_linker_get",
+    "wasmtime_memory_data",
+    "wasmtime_memory_data_size",
+    "wasmtime_store_context",
+    "wasmtime_store_limiter",
+    "wasmtime_store_new",
+    "wasmtime_val_unroot",
+    "wasm_globaltype_content",
+    "wasm_globaltype_delete",
+    "wasm_valtype_delete",
+    "wasm_valtype_kind",
+    "wasm_valtype_new",
+)
+_library: Final = ctypes.PyDLL(ffi.dll._name, handle=ffi.dll._handle)
+
+
+def keeping_lock(name: str) -> Any:
+    """A function of wasmtime that keeps Python's lock."""
+    releasing, function = getattr(bindings, f"_{name}"), getattr(_library, name)
+    function.argtypes, function.restype = releasing.argtypes, releasing.restype
+    return function
+
+
+for _name in _SHORT:
+    setattr(bindings, f"_{_name}", keeping_lock(_name))
+
 
 _MADV_HUGEPAGE: int | None = getattr(mmap, "MADV_HUGEPAGE", None)  # Linux has it
 _libc = ctypes.CDLL(None)
@@ -47,13 +85,13 @@ _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 def prefer_large_pages(address: int, length: int) -> None:
-    """Asks for 2 MB pages where memory is first touched: writing a cluster takes a fifth less time. A wish, no more."""
+    """Advises 2 MB pages, where the system has them: writing a whole cluster takes a fifth less time."""
     if _MADV_HUGEPAGE is not None:
         _libc.madvise(address, length, _MADV_HUGEPAGE)
 
 
-class NodeMemory(SharedMemory):
-    """A shared linear memory that modules can import and numpy can write. It never moves, as all of it is reserved."""
+class ImportableMemory(SharedMemory):
+    """Shared linear memory that modules can import and numpy can write. Its whole range is reserved: it never moves."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine, MemoryType(Limits(1, MAX_PAGES), shared=True))
@@ -63,8 +101,8 @@ class NodeMemory(SharedMemory):
         return ffi.wasmtime_extern_t(ffi.WASMTIME_EXTERN_SHAREDMEMORY, union)
 
     def view(self) -> NDArray[np.uint8]:
-        """Everything there is now; take a new view after growing."""
-        import numpy as np  # here: programs that need no numbers of nodes start quicker without
+        """The memory at its present size; take a new view after growing."""
+        import numpy as np  # here: `wasi run` and `serve` start faster without it
 
         address = ctypes.addressof(self.data_ptr().contents)
         prefer_large_pages(address, self.data_len())
@@ -72,14 +110,14 @@ class NodeMemory(SharedMemory):
 
 
 class AdapterCall:
-    """One exported function with i32 parameters and no result, called with little ceremony.
+    """An exported function with i32 parameters and no result.
 
-    The runtime checks no types on this way: only functions of our own adapter may be called through it.
+    The runtime checks no types of unchecked calls: for functions of the adapter only.
     """
 
     __slots__ = ("_arguments", "_call", "_context", "_count", "_function")
-    _generous: Any = staticmethod(ffi.wasmtime_func_call_unchecked)
-    _keeping: Any = staticmethod(keeping_the_lock("wasmtime_func_call_unchecked"))
+    _releasing: Any = staticmethod(ffi.wasmtime_func_call_unchecked)
+    _keeping: Any = staticmethod(keeping_lock("wasmtime_func_call_unchecked"))
 
     def __init__(self, store: Store, function: Func, parameters: int) -> None:
         kind = function.type(store)
@@ -89,11 +127,11 @@ class AdapterCall:
         self._count = max(parameters, 1)
         self._context = store._context()
         self._function = ctypes.byref(function._func)
-        self._call: Any = self._generous
+        self._call: Any = self._releasing
 
-    def keep_the_lock(self, keep: bool) -> None:
-        """Whether the next call keeps Python's lock: only if it is short, and is ended in time without it."""
-        self._call = self._keeping if keep else self._generous
+    def keep_lock(self, keep: bool) -> None:
+        """Whether the next call keeps Python's lock: only for short calls whose time limit works without the lock."""
+        self._call = self._keeping if keep else self._releasing
 
     def __call__(self, *parameters: int) -> None:
         for index, value in enumerate(parameters):
@@ -107,9 +145,9 @@ class AdapterCall:
 
 
 class GuestCall:
-    """One exported function with at most two i32 parameters, and one result (`i32`, `i64`) or none (an empty name).
+    """An exported function with at most two i32 parameters, and one result (`i32`, `i64`) or none (an empty name).
 
-    The runtime checks no types on this way: the module's exports must have been checked when it was loaded.
+    The runtime checks no types of unchecked calls: for exports whose types were checked at load time only.
     """
 
     __slots__ = ("_context", "_function", "_keep", "_result", "_values")
@@ -135,7 +173,7 @@ class GuestCall:
 
 
 def exported_function(store: Store, instance: Instance, name: bytes) -> Func:
-    """One export that is known to be a function; `Instance.exports` looks all of them up, for 50 µs."""
+    """One export that is known to be a function; `Instance.exports` looks up all of them, in 50 µs."""
     return Func._from_raw(exported(store, instance, name).of.func)
 
 
@@ -148,7 +186,7 @@ def exported_global(store: Store, instance: Instance, name: bytes) -> Global:
 
 
 def exported(store: Store, instance: Instance, name: bytes) -> Any:
-    """One export, to be handed on to `instantiated`."""
+    """One export, as an import for `instantiated`."""
     found = ffi.wasmtime_extern_t()
     place = ctypes.byref(instance._instance)
     if not ffi.wasmtime_instance_export_get(store._context(), place, name, len(name), ctypes.byref(found)):
@@ -157,7 +195,7 @@ def exported(store: Store, instance: Instance, name: bytes) -> Any:
 
 
 def linked(store: Store, linker: Linker, module: bytes, name: bytes) -> Any:
-    """What a linker has under that name, to be handed on; as `Linker.get`, which takes four times as long."""
+    """A definition of a linker, as an import for `instantiated`; `Linker.get` takes four times as long."""
     found = ffi.wasmtime_extern_t()
     place = ctypes.byref(found)
     if not ffi.wasmtime_linker_get(linker.ptr(), store._context(), module, len(module), name, len(name), place):
@@ -166,7 +204,7 @@ def linked(store: Store, linker: Linker, module: bytes, name: bytes) -> Any:
 
 
 def instantiated(store: Store, module: Module, imports: Sequence[Any]) -> Instance:
-    """An instance with those imports, in order."""
+    """An instance with the given imports, in order."""
     links = (ffi.wasmtime_extern_t * len(imports))(*imports)
     instance, trap = ffi.wasmtime_instance_t(), ctypes.POINTER(ffi.wasm_trap_t)()
     error = ffi.wasmtime_instance_new(
@@ -182,10 +220,9 @@ def instantiated(store: Store, module: Module, imports: Sequence[Any]) -> Instan
 def define_function(
     linker: Linker, module: str, name: str, answer: Callable[..., int | None], *, parameters: int, result: str
 ) -> None:
-    """A host function for all instances: i32 parameters, unsigned; one result (`i32`, `i64`) or none (an empty name).
+    """Defines a host function: unsigned i32 parameters; one result (`i32`, `i64`) or none (an empty name).
 
-    `answer` gets a pointer to its caller and then the parameters; None means that the guest must trap. It must not
-    raise: there is nobody who could catch it.
+    `answer` gets a pointer to the caller and the parameters; its result None makes the guest trap. It must not raise.
     """
 
     def callback(_data: object, caller: Any, values: Any, _count: int) -> int:
@@ -197,7 +234,7 @@ def define_function(
         return 0
 
     results = [ValType.i64() if result == "i64" else ValType.i32()] if result else []
-    kind = FuncType([ValType.i32()] * parameters, results)  # with a name: it must live as long as its pointer
+    kind = FuncType([ValType.i32()] * parameters, results)  # a variable: it must live as long as its pointer
     function = ffi.wasmtime_func_unchecked_callback_t(callback)
     _CALLBACKS.append(function)
     where, what = module.encode(), name.encode()
@@ -208,7 +245,34 @@ def define_function(
         raise WasmtimeError._from_ptr(error)
 
 
+def on_deadline(store: Store, decide: Callable[[], int]) -> object:
+    """Has `decide` called when the store's epoch deadline is reached, on the thread that runs the guest.
+
+    Its result is the number of ticks the guest may go on; 0 ends the call with a WasmtimeError. It must not raise. The
+    store keeps no reference: keep the returned object as long as the store.
+    """
+
+    def callback(_context: object, _data: object, delta: Any, kind: Any) -> int:
+        ticks = decide()
+        if not ticks:
+            return ctypes.cast(ffi.wasmtime_error_new(_TIME_OVER), ctypes.c_void_p).value or 0
+        delta[0], kind[0] = ticks, _CONTINUE
+        return 0
+
+    function = _DEADLINE_CALLBACK(callback)
+    ffi.wasmtime_store_epoch_deadline_callback(store.ptr(), function, None, _NO_FINALIZER)
+    return function
+
+
+def epoch_increment() -> int:
+    """The address of the C function that advances an engine's epoch."""
+    return ctypes.cast(ffi.dll.wasmtime_engine_increment_epoch, ctypes.c_void_p).value or 0
+
+
+_TIME_OVER: Final = ctypes.create_string_buffer(b"time limit exceeded")
+_CONTINUE: Final = 0
+_DEADLINE_CALLBACK: Any = bindings._wasmtime_store_epoch_deadline_callback.argtypes[1]
 _REFUSED = b"refused by the host"
 _NO_FINALIZER = ctypes.cast(0, ctypes.CFUNCTYPE(None, ctypes.c_void_p))
-# The runtime calls them for as long as the process lives: linkers belong to engines, which are never given up.
+# Never freed: linkers belong to engines, which live as long as the process.
 _CALLBACKS: list[Any] = []

@@ -1,18 +1,18 @@
-"""A loaded guest: what it says of itself, and the cycles of its pods."""
+"""`Guest`: a loaded wasm plugin. Public API, with `Limits` (limits.py) and `Evaluation` (evaluation.py)."""
 
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kubewasp.framework.handle import DetachedHandle, Handle
-from kubewasp.framework.observer import NO_OBSERVER, SchedulerObserver
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
-from kubewasp.wasm.core.guest_module import AnyProgram, load_program
 from kubewasp.wasm.evaluation import Evaluation, evaluate
-from kubewasp.wasm.guest_cycle import Cycle
-from kubewasp.wasm.guest_link import Link
+from kubewasp.wasm.guest_cycle import GuestCycle
+from kubewasp.wasm.guest_module import GuestModule, load_guest_module
+from kubewasp.wasm.guest_runner import GuestSettings
+from kubewasp.wasm.hook_caller import NO_OBSERVER, GuestObserver
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.source import fetch
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kubewasp.wasm.hook_runner import AnyPod, PoolStats
+    from kubewasp.wasm.guest_runner import AnyPod, PoolStats
 
 FailurePolicy = Literal["Fail", "Ignore"]
 
@@ -28,14 +28,32 @@ FailurePolicy = Literal["Fail", "Ignore"]
 class Guest:
     """A wasm plugin, loaded once and used for many pods, from any thread.
 
-    >>> guest = Guest.load("nodenumber.wasm")                          # doctest: +SKIP
-    >>> guest.evaluate(pod, nodes).best                                # doctest: +SKIP
-    'node-7'
+    `Guest.load` is the usual way to get one. Pods and nodes are manifests (dicts) or protobuf bytes, as from a
+    Kubernetes API server.
+
+    Example:
+        >>> import kubewasp                                                # doctest: +SKIP
+        >>> guest = kubewasp.Guest.load("nodenumber.wasm")                 # doctest: +SKIP
+        >>> result = guest.evaluate(pod, nodes)                            # doctest: +SKIP
+        >>> result.best, result.scores                                     # doctest: +SKIP
+        ('node-7', {'node-1': 0, 'node-7': 10})
+
+    Attributes:
+        module: The compiled guest.
+        name: The plugin's name in statuses, logs and metrics.
+        limits: Limits of memory, time and payloads.
+        failure_policy: `Fail` or `Ignore`: the effect of a failed hook on the pod.
+        hooks: Names of the hooks that the guest implements.
+        cluster_events: Events that may make a pod schedulable.
+        signature: A signature that holds for all pods; 0 if there is none.
+        start_logs: Log lines of the start function.
+        observer: Metrics of calls.
+        handle: The scheduler of cycles that are not given one of their own.
     """
 
     def __init__(
         self,
-        program: AnyProgram,
+        module: GuestModule,
         *,
         name: str = "guest",
         config: str = "",
@@ -44,21 +62,24 @@ class Guest:
         limits: Limits | None = None,
         failure_policy: FailurePolicy = "Fail",
         handle: Handle | None = None,
+        observer: GuestObserver = NO_OBSERVER,
     ) -> None:
+        """Starts a compiled guest; the parameters are those of `load`."""
         if failure_policy not in ("Fail", "Ignore"):
             raise ValueError(f"failurePolicy: expected Fail or Ignore, got {failure_policy!r}")
-        self.program = program
-        self.name = name
-        self.limits = limits or Limits()
-        self.failure_policy = failure_policy
-        self.observer: SchedulerObserver = NO_OBSERVER
-        self.link = Link(name, handle or DetachedHandle())
-        self.pool = program.pool(self.limits, self.link, config=config, args=args, severity=log_severity)
+        self.module: Final = module
+        self.name: Final = name
+        self.limits: Final = limits or Limits()
+        self.failure_policy: Final = failure_policy
+        self.observer: Final = observer
+        self.handle: Final = handle or DetachedHandle()
+        settings = GuestSettings(name, config, args, log_severity)
+        self.pool: Final = module.start(self.limits, settings, self.handle)
         described = self.pool.description
-        self.hooks = described.hooks
-        self.cluster_events = described.cluster_events
-        self.signature = described.signature
-        self.start_logs = described.start_logs
+        self.hooks: Final = described.hooks
+        self.cluster_events: Final = described.cluster_events
+        self.signature: Final = described.signature
+        self.start_logs: Final = described.start_logs
 
     @classmethod
     def load(
@@ -67,44 +88,87 @@ class Guest:
         *,
         sha256: str | None = None,
         name: str | None = None,
-        limits: Limits | Mapping[str, Any] | None = None,
+        config: str = "",
+        args: Sequence[str] = (),
+        log_severity: int = 0,
+        limits: Limits | Mapping[str, float] | None = None,
+        failure_policy: FailurePolicy = "Fail",
         use_cache: bool = True,
-        **settings: Any,
+        handle: Handle | None = None,
+        observer: GuestObserver = NO_OBSERVER,
     ) -> Guest:
-        """Loads a guest from a path, a `file://`, `http://` or `https://` address, or from the wasm itself.
+        """Loads and starts a guest.
 
-        Settings are those of the constructor: `config`, `args`, `log_severity`, `failure_policy`, `handle`.
+        Args:
+            source: A path, a `file://`, `http://` or `https://` address, or the wasm itself. A file ending in `.wat`
+                is WebAssembly text.
+            sha256: The expected SHA-256 of the file, in hexadecimal digits.
+            name: The plugin's name; by default that of the file.
+            config: The configuration that the guest reads (`guestConfig`).
+            args: Arguments of a WASI command.
+            log_severity: The least severity to log: 0 info, 1 warning, 2 error, 3 fatal.
+            limits: `Limits`, or a mapping of their names to seconds and bytes.
+            failure_policy: `Fail` turns a failed hook into an Error status, `Ignore` goes on without the plugin.
+            use_cache: Whether compiled code may come from the cache on disk.
+            handle: The scheduler for guests that use waiting pods, events or the time; none by default.
+            observer: Metrics of calls; none by default.
+
+        Raises:
+            GuestLoadError: The guest cannot be used; the text has the cause.
+            LimitError: A limit is unknown or out of range.
         """
         bounds = limits if isinstance(limits, Limits) else Limits.from_mapping(limits or {})
         wasm = source if isinstance(source, bytes) else fetch(source, sha256=sha256, max_bytes=bounds.guest_size)
         if name is None:
             name = "guest" if isinstance(source, bytes) else PurePath(str(source).split("?")[0]).stem or "guest"
-        return cls(load_program(wasm, bounds, use_cache=use_cache), name=name, limits=bounds, **settings)
-
-    @property
-    def handle(self) -> Handle:
-        """The scheduler that guests may ask; a guest is loaded before there is one."""
-        return self.link.handle
-
-    @handle.setter
-    def handle(self, handle: Handle) -> None:
-        self.link.handle = handle
+        return cls(
+            load_guest_module(wasm, bounds, use_cache=use_cache),
+            name=name,
+            config=config,
+            args=args,
+            log_severity=log_severity,
+            limits=bounds,
+            failure_policy=failure_policy,
+            handle=handle,
+            observer=observer,
+        )
 
     @property
     def stats(self) -> PoolStats:
+        """Counts of instances: created, broken, recycled."""
         return self.pool.stats
 
-    def cycle(self, pod: AnyPod, nodes: NodeTable | Nodes | Iterable[Mapping[str, Any]] = ()) -> Cycle:
-        """A scheduling cycle for one pod: an instance of its own until it is closed. Use it in a `with` statement.
+    def cycle(
+        self, pod: AnyPod, nodes: NodeTable | Nodes | Iterable[Mapping[str, Any]] = (), *, handle: Handle | None = None
+    ) -> GuestCycle:
+        """A scheduling cycle for one pod, to call hooks one by one; use it in a `with` statement.
 
-        A table has pods on its nodes and is kept up to date; nodes alone are read anew for every cycle.
+        Args:
+            pod: The pod: a manifest, protobuf bytes, or a parsed pod.
+            nodes: Manifests, a `Nodes` to use for many pods, or a node table, which has pods on its nodes.
+            handle: The scheduler of this cycle, if it is not the guest's.
+
+        Example:
+            >>> with guest.cycle(pod, nodes) as cycle:                     # doctest: +SKIP
+            ...     cycle.filter().rejected
+            {'node-3': Status(Unschedulable, 'no GPU')}
         """
         if isinstance(nodes, NodeTable):
-            return Cycle(self, pod, nodes.objects, nodes)
+            return GuestCycle(self, pod, nodes.objects, nodes, handle or self.handle)
         given = nodes if isinstance(nodes, Nodes) else Nodes(nodes)
-        return Cycle(self, pod, given, NodeTable.of(given) if self.program.uses_numbers else None)
+        table = NodeTable.of(given) if self.module.uses_records else None
+        return GuestCycle(self, pod, given, table, handle or self.handle)
 
     def evaluate(self, pod: AnyPod, nodes: NodeTable | Nodes | Iterable[Mapping[str, Any]]) -> Evaluation:
-        """What the guest makes of a pod: the nodes it lets pass and their scores, as a scheduler would ask."""
+        """Filters and scores nodes for a pod, in the framework's order: PreFilter, Filter, PreScore, Score.
+
+        Args:
+            pod: The pod: a manifest, protobuf bytes, or a parsed pod.
+            nodes: Manifests, a `Nodes` to use for many pods, or a node table.
+
+        Example:
+            >>> guest.evaluate(pod, nodes).rejected                        # doctest: +SKIP
+            {'node-3': Status(Unschedulable, 'no GPU')}
+        """
         with self.cycle(pod, nodes) as cycle:
             return evaluate(cycle)

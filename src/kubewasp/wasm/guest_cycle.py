@@ -1,27 +1,26 @@
-"""One pod on one instance, from PreFilter to PostBind.  HOT PATH.
+"""One pod's cycle in a guest, from PreFilter to PostBind.  HOT PATH (guard: make counts).
 
-The hooks are called by the caller, in the order of the scheduling framework; evaluation.py shows that order. A hook
-that fails (trap, timeout, overrun) breaks the instance: the failure policy then answers for it and for all later ones.
+The caller calls the hooks, in the order of the scheduling framework (evaluation.py is an example). A hook that fails
+(trap, timeout, overrun) breaks the instance: the failure policy answers for it and for all later hooks.
 """
 
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import orjson
 
-from kubewasp.errors import KubewaspError
 from kubewasp.framework.cluster_events import RESOURCES
 from kubewasp.framework.messages import invalid_score
 from kubewasp.framework.plugin import MAX_SCORE, MIN_SCORE
 from kubewasp.framework.status import SUCCESS, Code, Status
-from kubewasp.wasm import hook_runner as slots
+from kubewasp.wasm import hooks as slots
 from kubewasp.wasm import payloads
-from kubewasp.wasm.core.abi import HOOKS
-from kubewasp.wasm.errors import GuestLoadError
-from kubewasp.wasm.failures import HookFailure, failure
+from kubewasp.wasm.guest_runner import encoded_pod
+from kubewasp.wasm.hook_caller import HookCaller
 from kubewasp.wasm.hook_results import (
     HintResult,
     HookResult,
@@ -29,64 +28,47 @@ from kubewasp.wasm.hook_results import (
     NodeStatuses,
     NormalizeResult,
     PermitResult,
-    PostFilterResult,
-    PreFilterResult,
+    PostFilterHookResult,
+    PreFilterHookResult,
     SignResult,
     SortResult,
     Trace,
 )
-from kubewasp.wasm.pod_input import encoded_pod
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from numpy.typing import NDArray
 
     from kubewasp.framework.cluster_events import ClusterEvent
+    from kubewasp.framework.handle import Handle
     from kubewasp.state.node_objects import Nodes
     from kubewasp.state.node_table import NodeTable
     from kubewasp.wasm.guest import Guest
-    from kubewasp.wasm.hook_runner import AnyPod, Calls, Runner
+    from kubewasp.wasm.guest_runner import AnyPod, GuestRunner, HookOutcome
 
 logger = logging.getLogger(__name__)
 
-# What a failed hook answers under `failurePolicy: Ignore`: as if the plugin were not there.
 _LONGEST_KEY = 1024
 _64_BITS = 2**64 - 1
-_IGNORED = {"prescore": Code.SKIP, "bind": Code.SKIP, "postfilter": Code.UNSCHEDULABLE}
 
 
-class NoSuchHookError(KubewaspError):
-    """The guest does not export the hook that was asked for."""
+class GuestCycle:
+    """The hooks of a guest for one pod; use it in a `with` statement.
 
+    It has a method per hook of the framework, and so more than 25. Calls themselves are HookCaller's job (`hooks`),
+    cycle states CycleStates' (`states`).
+    """
 
-class UnknownNodeError(KubewaspError):
-    """A node that is not among those of the cycle."""
-
-
-class Cycle:
-    """The hooks of a guest for one pod. The instance goes back to the pool when the cycle is closed."""
-
-    def __init__(self, guest: Guest, pod: AnyPod, nodes: Nodes, table: NodeTable | None = None) -> None:
+    def __init__(self, guest: Guest, pod: AnyPod, nodes: Nodes, table: NodeTable | None, handle: Handle) -> None:
         self.guest = guest
         self.pod = pod
         self.nodes = nodes
-        self._states = 0
-        self._forgotten: list[int] = []
-        self._state = 0
-        self._failure: HookFailure | None = None
-        # Pods with the same one get the same answers of filter and score on the same node; 0 says nothing.
+        # Pods with equal signatures get equal answers of filter and score for the same node; 0 is no signature.
         self.signature = guest.signature
-        self._signs = guest.program.uses_signatures
-        self._runner: Runner | None = None
-        try:
-            self._runner = guest.pool.acquire()
-        except GuestLoadError as error:  # it was loaded once, but does not start any more
-            self._failure = HookFailure(str(error), str(error), "start")
-            guest.observer.guest_failed(guest.name, "start", "start")
-        else:
-            self._runner.take_pod(pod, nodes, table)
+        self._signs = guest.module.uses_signatures
+        self.hooks = HookCaller(guest, pod, nodes, table, handle)
 
     def __enter__(self) -> Self:
         return self
@@ -94,105 +76,83 @@ class Cycle:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        self.hooks.close()
 
     def close(self) -> None:
-        if self._runner is not None:
-            runner, self._runner = self._runner, None
-            self.guest.pool.release(runner)
+        """Ends the cycle; the instance goes back to the pool."""
+        self.hooks.close()
 
     @property
-    def runner(self) -> Runner:
-        if self._runner is None:
-            raise KubewaspError(f'plugin "{self.guest.name}": the cycle is closed')
-        return self._runner
+    def runner(self) -> GuestRunner:
+        return self.hooks.runner
+
+    @cached_property
+    def states(self) -> CycleStates:
+        """The cycle states of a guest that has them."""
+        return CycleStates(self.hooks)
 
     @property
     def failed(self) -> bool:
         """Whether a hook has failed: the guest is not called again, the failure policy answers."""
-        return self._failure is not None
+        return self.hooks.failure is not None
 
-    # ------------------------------------------------------------------ hooks
+    # ------------------------------------------------------------------ queue
 
     def enqueue(self) -> tuple[tuple[ClusterEvent, ...], HookResult]:
-        calls, status = self._call("enqueue")
+        """The cluster events that may make a pod schedulable."""
+        outcome, status = self.hooks.call("enqueue")
         events: tuple[ClusterEvent, ...] = ()
         if status.is_success:
             try:
-                events = payloads.cluster_events(calls.received.get(slots.CLUSTER_EVENTS, b""))
+                events = payloads.cluster_events(outcome.received.get(slots.CLUSTER_EVENTS, b""))
             except payloads.PayloadError as error:
-                status = self._broken("enqueue", str(error))
-        return events, HookResult(status, _trace(calls))
-
-    def prefilter(self) -> PreFilterResult:
-        if self._signs and self._failure is None:
-            self.runner.take_signature()
-        calls, status = self._call("prefilter")
-        if self._signs and self._failure is None:
-            self.signature = self.runner.take_signature() or self.signature
-        names = payloads.node_names(calls.received.get(slots.NODE_NAMES)) if status.is_success else None
-        return PreFilterResult(status, _trace(calls), node_names=names)
-
-    def signpods(self, pods: Sequence[AnyPod]) -> SignResult:
-        """The signatures of those pods. What the guest has prepared for the pod of this cycle is lost."""
-        self._exported("signpod")
-        if self._failure is not None:
-            return SignResult(self._policy("signpod", self._failure))
-        calls = self.runner.sign(pods)
-        self._record("signpod", calls)
-        if calls.failure is not None:
-            return SignResult(self._policy("signpod", calls.failure), _trace(calls))
-        return SignResult(SUCCESS, _trace(calls), tuple(value & _64_BITS for value in calls.values.tolist()))
+                status = self.hooks.reject_payload("enqueue", str(error))
+        return events, HookResult(status, _trace(outcome))
 
     def preenqueue(self) -> HookResult:
-        calls, status = self._call("preenqueue")
-        return HookResult(status, _trace(calls))
+        return self._called("preenqueue")
 
     def queuesort(self, queued_at: float) -> SortResult:
-        """The key by which the pod is queued; `queued_at` is a wall-clock time."""
-        if self._failure is None:
-            self.runner.set_queued_at(queued_at)
-        calls, status = self._call("queuesort")
-        key = calls.received.get(slots.SORT_KEY, b"")
+        """The pod's sort key in the queue; `queued_at` is a wall-clock time."""
+        if self.hooks.failure is None:
+            self.runner.inputs.set_queued_at(queued_at)
+        outcome, status = self.hooks.call("queuesort")
+        key = outcome.received.get(slots.SORT_KEY, b"")
         if len(key) > _LONGEST_KEY and not self.failed:
-            status = self._broken("queuesort", f"a sort key of {len(key)} bytes is over the limit of {_LONGEST_KEY}")
-        return SortResult(status, _trace(calls), key=key)
+            cause = f"a sort key of {len(key)} bytes is over the limit of {_LONGEST_KEY}"
+            status = self.hooks.reject_payload("queuesort", cause)
+        return SortResult(status, _trace(outcome), key=key)
 
     def queueinghint(self, resource: str, action: int, old: bytes = b"", new: bytes = b"") -> HintResult:
-        """Whether that event may help the pod. Where the guest cannot tell, it may."""
-        if self._failure is None:
-            number = RESOURCES.index(resource) if resource in RESOURCES else len(RESOURCES) - 1
-            self.runner.set_event(number, action)
-            self.runner.set_value(slots.EVENT_OLD, old)
-            self.runner.set_value(slots.EVENT_NEW, new)
-        calls, status = self._call("queueinghint")
+        """Whether the event may make the pod schedulable; it may, if the guest fails."""
+        if self.hooks.failure is None:
+            inputs = self.runner.inputs
+            inputs.set_event(RESOURCES.index(resource) if resource in RESOURCES else len(RESOURCES) - 1, action)
+            inputs.set_value(slots.EVENT_OLD, old)
+            inputs.set_value(slots.EVENT_NEW, new)
+        outcome, status = self.hooks.call("queueinghint")
         if self.failed:
-            return HintResult(status, _trace(calls), queue=True)
-        return HintResult(SUCCESS, _trace(calls), queue=bool(calls.values[0]))
+            return HintResult(status, _trace(outcome), queue=True)
+        return HintResult(SUCCESS, _trace(outcome), queue=bool(outcome.values[0]))
 
-    def clone_state(self, number: int) -> int:
-        """A copy of that cycle state, under a number of its own."""
-        self.select_state(number)  # first, as the current one may be among the forgotten
-        while self._forgotten:
-            self._about_state("dropstate", self._forgotten.pop())
-        self._states += 1
-        self._about_state("clonestate", self._states)
-        return self._states
+    # ------------------------------------------------------------------ scheduling cycle
 
-    def select_state(self, number: int) -> None:
-        """The cycle state that the hooks use from now on."""
-        if number != self._state:
-            self._about_state("selectstate", number)
-            self._state = number
+    def signpods(self, pods: Sequence[AnyPod]) -> SignResult:
+        """The signatures of pods. Discards the guest's state of this cycle's pod."""
+        outcome, status = self.hooks.sign(pods)
+        if self.failed:
+            return SignResult(status, _trace(outcome))
+        return SignResult(SUCCESS, _trace(outcome), tuple(value & _64_BITS for value in outcome.values.tolist()))
 
-    def forget_state(self, number: int) -> None:
-        """That state is not used any more; the guest hears of it with the next one that is copied."""
-        self._forgotten.append(number)
-
-    def _about_state(self, hook: str, number: int) -> None:
-        if self._failure is None:
-            self.runner.set_state(number)
-            self._call(hook)
+    def prefilter(self) -> PreFilterHookResult:
+        hooks = self.hooks
+        if self._signs and hooks.failure is None:
+            hooks.runner.take_signature()
+        outcome, status = hooks.call("prefilter")
+        if self._signs and hooks.failure is None:
+            self.signature = hooks.runner.take_signature() or self.signature
+        names = payloads.node_names(outcome.received.get(slots.NODE_NAMES)) if status.is_success else None
+        return PreFilterHookResult(status, _trace(outcome), node_names=names)
 
     def add_pod(self, target: AnyPod, node: str) -> HookResult:
         return self._with_target("addpod", target, node)
@@ -201,238 +161,189 @@ class Cycle:
         return self._with_target("removepod", target, node)
 
     def filter(self, nodes: Sequence[str] | None = None) -> NodeStatuses:
-        """The verdict on those nodes, or on all."""
-        names, calls = self._call_nodes("filter", nodes)
-        return NodeStatuses(names, calls.values, calls.reason_numbers, tuple(calls.reasons), _trace(calls))
+        """The verdicts on the given nodes, or on all."""
+        names, outcome = self._for_nodes("filter", nodes)
+        return NodeStatuses(names, outcome.values, outcome.reason_numbers, tuple(outcome.reasons), _trace(outcome))
 
-    def postfilter(self, statuses: Mapping[str, int]) -> PostFilterResult:
-        """`statuses` tells the code with which each node was rejected."""
-        self._offer(slots.NODE_STATUSES, lambda: orjson.dumps(dict(statuses)))
-        self._offer(slots.ROW_STATUSES, lambda: self._row_statuses(statuses))
-        calls, status = self._call("postfilter")
-        value = int(calls.values[0]) if len(calls.values) else 0
-        nominated = calls.received.get(slots.NOMINATED_NODE, b"").decode("utf-8", "replace")
-        return PostFilterResult(status, _trace(calls), nominated_node=nominated, nominating_mode=value >> 32)
+    def postfilter(self, statuses: Mapping[str, int]) -> PostFilterHookResult:
+        """`statuses` has the status code of each rejected node."""
+        nodes = self.nodes
+        self.hooks.offer(slots.NODE_STATUSES, lambda: orjson.dumps(dict(statuses)))
+        self.hooks.offer(slots.ROW_STATUSES, lambda: _row_statuses(nodes, statuses))
+        outcome, status = self.hooks.call("postfilter")
+        value = int(outcome.values[0]) if len(outcome.values) else 0
+        nominated = outcome.received.get(slots.NOMINATED_NODE, b"").decode("utf-8", "replace")
+        return PostFilterHookResult(status, _trace(outcome), nominated_node=nominated, nominating_mode=value >> 32)
 
     def prescore(self, feasible: Sequence[str] | None = None) -> HookResult:
-        return self.prescore_rows(self._rows(feasible if feasible is not None else tuple(self.nodes)))
+        return self.prescore_rows(self.hooks.rows(feasible if feasible is not None else tuple(self.nodes)))
 
     def prescore_rows(self, rows: NDArray[np.int32]) -> HookResult:
-        self._offer(slots.FILTERED_NODES, lambda: orjson.dumps(self._names(rows)))
-        self._offer(slots.FEASIBLE_ROWS, lambda: rows.astype("<i4").tobytes())
-        calls, status = self._call("prescore")
-        return HookResult(status, _trace(calls))
+        """`prescore` by row."""
+        nodes = self.nodes
+        self.hooks.offer(slots.FILTERED_NODES, lambda: orjson.dumps(_names(nodes, rows)))
+        self.hooks.offer(slots.FEASIBLE_ROWS, lambda: rows.astype("<i4").tobytes())
+        outcome, status = self.hooks.call("prescore")
+        return HookResult(status, _trace(outcome))
 
     def score(self, nodes: Sequence[str] | None = None) -> NodeScores:
-        """The scores of those nodes, or of all, as the guest gives them."""
-        names, calls = self._call_nodes("score", nodes)
-        codes = calls.values.astype(np.int32).astype(np.int64)
+        """The raw scores of the given nodes, or of all."""
+        names, outcome = self._for_nodes("score", nodes)
+        codes = outcome.values.astype(np.int32).astype(np.int64)
         return NodeScores(
-            names, codes, calls.reason_numbers, tuple(calls.reasons), _trace(calls), scores=calls.values >> 32
+            names, codes, outcome.reason_numbers, tuple(outcome.reasons), _trace(outcome), scores=outcome.values >> 32
         )
 
     def normalize_score(self, scores: Mapping[str, int]) -> NormalizeResult:
-        """The scores after the guest has seen all of them."""
-        rows = self._rows(tuple(scores))
+        """The normalized scores, by node."""
+        rows = self.hooks.rows(tuple(scores))
         result, values = self.normalize_rows(rows, np.fromiter(scores.values(), np.int64, len(scores)))
         return NormalizeResult(result.status, result.trace, scores=dict(zip(scores, values.tolist(), strict=True)))
 
     def normalize_rows(
         self, rows: NDArray[np.int32], scores: NDArray[np.int64]
     ) -> tuple[HookResult, NDArray[np.int64]]:
-        """The same, by row: what the hook said, and a score for each row."""
-        self._offer(slots.FEASIBLE_ROWS, lambda: rows.astype("<i4").tobytes())
-        self._offer(slots.NODE_SCORES, lambda: orjson.dumps(self._by_name(rows, scores)))
-        self._offer(slots.ROW_SCORES, lambda: scores.astype("<i8").tobytes())
-        calls, status = self._call("normalizescore")
+        """`normalize_score` by row: the hook's result, and a score per row."""
+        nodes = self.nodes
+        self.hooks.offer(slots.FEASIBLE_ROWS, lambda: rows.astype("<i4").tobytes())
+        self.hooks.offer(slots.NODE_SCORES, lambda: orjson.dumps(_by_name(nodes, rows, scores)))
+        self.hooks.offer(slots.ROW_SCORES, lambda: scores.astype("<i8").tobytes())
+        outcome, status = self.hooks.call("normalizescore")
         normalized = scores
         if status.is_success and not self.failed:
             try:
-                normalized = self._normalized(calls, rows, scores)
+                normalized = _normalized(outcome, nodes, rows, scores)
             except payloads.PayloadError as error:
-                status = self._broken("normalizescore", str(error))
+                status = self.hooks.reject_payload("normalizescore", str(error))
             else:
                 status = check_range(self.guest.name, normalized)
         if self.failed:
-            normalized = np.zeros_like(scores)  # those of a guest that is not there; its own may be of any size
-        return HookResult(status, _trace(calls)), normalized
+            normalized = np.zeros_like(scores)  # as without the plugin; the raw scores may have any size
+        return HookResult(status, _trace(outcome)), normalized
 
-    def _normalized(self, calls: Calls, rows: NDArray[np.int32], scores: NDArray[np.int64]) -> NDArray[np.int64]:
-        if slots.NORMALIZED_ROWS in calls.received:
-            return payloads.row_scores(calls.received[slots.NORMALIZED_ROWS], len(rows))
-        sent = calls.received.get(slots.NORMALIZED_SCORES)
-        if sent is None:
-            return scores
-        named = self._by_name(rows, scores)
-        normalized = payloads.normalized_scores(sent, named)
-        return np.fromiter((normalized[name] for name in named), np.int64, len(rows))
+    # ------------------------------------------------------------------ binding cycle
 
     def reserve(self, node: str) -> HookResult:
-        return self._on_node("reserve", node)
+        return self._called("reserve", node)
 
     def unreserve(self, node: str) -> HookResult:
         """A failure is logged and has no other effect."""
         return self._without_effect("unreserve", node)
 
     def permit(self, node: str) -> PermitResult:
-        calls, status = self._call("permit", node)
-        value = int(calls.values[0]) if len(calls.values) else 0
-        return PermitResult(status, _trace(calls), timeout_ms=value & 0xFFFFFFFF)
+        outcome, status = self.hooks.call("permit", node)
+        value = int(outcome.values[0]) if len(outcome.values) else 0
+        return PermitResult(status, _trace(outcome), timeout_ms=value & 0xFFFFFFFF)
 
     def prebind(self, node: str) -> HookResult:
-        return self._on_node("prebind", node)
+        return self._called("prebind", node)
 
     def bind(self, node: str) -> HookResult:
-        return self._on_node("bind", node)
+        return self._called("bind", node)
 
     def postbind(self, node: str) -> HookResult:
         """A failure is logged and has no other effect."""
         return self._without_effect("postbind", node)
 
-    # ------------------------------------------------------------------ how they are called
+    # ------------------------------------------------------------------ calls
 
-    def _names(self, rows: NDArray[np.int32]) -> list[str]:
-        return [self.nodes.name(row) or "" for row in rows.tolist()]
-
-    def _by_name(self, rows: NDArray[np.int32], scores: NDArray[np.int64]) -> dict[str, int]:
-        return dict(zip(self._names(rows), scores.tolist(), strict=True))
-
-    def _row_statuses(self, statuses: Mapping[str, int]) -> bytes:
-        pairs = [(row, code) for name, code in statuses.items() if (row := self.nodes.row(name)) is not None]
-        return np.array(pairs, "<i4").tobytes()
-
-    def _rows(self, names: Sequence[str]) -> NDArray[np.int32]:
-        return np.fromiter(map(self._row, names), np.int32, len(names))
-
-    def _offer(self, slot: int, value: Callable[[], bytes]) -> None:
-        """What a getter answers, made only if the guest asks."""
-        if self._failure is None:
-            self.runner.set_filler(slot, value)
-
-    def _on_node(self, hook: str, node: str) -> HookResult:
-        calls, status = self._call(hook, node)
-        return HookResult(status, _trace(calls))
+    def _called(self, hook: str, node: str | None = None) -> HookResult:
+        outcome, status = self.hooks.call(hook, node)
+        return HookResult(status, _trace(outcome))
 
     def _without_effect(self, hook: str, node: str) -> HookResult:
-        result = self._on_node(hook, node)
+        result = self._called(hook, node)
         if not result.status.is_success:
-            logger.error("failed %s: %s", hook, result.reason)
+            logger.error("Guest hook failed", extra={"plugin": self.guest.name, "hook": hook, "cause": result.reason})
         return result
 
     def _with_target(self, hook: str, target: AnyPod, node: str) -> HookResult:
         encoded = encoded_pod(target)
-        self.signature = 0  # what it says of other pods may change its answers from here on
-        if self._failure is not None:
-            return self._on_node(hook, node)
-        self.runner.set_value(slots.TARGET_POD, encoded)
+        self.signature = 0  # other pods may change the guest's answers from here on
+        if self.hooks.failure is not None:
+            return self._called(hook, node)
+        inputs = self.runner.inputs
+        inputs.set_value(slots.TARGET_POD, encoded)
         try:
-            return self._on_node(hook, node)
+            return self._called(hook, node)
         finally:
-            self.runner.set_value(slots.TARGET_POD, None)
+            inputs.set_value(slots.TARGET_POD, None)
 
-    def _call(self, hook: str, node: str | None = None) -> tuple[Calls, Status]:
-        wanted = self._exported(hook)
-        row = -1
-        if node is not None:
-            row = self._row(node)
-        if self._failure is not None:
-            return _nothing(), self._policy(hook, self._failure)
-        calls = self.runner.call(HOOKS[hook], row=row)
-        self._record(hook, calls)
-        if calls.failure is not None:
-            return calls, self._policy(hook, calls.failure)
-        value = int(calls.values[0])
-        code = value >> 32 if wanted == "permit" else _low(value)
-        reason = calls.reasons[-1] if calls.reasons and calls.reason_numbers[0] else ""
-        return calls, Status(code, reason) if code != Code.SUCCESS else SUCCESS
-
-    def _call_nodes(self, hook: str, nodes: Sequence[str] | None) -> tuple[tuple[str, ...], Calls]:
+    def _for_nodes(self, hook: str, nodes: Sequence[str] | None) -> tuple[tuple[str, ...], HookOutcome]:
         if nodes is not None:
             names = tuple(nodes)
-            return names, self.call_rows(hook, self._rows(names))
+            return names, self.hooks.call_rows(hook, self.hooks.rows(names))
         names = tuple(self.nodes)
-        return names, self.call_rows(hook, len(names) if self.nodes.is_dense else self.nodes.rows())
-
-    def call_rows(self, hook: str, rows: NDArray[np.int32] | int) -> Calls:
-        """The raw answers for those rows, or the first so many; where the guest failed, the policy's from there on."""
-        self._exported(hook)
-        if self._failure is not None:
-            calls = _nothing()
-        else:
-            calls = self.runner.call_rows(HOOKS[hook], rows)
-            self._record(hook, calls)
-        missing = (rows if isinstance(rows, int) else len(rows)) - len(calls.values)
-        if self._failure is not None and missing:
-            status = self._policy(hook, self._failure)
-            calls.reasons.append(status.reason)
-            calls.values = np.concatenate([calls.values, np.full(missing, status.code)])
-            calls.reason_numbers = np.concatenate([calls.reason_numbers, np.full(missing, len(calls.reasons))])
-            if hook == "score" and status.is_success:
-                calls.values[:] = 0  # points for some of the nodes would favour them
-        return calls
-
-    def _exported(self, hook: str) -> str:
-        if hook not in self.guest.hooks:
-            raise NoSuchHookError(
-                f'plugin "{self.guest.name}" does not export {hook}; it has {", ".join(self.guest.hooks)}'
-            )
-        return hook
-
-    def _row(self, node: str) -> int:
-        row = self.nodes.row(node)
-        if row is None:
-            raise UnknownNodeError(f'there is no node "{node}" among the {len(self.nodes)} nodes given')
-        return row
-
-    def _record(self, hook: str, calls: Calls) -> None:
-        """Takes note of a failure, and passes on what was logged and recorded."""
-        for line in calls.logs:
-            self.guest.link.log(line)
-        try:
-            calls.recorded = payloads.recorded_events(calls.events)
-        except payloads.PayloadError as error:
-            if calls.failure is None:
-                calls.failure = failure(hook, self.guest.name, "payload", str(error))
-                calls.values, calls.reason_numbers = calls.values[:0], calls.reason_numbers[:0]
-                self.runner.broken = True
-        for event in calls.recorded:
-            self.guest.handle.record_event(event)
-        kind = ""
-        if calls.failure is not None:
-            self._failure = calls.failure
-            kind = calls.failure.kind
-        self.guest.observer.guest_call(self.guest.name, hook, calls.seconds, kind)
-
-    def _broken(self, hook: str, cause: str) -> Status:
-        self._failure = failure(hook, self.guest.name, "payload", cause)
-        self.guest.observer.guest_failed(self.guest.name, hook, "payload")
-        self.runner.broken = True
-        return self._policy(hook, self._failure)
-
-    def _policy(self, hook: str, failed: HookFailure) -> Status:
-        if self.guest.failure_policy == "Fail":
-            return Status(Code.ERROR, failed.text)
-        logger.warning("%s: failure of %s ignored: %s", self.guest.name, hook, failed.cause)
-        code = _IGNORED.get(hook, Code.SUCCESS)
-        return Status(code, failed.text) if code != Code.SUCCESS else SUCCESS
+        return names, self.hooks.call_rows(hook, len(names) if self.nodes.is_dense else self.nodes.rows())
 
 
-def _trace(calls: Calls) -> Trace:
-    return Trace(tuple(calls.logs), calls.recorded, calls.output, calls.seconds)
+class CycleStates:
+    """Cycle states inside a guest, by number; 0 is the first."""
 
+    def __init__(self, hooks: HookCaller) -> None:
+        self._hooks = hooks
+        self._newest = 0
+        self._selected = 0
+        self._forgotten: list[int] = []
 
-def _low(value: int) -> int:
-    return (value + 2**31) % 2**32 - 2**31
+    def clone(self, number: int) -> int:
+        """Copies a state; returns the number of the copy."""
+        self.select(number)  # first, as the selected one may be among the forgotten
+        while self._forgotten:
+            self._call("dropstate", self._forgotten.pop())
+        self._newest += 1
+        self._call("clonestate", self._newest)
+        return self._newest
 
+    def select(self, number: int) -> None:
+        """Selects the state of the hooks that follow."""
+        if number != self._selected:
+            self._call("selectstate", number)
+            self._selected = number
 
-def _nothing() -> Calls:
-    none = np.zeros(0, np.int64)
-    return slots.Calls(none, none, [])
+    def forget(self, number: int) -> None:
+        """Drops a state, with the next `clone`."""
+        self._forgotten.append(number)
+
+    def _call(self, hook: str, number: int) -> None:
+        if self._hooks.failure is None:
+            self._hooks.runner.inputs.set_state(number)
+            self._hooks.call(hook)
 
 
 def check_range(plugin: str, scores: NDArray[np.int64]) -> Status:
-    """Scores must lie between 0 and 100 once they are normalized."""
+    """Success if all normalized scores are between 0 and 100."""
     wrong = scores[(scores < MIN_SCORE) | (scores > MAX_SCORE)]
     if len(wrong):
         return Status(Code.ERROR, invalid_score(plugin, int(wrong[0]), MIN_SCORE, MAX_SCORE))
     return SUCCESS
+
+
+def _trace(outcome: HookOutcome) -> Trace:
+    return Trace(tuple(outcome.logs), outcome.recorded, outcome.output, outcome.seconds)
+
+
+def _names(nodes: Nodes, rows: NDArray[np.int32]) -> list[str]:
+    return [nodes.name(row) or "" for row in rows.tolist()]
+
+
+def _by_name(nodes: Nodes, rows: NDArray[np.int32], scores: NDArray[np.int64]) -> dict[str, int]:
+    return dict(zip(_names(nodes, rows), scores.tolist(), strict=True))
+
+
+def _row_statuses(nodes: Nodes, statuses: Mapping[str, int]) -> bytes:
+    pairs = [(row, code) for name, code in statuses.items() if (row := nodes.row(name)) is not None]
+    return np.array(pairs, "<i4").tobytes()
+
+
+def _normalized(
+    outcome: HookOutcome, nodes: Nodes, rows: NDArray[np.int32], scores: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    if slots.NORMALIZED_ROWS in outcome.received:
+        return payloads.row_scores(outcome.received[slots.NORMALIZED_ROWS], len(rows))
+    sent = outcome.received.get(slots.NORMALIZED_SCORES)
+    if sent is None:
+        return scores
+    named = _by_name(nodes, rows, scores)
+    normalized = payloads.normalized_scores(sent, named)
+    return np.fromiter((normalized[name] for name in named), np.int64, len(rows))

@@ -1,4 +1,4 @@
-"""What hooks answer, as plain values."""
+"""Results of hooks, as plain values. Public API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a call left behind besides its answer."""
+    """Side effects of a call: log lines, recorded events, output; and its duration."""
 
     logs: tuple[LogLine, ...] = ()
     events: tuple[RecordedEvent, ...] = ()
@@ -27,7 +27,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class HookResult:
-    """The answer of a hook that is called once a pod."""
+    """Result of a hook that is called once per pod; true if its status is Success."""
 
     status: Status
     trace: Trace = field(default_factory=Trace, repr=False)
@@ -45,15 +45,15 @@ class HookResult:
 
 
 @dataclass(frozen=True, slots=True)
-class PreFilterResult(HookResult):
-    """`node_names` is None where the guest does not narrow the nodes down."""
+class PreFilterHookResult(HookResult):
+    """Result of `prefilter`; `node_names` is None if all nodes remain candidates."""
 
     node_names: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class PostFilterResult(HookResult):
-    """The node to nominate; mode 0 leaves a nomination as it is, 1 overrides it."""
+class PostFilterHookResult(HookResult):
+    """Result of `postfilter`: the node to nominate; mode 0 keeps a nomination, 1 overrides it."""
 
     nominated_node: str = ""
     nominating_mode: int = 0
@@ -61,48 +61,52 @@ class PostFilterResult(HookResult):
 
 @dataclass(frozen=True, slots=True)
 class PermitResult(HookResult):
-    """How long the pod may wait, where the status is Wait."""
+    """Result of `permit`: the longest wait, if the status is Wait."""
 
     timeout_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class NormalizeResult(HookResult):
-    """The normalized scores, by node."""
+    """Result of `normalizescore`: scores by node."""
 
     scores: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SortResult(HookResult):
-    """The bytes by which a pod is queued; smaller comes first."""
+    """Result of `queuesort`: the pod's sort key; smaller keys come first."""
 
     key: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class HintResult(HookResult):
-    """Whether an event may help a pod."""
+    """Result of `queueinghint`: whether the event may make the pod schedulable."""
 
     queue: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class SignResult(HookResult):
-    """The signatures of pods, 0 where the guest gives none; empty where it failed."""
+    """Result of `signpod`: a signature per pod, 0 for none; empty after a failure."""
 
     signatures: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NodeStatuses:
-    """A status for each node: `codes[i]` and `reason(i)` are of the node `names[i]`."""
+    """Result of `filter`: `codes[i]` and `reason(i)` are of the node `names[i]`. The arrays are read-only."""
 
     names: tuple[str, ...]
     codes: NDArray[np.int64]
     reason_numbers: NDArray[np.int64]
     reasons: tuple[str, ...]
     trace: Trace = field(default_factory=Trace, repr=False)
+
+    def __post_init__(self) -> None:
+        self.codes.setflags(write=False)
+        self.reason_numbers.setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -121,7 +125,7 @@ class NodeStatuses:
 
     @property
     def rejected(self) -> dict[str, Status]:
-        """The nodes that did not, and why."""
+        """The other nodes and their statuses."""
         return {name: self.status(i) for i, name in enumerate(self.names) if self.codes[i] != Code.SUCCESS}
 
     def __str__(self) -> str:
@@ -133,9 +137,13 @@ class NodeStatuses:
 
 @dataclass(frozen=True, slots=True)
 class NodeScores(NodeStatuses):
-    """A score for each node, with a status of its own."""
+    """Result of `score`: `scores[i]` is of the node `names[i]`."""
 
     scores: NDArray[np.int64] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        NodeStatuses.__post_init__(self)
+        self.scores.setflags(write=False)
 
     def as_dict(self) -> dict[str, int]:
         return dict(zip(self.names, self.scores.tolist(), strict=True))
@@ -147,5 +155,5 @@ class NodeScores(NodeStatuses):
 
 
 def known(status: Status) -> Status:
-    """A guest may return any number; what is no code means Error."""
+    """The status, or Error for a number that is no status code."""
     return status if 0 <= status.code <= Code.SKIP else Status(Code.ERROR, status.reasons)

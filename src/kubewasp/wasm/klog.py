@@ -1,4 +1,4 @@
-"""Log lines as klog prints them."""
+"""Log lines of guests, in klog's format."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import json
 import logging
 from dataclasses import dataclass
 
-# Severities of the ABI: info, warning, error, fatal. A guest's fatal line is an error to us: it ends nothing.
+# Severities of the ABI: info, warning, error, fatal. A guest's fatal line is logged as an error: it ends nothing.
 _LEVELS = (logging.INFO, logging.WARNING, logging.ERROR, logging.ERROR)
 _LETTERS = "IWEF"
+
+logger = logging.getLogger("kubewasp.guest")
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line a guest logged."""
+    """One log line of a guest."""
 
     severity: int
     text: str
@@ -25,6 +27,11 @@ class LogLine:
     @property
     def letter(self) -> str:
         return _LETTERS[min(max(self.severity, 0), 3)]
+
+
+def log_line(plugin: str, line: LogLine) -> None:
+    """Logs a guest's line, with the plugin's name."""
+    logger.log(line.level, "%s: %s", plugin, line.text, extra={"plugin": plugin, "guest_line": line.text})
 
 
 def structured(message: bytes, pairs: bytes) -> str:

@@ -1,4 +1,4 @@
-"""How much of the machine a guest may use. Every limit has a default and can be set in the plugin's configuration."""
+"""`Limits`: bounds of a guest's memory, time and payloads. Public API."""
 
 from __future__ import annotations
 
@@ -16,15 +16,31 @@ KIB, MIB = 1024, 1024 * 1024
 
 
 class LimitError(KubewaspError):
-    """A limit that makes no sense; the text names the field."""
+    """A limit is unknown or out of range; the text names the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of one guest. Times are seconds, sizes bytes.
+    """Limits of one guest. Times are seconds, sizes bytes; every limit has a default.
 
-    `call_timeout` bounds every call of a hook. Filter and Score are called for many nodes in one go; the nodes are then
-    handed over in batches small enough that a batch takes a fraction of this time, and each batch has it anew.
+    Time limits are CPU time of the calling thread, so a busy machine ends no call early. A guest may sleep as long
+    again, and a call ends at ten times its limit in wall time in any case. Filter and Score are called for many nodes
+    at once, in batches that should take a tenth of `call_timeout`; each batch has the whole time.
+
+    Example:
+        >>> from kubewasp import Guest, Limits                             # doctest: +SKIP
+        >>> Guest.load("policy.wasm", limits=Limits(memory=64 << 20, call_timeout=0.5))  # doctest: +SKIP
+
+    Attributes:
+        memory: The guest's memory; `memory.grow` fails at the limit.
+        call_timeout: Time of a call of a hook.
+        start_timeout: Time of the start function.
+        stack: The guest's stack.
+        output: Captured stdout and stderr per call; the rest is dropped.
+        reason: Length of a status reason.
+        log: Length of a log line.
+        payload: Length of any other payload, such as events or node names.
+        guest_size: Size of the wasm file.
     """
 
     memory: int = 256 * MIB
@@ -49,6 +65,7 @@ class Limits:
 
     @classmethod
     def from_mapping(cls, settings: Mapping[str, Any]) -> Limits:
+        """Limits by their Python names; LimitError for an unknown one."""
         known = {field.name for field in fields(cls)}
         for name in settings:
             if name not in known:
@@ -57,7 +74,7 @@ class Limits:
 
     @classmethod
     def from_config(cls, settings: Mapping[str, Any]) -> Limits:
-        """As a configuration file has them: `callTimeout: 500ms`, `memory: 64Mi`; numbers are seconds and bytes."""
+        """Limits of a configuration file: `callTimeout: 500ms`, `memory: 64Mi`; numbers are seconds and bytes."""
         names = {config_name(field.name): field.name for field in fields(cls)}
         values: dict[str, Any] = {}
         for key, value in settings.items():
@@ -71,7 +88,7 @@ class Limits:
 
 
 def limits_problem(limits: Mapping[str, Any]) -> str:
-    """What is wrong with limits as a configuration file has them; nothing if they are fine."""
+    """The problem of limits in a configuration file; empty if they are valid."""
     try:
         Limits.from_config(limits)
     except LimitError as error:
@@ -80,7 +97,7 @@ def limits_problem(limits: Mapping[str, Any]) -> str:
 
 
 def config_name(name: str) -> str:
-    """`call_timeout` is `callTimeout` in a configuration file."""
+    """The name in a configuration file: `callTimeout` for `call_timeout`."""
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
 

@@ -1,4 +1,4 @@
-"""What guests hand over, parsed and checked. Nothing in it is trusted."""
+"""Payloads of guests, parsed and checked. Nothing in them is trusted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PayloadError(ValueError):
-    """The guest sent something that the ABI does not know; the text names the function it came through."""
+    """A payload violates the ABI; the text names its import."""
 
 
 def cluster_events(payload: bytes) -> tuple[ClusterEvent, ...]:
@@ -32,7 +32,7 @@ def cluster_events(payload: bytes) -> tuple[ClusterEvent, ...]:
 
 
 def node_names(payload: bytes | None) -> tuple[str, ...] | None:
-    """Names, each ended by a NUL; nothing sent means that no node is ruled out."""
+    """NUL-terminated names; None without a payload: all nodes remain candidates."""
     if not payload:
         return None
     names = payload.decode("utf-8", "replace").split("\0")
@@ -40,7 +40,7 @@ def node_names(payload: bytes | None) -> tuple[str, ...] | None:
 
 
 def normalized_scores(payload: bytes | None, scores: Mapping[str, int]) -> dict[str, int]:
-    """The guest's scores for exactly the nodes that were scored; nothing sent, or `null`, keeps them."""
+    """Scores for exactly the scored nodes; without a payload, or with `null`, the scores are unchanged."""
     what = "result.normalized_score_list"
     sent = _json(payload, what) if payload else None
     if sent is None:

@@ -1,4 +1,4 @@
-"""Where guests come from: a path, `file://`, `http://`, `https://`."""
+"""Sources of guests: a path, `file://`, `http://`, `https://`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")
 def fetch(
     source: str | os.PathLike[str], *, sha256: str | None = None, max_bytes: int, timeout: float = HTTP_TIMEOUT
 ) -> bytes:
-    """The wasm at that place. A file ending in `.wat` is WebAssembly text and is assembled."""
+    """Reads or downloads wasm. A file ending in `.wat` is WebAssembly text and is assembled."""
     text = os.fspath(source)
     scheme, separator, rest = text.partition("://")
     shown = without_credentials(text)
@@ -48,7 +48,7 @@ def fetch(
 
 
 def without_credentials(address: str) -> str:
-    """The address as it may be shown: without user name and password."""
+    """The address without user name and password, for messages."""
     return _CREDENTIALS.sub("", address)
 
 
@@ -63,7 +63,7 @@ def _read(path: str, source: str, max_bytes: int) -> bytes:
 
 
 def _download(url: str, shown: str, max_bytes: int, timeout: float) -> bytes:
-    """`shown` is the address without credentials: these go into a header, and never into an error."""
+    """`shown` is the address without credentials, which are sent in a header and never appear in an error."""
     try:
         request = urllib.request.Request(shown, headers={"User-Agent": "kubewasp"})  # noqa: S310 - checked in fetch
         credentials = _CREDENTIALS.search(url)
@@ -90,7 +90,7 @@ def _download(url: str, shown: str, max_bytes: int, timeout: float) -> bytes:
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """HTTP and nothing else: a redirect may not lead to another kind of address."""
+    """An opener for HTTP only: a redirect must not lead to another scheme."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler,

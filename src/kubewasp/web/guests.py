@@ -13,7 +13,7 @@ from kubewasp.web import handler_abi, handler_module, middleware_abi
 from kubewasp.web.cgi import CommandRunner
 from kubewasp.web.faults import GuestFault
 from kubewasp.web.handler_instance import Instance
-from kubewasp.web.handler_pool import InstancePool, PoolStats
+from kubewasp.web.handler_pool import CorePool, PoolStats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ class CoreRunner:
 
         self._is_middleware = config.style == "http-wasm"
         self.prepares = bool(loaded.start) and not config.reuse
-        self._pool = InstancePool(make, stats, reuse=config.reuse)
+        self._pool = CorePool(make, stats, reuse=config.reuse)
         make()  # a guest that cannot start is told now, and not by the first request
 
     def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:

@@ -42,7 +42,7 @@ class PoolStats:
             self.created += 1
 
 
-class InstancePool:
+class CorePool:
     """Made for one version of a guest; a changed module gets another one."""
 
     def __init__(self, make: Callable[[], Instance], stats: PoolStats, *, reuse: bool) -> None:

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kubewasp.wasm.core import polling
+from kubewasp.wasm import poll_oneoff
 from kubewasp.wasm.ffi import define_function
 
 if TYPE_CHECKING:
@@ -86,11 +86,11 @@ def _define(linker: Linker, module: str, function: HostFunction) -> None:
 
 def _poll(instance: Instance, subscriptions: int, events: int, count: int, written: int) -> int:
     if not 0 < count <= _BAD_COUNT:
-        return polling.EINVAL
-    delay, answer = polling.answer(instance.read(subscriptions, count * polling.SUBSCRIPTION_SIZE), count)
+        return poll_oneoff.EINVAL
+    delay, answer = poll_oneoff.answer(instance.read(subscriptions, count * poll_oneoff.SUBSCRIPTION_SIZE), count)
     if delay:
         instance.refuse_longer_than(delay)
         time.sleep(delay)
     instance.write(events, answer)
-    instance.write(written, (len(answer) // polling.EVENT_SIZE).to_bytes(4, "little"))
+    instance.write(written, (len(answer) // poll_oneoff.EVENT_SIZE).to_bytes(4, "little"))
     return 0

@@ -4,7 +4,7 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from kubewasp.wasm.component.component_module import ComponentProgram, load_component
+from kubewasp.wasm.component.component_module import ComponentModule, load_component
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
 from tests import samples
@@ -18,7 +18,7 @@ def probe_wasm() -> bytes:
 
 
 @functools.cache
-def probe_program(stack: int = Limits().stack) -> ComponentProgram:
+def probe_program(stack: int = Limits().stack) -> ComponentModule:
     return load_component(probe_wasm(), Limits(stack=stack))
 
 

@@ -6,34 +6,34 @@ from typing import Any
 import pytest
 
 from kubewasp.wasm.component import answers
-from kubewasp.wasm.component.answers import AnswerError, no_calls
-from kubewasp.wasm.core.abi import HOOKS
-from kubewasp.wasm.hook_runner import NODE_NAMES, NOMINATED_NODE, NORMALIZED_ROWS, SORT_KEY, Calls
+from kubewasp.wasm.component.answers import AnswerError
+from kubewasp.wasm.guest_runner import HookOutcome, no_outcome
+from kubewasp.wasm.hooks import HOOKS, NODE_NAMES, NOMINATED_NODE, NORMALIZED_ROWS, SORT_KEY
 from kubewasp.wasm.limits import Limits
 
 LIMITS = Limits(reason=100, payload=2000)
 
 
-def one(hook: str, answer: Any) -> Calls:
-    calls = no_calls()
-    answers.take_one(HOOKS[hook], answer, calls, LIMITS)
-    return calls
+def one(hook: str, answer: Any) -> HookOutcome:
+    outcome = no_outcome()
+    answers.take_one(HOOKS[hook], answer, outcome, LIMITS)
+    return outcome
 
 
-def rows(hook: str, answer: Any, asked: int) -> Calls:
-    calls = no_calls()
-    answers.take_rows(HOOKS[hook], answer, calls, LIMITS, asked=asked)
-    return calls
+def rows(hook: str, answer: Any, asked: int) -> HookOutcome:
+    outcome = no_outcome()
+    answers.take_rows(HOOKS[hook], answer, outcome, LIMITS, asked=asked)
+    return outcome
 
 
 def test_nothing_means_success() -> None:
-    calls = one("reserve", {})
-    assert (calls.values.tolist(), calls.reason_numbers.tolist(), calls.reasons) == ([0], [0], [])
+    outcome = one("reserve", {})
+    assert (outcome.values.tolist(), outcome.reason_numbers.tolist(), outcome.reasons) == ([0], [0], [])
 
 
 def test_a_status_has_a_reason() -> None:
-    calls = one("reserve", {"status": [2, "no"]})
-    assert (calls.values.tolist(), calls.reason_numbers.tolist(), calls.reasons) == ([2], [1], ["no"])
+    outcome = one("reserve", {"status": [2, "no"]})
+    assert (outcome.values.tolist(), outcome.reason_numbers.tolist(), outcome.reasons) == ([2], [1], ["no"])
 
 
 def test_a_permit_has_the_status_above_the_timeout() -> None:
@@ -41,8 +41,8 @@ def test_a_permit_has_the_status_above_the_timeout() -> None:
 
 
 def test_a_nomination_overrides() -> None:
-    calls = one("postfilter", {"nominated": "n"})
-    assert (calls.values.tolist(), calls.received[NOMINATED_NODE]) == ([1 << 32], b"n")
+    outcome = one("postfilter", {"nominated": "n"})
+    assert (outcome.values.tolist(), outcome.received[NOMINATED_NODE]) == ([1 << 32], b"n")
     assert one("postfilter", {"status": [2, "no"]}).values.tolist() == [2]
 
 
@@ -62,18 +62,23 @@ def test_scores_stand_above_their_status() -> None:
 
 def test_verdicts_point_at_reasons() -> None:
     told = {"verdicts": [0, 2, 1, 2], "statuses": [[0, ""], [3, ""], [2, "full"]]}
-    calls = rows("filter", told, 4)
-    assert calls.values.tolist() == [0, 2, 3, 2]
-    assert [calls.reasons[number - 1] if number else "" for number in calls.reason_numbers] == ["", "full", "", "full"]
+    outcome = rows("filter", told, 4)
+    assert outcome.values.tolist() == [0, 2, 3, 2]
+    assert [outcome.reasons[number - 1] if number else "" for number in outcome.reason_numbers] == [
+        "",
+        "full",
+        "",
+        "full",
+    ]
 
 
 def test_batches_add_up() -> None:
-    calls = no_calls()
+    outcome = no_outcome()
     told = {"verdicts": [1], "statuses": [[0, ""], [2, "a"]]}
-    answers.take_rows(HOOKS["filter"], told, calls, LIMITS, asked=1)
+    answers.take_rows(HOOKS["filter"], told, outcome, LIMITS, asked=1)
     told = {"verdicts": [1], "statuses": [[0, ""], [2, "b"]]}
-    answers.take_rows(HOOKS["filter"], told, calls, LIMITS, asked=1)
-    assert [calls.reasons[number - 1] for number in calls.reason_numbers] == ["a", "b"]
+    answers.take_rows(HOOKS["filter"], told, outcome, LIMITS, asked=1)
+    assert [outcome.reasons[number - 1] for number in outcome.reason_numbers] == ["a", "b"]
 
 
 def test_all_passed_is_just_a_number() -> None:
@@ -85,11 +90,11 @@ def test_after_an_exception_there_may_be_fewer_answers() -> None:
 
 
 def test_remarks_are_bounded() -> None:
-    calls = no_calls()
-    answers.take_remarks({"logs": [[0, "x"]] * 1500, "dropped": 5, "output": "o"}, calls, LIMITS)
-    assert len(calls.logs) == 1001
-    assert calls.logs[-1].text == "505 more log lines and events were dropped"
-    assert calls.output == "o"
+    outcome = no_outcome()
+    answers.take_remarks({"logs": [[0, "x"]] * 1500, "dropped": 5, "output": "o"}, outcome, LIMITS)
+    assert len(outcome.logs) == 1001
+    assert outcome.logs[-1].text == "505 more log lines and events were dropped"
+    assert outcome.output == "o"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "1", json.dumps({"output": "x" * 3000})])

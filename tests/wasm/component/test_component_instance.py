@@ -10,6 +10,7 @@ import pytest
 
 from kubewasp.wasm.component.component_instance import ComponentFailure, ComponentInstance
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.guest_runner import GuestSettings
 from kubewasp.wasm.limits import Limits
 from tests.wasm.component.components import probe_program
 
@@ -18,7 +19,7 @@ MIB = 2**20
 
 def started(start: str = "", **limits: Any) -> ComponentInstance:
     bounds = Limits(**limits)
-    return ComponentInstance(probe_program(bounds.stack), bounds, name="probe", config=json.dumps({"start": start}))
+    return ComponentInstance(probe_program(bounds.stack), bounds, GuestSettings("probe", json.dumps({"start": start})))
 
 
 def do(instance: ComponentInstance, code: str) -> dict[str, Any]:
@@ -64,7 +65,7 @@ def test_a_component_describes_itself() -> None:
 )
 def test_a_bad_config_is_a_load_error(config: str, message: str) -> None:
     with pytest.raises(GuestLoadError) as raised:
-        ComponentInstance(probe_program(), Limits(), name="probe", config=config)
+        ComponentInstance(probe_program(), Limits(), GuestSettings("probe", config))
     assert str(raised.value).startswith(message)
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kubewasp.wasm.core.abi import CLASSIC_IMPORTS, EXTENSION_IMPORTS, HOOKS, WASI_IMPORTS, Answer
+from kubewasp.wasm.core.abi import CLASSIC_IMPORTS, EXTENSION_IMPORTS, WASI_IMPORTS
+from kubewasp.wasm.hooks import HOOKS, Answer
 from tests import guests
 
 

@@ -10,7 +10,7 @@ from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.core.abi import ADAPTER_IMPORTS
 from kubewasp.wasm.core.adapter import adapter_wat, shim_wat
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
 from tests import samples
 from tests.guests import IMPORTS
 from tests.guests.build import wat, wat_text
@@ -29,18 +29,18 @@ def imports() -> Guest:
     return Guest.load(wat("imports"), name="imports", config="the config")
 
 
-def echoed(cycle: Cycle, name: str, node: str = "node-1", limit: int = 2048) -> bytes:
+def echoed(cycle: GuestCycle, name: str, node: str = "node-1", limit: int = 2048) -> bytes:
     """What the guest `echo` reads; it is also the reason, but not all of it is text."""
     steer(cycle, which=getter(name), limit=limit)
     assert cycle.filter([node]).codes.tolist() == [2]
     return last_echoed(cycle)
 
 
-def last_echoed(cycle: Cycle) -> bytes:
-    return cycle.runner.read(BUFFER, peek(cycle, "first_len"), "test")
+def last_echoed(cycle: GuestCycle) -> bytes:
+    return cycle.runner.guest_memory.read(BUFFER, peek(cycle, "first_len"), "test")
 
 
-def ask(cycle: Cycle, function: str, *arguments: int, node: str = "node-1") -> int:
+def ask(cycle: GuestCycle, function: str, *arguments: int, node: str = "node-1") -> int:
     """What a function of the host returns when the guest calls it so."""
     which = [name for _, name, _ in IMPORTS].index(function)
     steer(cycle, which=which, **dict(zip("abcde", arguments, strict=False)))
@@ -95,7 +95,7 @@ def test_the_guest_reads_a_node_that_is_not_at_hand(imports: Guest, nodes: Nodes
     encoded = encode("Node", samples.node("node-1"))
     with imports.cycle(samples.pod(), nodes) as cycle:
         assert ask(cycle, "node", 64, 6, BUFFER, 4096, node="node-3") == len(encoded)
-        assert cycle.runner.read(BUFFER, len(encoded), "test") == encoded
+        assert cycle.runner.guest_memory.read(BUFFER, len(encoded), "test") == encoded
 
 
 def test_a_node_that_does_not_exist_has_no_bytes(imports: Guest, nodes: Nodes) -> None:
@@ -139,7 +139,7 @@ def test_image_states_count_the_nodes_that_have_an_image(echo: Guest) -> None:
 def test_image_states_of_an_unknown_node_are_null(imports: Guest, nodes: Nodes) -> None:
     with imports.cycle(samples.pod(), nodes) as cycle:
         assert ask(cycle, "nodeImageStates", 64, 5, BUFFER, 100) == 4
-        assert cycle.runner.read(BUFFER, 4, "test") == b"null"
+        assert cycle.runner.guest_memory.read(BUFFER, 4, "test") == b"null"
 
 
 def test_empty_lists_and_maps_are_not_empty_bytes(echo: Guest, nodes: Nodes) -> None:
@@ -235,11 +235,11 @@ def test_nothing_is_written_that_does_not_fit(name: str, before: tuple[int, ...]
     with imports.cycle(samples.pod(), nodes) as cycle:
         length = ask(cycle, name, *before, BUFFER, 0)
         canary = b"\xaa" * (length + 16)
-        cycle.runner.write(BUFFER, canary, "test")
+        cycle.runner.guest_memory.write(BUFFER, canary, "test")
         assert ask(cycle, name, *before, BUFFER, length - 1) == length
-        assert cycle.runner.read(BUFFER, len(canary), "test") == canary
+        assert cycle.runner.guest_memory.read(BUFFER, len(canary), "test") == canary
         assert ask(cycle, name, *before, BUFFER, length) == length
-        written = cycle.runner.read(BUFFER, len(canary), "test")
+        written = cycle.runner.guest_memory.read(BUFFER, len(canary), "test")
         assert written != canary
         assert written[length:] == canary[length:], "nothing behind the value"
 
@@ -247,7 +247,7 @@ def test_nothing_is_written_that_does_not_fit(name: str, before: tuple[int, ...]
 def test_a_buffer_may_end_where_the_memory_ends(imports: Guest, nodes: Nodes) -> None:
     with imports.cycle(samples.pod(), nodes) as cycle:
         assert ask(cycle, "currentNodeName", 65536 - 6, 6) == 6
-        assert cycle.runner.read(65536 - 6, 6, "test") == b"node-1"
+        assert cycle.runner.guest_memory.read(65536 - 6, 6, "test") == b"node-1"
         steer(cycle, a=65536 - 5)
         verdicts = cycle.filter(["node-1"])
     assert verdicts.reason(0).startswith(
@@ -279,7 +279,7 @@ def test_a_guest_reads_a_node_list_of_10_megabytes() -> None:
     with Guest.load(wat_text(READS_NODE_LIST)).cycle(samples.pod(), cluster) as cycle:
         assert cycle.filter(["node-7"]).codes.tolist() == [0]
         length = peek(cycle, "length")
-        found = cycle.runner.read(0, length, "test")
+        found = cycle.runner.guest_memory.read(0, length, "test")
     assert length > 10_000_000
     assert found == encode(
         "NodeList", {"items": [samples.node(name, annotations={"a": "x" * 10_000}) for name in cluster]}

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.core.abi import EXTENSION_IMPORTS
+from kubewasp.wasm.core.adapter_layout import TEXTS
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
 from kubewasp.wasm.limits import Limits
 from tests import samples
 from tests.guests import EXTENSION, IMPORTS
@@ -63,10 +64,15 @@ def impatient() -> Guest:
     return Guest.load(wat("imports"), name="fuzzed", limits={"call_timeout": 0.05})
 
 
-def shared_nodes(cycle: Cycle) -> list[bytes]:
+def own_texts(cycle: GuestCycle) -> bytes:
+    """The adapter's fixed texts, which a guest must not be able to change."""
+    return bytes(cycle.runner._memory.view[TEXTS : TEXTS + len(FIXED_TEXTS)])
+
+
+def shared_nodes(cycle: GuestCycle) -> list[bytes]:
     """The nodes as they lie in the memory that all instances read."""
-    view = cycle.runner._mirror._heap._view
-    places = [int(row["node"]) for row in cycle.runner._mirror._rows]
+    view = cycle.runner.inputs._nodes._heap._view
+    places = [int(row["node"]) for row in cycle.runner.inputs._nodes._rows]
     return [view[place & 0xFFFFFFFF : (place & 0xFFFFFFFF) + (place >> 32)].tobytes() for place in places]
 
 
@@ -80,14 +86,14 @@ def fuzz(size: int, which: int, data: st.DataObject) -> None:
             assert verdicts.reason(0).startswith("wasm: filter error: ")
             assert '(plugin "fuzzed")' in verdicts.reason(0)
             assert cycle.runner.broken
-        own = bytes(cycle.runner._bytes[1024 : 1024 + len(FIXED_TEXTS)])
+        own = own_texts(cycle)
         assert own == FIXED_TEXTS, "the adapter's own texts"
         assert shared_nodes(cycle) == [cluster().encoded(row) for row in range(len(cluster()))]
     with guest(size).cycle(samples.pod(), cluster()) as cycle:
         steer(cycle, which=5, a=1024, b=64)
         assert cycle.filter(["node-3"]).codes.tolist() == [0]
         assert peek(cycle, "result") == 6
-        assert cycle.runner.read(1024, 6, "test") == b"node-3"
+        assert cycle.runner.guest_memory.read(1024, 6, "test") == b"node-3"
 
 
 @pytest.mark.parametrize("which", range(len(IMPORTS)), ids=[name for _, name, _ in IMPORTS])
@@ -107,9 +113,9 @@ def test_a_guest_that_has_all_the_memory_there_is_gets_no_further(which: int, da
     fuzz(HUGE, which, data)
 
 
-def shared_records(cycle: Cycle) -> list[bytes]:
+def shared_records(cycle: GuestCycle) -> list[bytes]:
     """The numbers of the nodes, without where their pods are, and the pods that were asked for."""
-    heap, numbers_ = cycle.runner._mirror._heap, cycle.runner._mirror._numbers
+    heap, numbers_ = cycle.runner.inputs._nodes._heap, cycle.runner.inputs._nodes._records
     records = numbers_._records[: len(table().nodes)]
     places = [(place & 0xFFFFFFFF, place >> 32) for place in records[:, 0].tolist() if place > 0]
     pods = [heap._view[address : address + length].tobytes() for address, length in places]
@@ -129,7 +135,7 @@ def fuzz_extension(size: int, which: int, data: st.DataObject) -> None:
             cycle.filter(["node-2"])
         records = shared_records(cycle)
         assert len(records) == 5
-        before = cycle.runner.read(0, SMALL, "test")
+        before = cycle.runner.guest_memory.read(0, SMALL, "test")
         steer(cycle, which=which, **dict(zip("abcd", arguments, strict=False)))
         verdicts = cycle.filter(["node-2"])
         assert verdicts.codes[0] in (0, 1)
@@ -143,9 +149,9 @@ def fuzz_extension(size: int, which: int, data: st.DataObject) -> None:
             written = (buf, buf + min(limit, 0 if verdicts.codes[0] else peek(cycle, "result")))
         elif item.parameters == ("buf",):
             written = (arguments[0] % 2**32, arguments[0] % 2**32 + 24)
-        after = cycle.runner.read(0, SMALL, "test")
+        after = cycle.runner.guest_memory.read(0, SMALL, "test")
         assert (after[: written[0]], after[written[1] :]) == (before[: written[0]], before[written[1] :])
-        assert bytes(cycle.runner._bytes[1024 : 1024 + len(FIXED_TEXTS)]) == FIXED_TEXTS, "the adapter's own texts"
+        assert own_texts(cycle) == FIXED_TEXTS, "the adapter's own texts"
         # A new resource makes the records wider: the pods are written again when somebody asks.
         assert shared_records(cycle) in ([records, records[:1]] if item.name == "resource" else [records])
         assert shared_nodes(cycle) == [table().objects.encoded(row) for row in range(9)]
@@ -153,7 +159,7 @@ def fuzz_extension(size: int, which: int, data: st.DataObject) -> None:
         steer(cycle, which=9, a=2, b=1024, c=64)
         assert cycle.filter(["node-3"]).codes.tolist() == [0]
         assert peek(cycle, "result") == 6
-        assert cycle.runner.read(1024, 6, "test") == b"node-3"
+        assert cycle.runner.guest_memory.read(1024, 6, "test") == b"node-3"
 
 
 @pytest.mark.parametrize("which", range(len(EXTENSION)), ids=[name for name, _ in EXTENSION])
@@ -181,20 +187,20 @@ def test_output_from_anywhere_is_captured_or_fails_cleanly(pieces: list[tuple[in
     """fd_write goes through a list of addresses and lengths that lies in the guest's memory."""
     listed = b"".join(at.to_bytes(4, "little") + length.to_bytes(4, "little") for at, length in pieces)
     with guest(SMALL).cycle(samples.pod(), cluster()) as cycle:
-        cycle.runner.write(2048, listed, "test")
+        cycle.runner.guest_memory.write(2048, listed, "test")
         which = [name for _, name, _ in IMPORTS].index("fd_write")
         steer(cycle, which=which, a=1, b=2048, c=min(count, len(pieces)), d=4096)
         verdicts = cycle.filter(["node-2"])
         assert verdicts.codes[0] in (0, 1)
         assert len(verdicts.trace.output) <= cycle.guest.limits.output + 100
-        assert bytes(cycle.runner._bytes[1024 : 1024 + len(FIXED_TEXTS)]) == FIXED_TEXTS
+        assert own_texts(cycle) == FIXED_TEXTS
 
 
 @given(st.binary(min_size=96, max_size=96), st.integers(-1, 3))
 @settings(max_examples=40)
 def test_a_sleep_of_any_kind_ends_or_fails_cleanly(subscriptions: bytes, count: int) -> None:
     with impatient().cycle(samples.pod(), cluster()) as cycle:
-        cycle.runner.write(2048, subscriptions, "test")
+        cycle.runner.guest_memory.write(2048, subscriptions, "test")
         which = [name for _, name, _ in IMPORTS].index("poll_oneoff")
         steer(cycle, which=which, a=2048, b=8192, c=count, d=4096)
         verdicts = cycle.filter(["node-2"])

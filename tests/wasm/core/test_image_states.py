@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from kubewasp.state.node_objects import Nodes
-from kubewasp.wasm.core.core_engine import classic_engine
+from kubewasp.wasm.core.core_engine import core_engine
 from kubewasp.wasm.core.image_states import ImageTable
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
@@ -97,7 +97,7 @@ def test_many_images_fit(cluster: Cluster) -> None:
 def test_the_table_has_no_more_entries_than_images_at_a_time() -> None:
     """Tags come and go for as long as a cluster lives."""
     nodes = Nodes()
-    table = ImageTable(classic_engine(Limits().stack).heap)
+    table = ImageTable(core_engine(Limits().stack).heap)
     for number in range(1000):
         row = nodes.put(samples.node(f"node-{number % 5}", images={f"app:{number}": 1, "base": 2}))
         table.replace(row, nodes.encoded(row))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kubewasp.wasm.core import shared_heap as heap_module
-from kubewasp.wasm.core.core_engine import classic_engine
+from kubewasp.wasm.core.core_engine import core_engine
 from kubewasp.wasm.core.shared_heap import SharedHeap, size_class
 from kubewasp.wasm.errors import HeapFullError
 from kubewasp.wasm.ffi import PAGE
@@ -14,7 +14,7 @@ from kubewasp.wasm.limits import Limits
 
 
 def new_heap() -> SharedHeap:
-    return SharedHeap(classic_engine(Limits().stack).engine)
+    return SharedHeap(core_engine(Limits().stack).engine)
 
 
 def content(heap: SharedHeap, address: int, size: int) -> bytes:

@@ -12,7 +12,7 @@ from kubewasp.cli.plugin_bench import measure
 from kubewasp.k8s import sample_cluster
 from kubewasp.k8s.codec import encode
 from kubewasp.state.node_objects import Nodes
-from kubewasp.wasm.core.guest_module import Program
+from kubewasp.wasm.core.core_module import CoreModule
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
 from tests.guests import build
@@ -68,8 +68,8 @@ def _growth() -> Iterator[Bar]:
 def _unchanged() -> Bar:
     guest = Guest.load(build.wat("pod_node_name"))
     pod, nodes = encode("Pod", sample_cluster.pod()), Nodes(sample_cluster.nodes(NODES))
-    assert isinstance(guest.program, Program)
-    heap = guest.program.engine.heap
+    assert isinstance(guest.module, CoreModule)
+    heap = guest.module.engine.heap
     guest.evaluate(pod, nodes)
     before = heap.bytes_written
     guest.evaluate(pod, nodes)

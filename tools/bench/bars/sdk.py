@@ -12,8 +12,8 @@ from kubewasp.k8s.codec import encode
 from kubewasp.k8s.pods import PodParser, placed_on
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
-from kubewasp.wasm.core.abi import HOOKS
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.hooks import HOOKS
 from tests.guests import build
 from tools.bench import guests
 from tools.bench.bars.bars import Bar
@@ -74,7 +74,7 @@ def _first_cycles(path: Path) -> tuple[float, float, float]:
     for _ in range(20):
         began = time.perf_counter()
         with guest.cycle(pod, table) as cycle:
-            calls = cycle.call_rows("score", rows)
+            calls = cycle.hooks.call_rows("score", rows)
         spent.append((time.perf_counter() - began) * 1e6 / NODES)
         if calls.failure is not None or not calls.values.any():
             raise RuntimeError(f"the guest does not do what is measured: {calls.failure}")
@@ -137,7 +137,7 @@ def _memory(name: str, path: Path) -> Bar:
     sizes = {}
     for number in range(1, CYCLES + 1):
         with guest.cycle(pods[number % 100], table) as cycle:
-            cycle.call_rows("score", rows)
+            cycle.hooks.call_rows("score", rows)
             if number in (SETTLED, CYCLES):
                 sizes[number] = cycle.runner.memory_bytes
     growth = (sizes[CYCLES] - sizes[SETTLED]) / 1024

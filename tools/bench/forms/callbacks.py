@@ -13,8 +13,8 @@ import numpy as np
 from kubewasp.framework.plugin import FilterPlugin, PreScorePlugin, ScorePlugin, Verdicts
 from kubewasp.framework.status import SUCCESS, Status
 from kubewasp.wasm.core.callback_host import CallbackHost
-from kubewasp.wasm.core.core_engine import classic_engine
-from kubewasp.wasm.core.guest_module import load_module
+from kubewasp.wasm.core.core_engine import core_engine
+from kubewasp.wasm.core.core_module import load_core_module
 from kubewasp.wasm.limits import Limits
 from tools.bench import guests
 from tools.bench.forms.form import TableForm
@@ -33,10 +33,10 @@ class Callbacks(TableForm):
         self._wasm = guests.guest(policy, "wat")
 
     def prepare(self) -> None:
-        classic_engine(Limits().stack)
+        core_engine(Limits().stack)
 
     def make(self, *, use_cache: bool) -> CallbackPlugin:
-        program = load_module(self._wasm.read_bytes(), Limits(), use_cache=use_cache)
+        program = load_core_module(self._wasm.read_bytes(), Limits(), use_cache=use_cache)
         return CallbackPlugin(self.policy, CallbackHost(program), self.table)
 
 

@@ -13,12 +13,15 @@ from kubewasp.wasm.component.component_engine import component_engine
 from kubewasp.wasm.component.component_instance import ComponentInstance
 from kubewasp.wasm.component.component_pool import ComponentPool
 from kubewasp.wasm.core import callbacks
-from kubewasp.wasm.core.core_engine import classic_engine
-from kubewasp.wasm.core.guest_module import Program, load_program
-from kubewasp.wasm.core.instance import GuestInstance
-from kubewasp.wasm.core.instance_pool import InstancePool
+from kubewasp.wasm.core.callbacks import InstanceCallbacks
+from kubewasp.wasm.core.core_engine import core_engine
+from kubewasp.wasm.core.core_inputs import CoreInputs
+from kubewasp.wasm.core.core_instance import CoreInstance
+from kubewasp.wasm.core.core_module import CoreModule
+from kubewasp.wasm.core.core_pool import CorePool
 from kubewasp.wasm.ffi import AdapterCall
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.guest_module import load_guest_module
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.plugin import WasmPlugin
 from tools.bench import guests
@@ -28,7 +31,7 @@ from tools.bench.forms.watching import Point, Watch
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kubewasp.wasm.guest_cycle import Cycle
+    from kubewasp.wasm.guest_cycle import GuestCycle
     from tools.bench.forms.form import Answers
     from tools.bench.policies.clusters import Cluster
 
@@ -80,12 +83,12 @@ class GuestForm(TableForm):
 
     def prepare(self) -> None:
         """The engine serves all guests."""
-        make = component_engine if self.language == "python" else classic_engine
+        make = component_engine if self.language == "python" else core_engine
         make(self.limits.stack, fueled=self.fueled)
 
     def make(self, *, use_cache: bool) -> WasmPlugin:
         if self.fueled:
-            program = load_program(self.wasm.read_bytes(), self.limits, use_cache=use_cache, fueled=True)
+            program = load_guest_module(self.wasm.read_bytes(), self.limits, use_cache=use_cache, fueled=True)
             guest = Guest(program, name=self.policy, limits=self.limits)
         else:
             guest = Guest.load(self.wasm, name=self.policy, limits=self.limits, use_cache=use_cache)
@@ -101,9 +104,9 @@ class GuestForm(TableForm):
         with Watch(_COUNTED) as watch:
             state = CycleState()
             answers = self.ask(state, self.pods[pod % PODS])
-            runner = cast("Cycle", state.shared(self.policy)).runner
+            runner = cast("GuestCycle", state.shared(self.policy)).runner
             burnt = runner.fuel_burnt
-            if isinstance(runner, GuestInstance):
+            if isinstance(runner, CoreInstance):
                 # Values are in both counts: they lie in the heap.
                 watch.amounts["bytes"] += runner.bytes_written - watch.amounts["before"] - watch.amounts["values"]
             state.close()
@@ -115,8 +118,8 @@ class GuestForm(TableForm):
         )
 
     def _heap_bytes(self) -> int:
-        program = self.guest.program
-        return program.engine.heap.bytes_written if isinstance(program, Program) else 0
+        program = self.guest.module
+        return program.engine.heap.bytes_written if isinstance(program, CoreModule) else 0
 
 
 class Go(GuestForm):
@@ -140,11 +143,11 @@ def _value(_: None, _instance: object, _slot: int, value: bytes | None) -> int:
 
 
 _COUNTED: Final = (
-    Point(InstancePool, "acquire", "burnt", lambda runner, _: runner.fuel_burnt),
+    Point(CorePool, "acquire", "burnt", lambda runner, _: runner.fuel_burnt),
     Point(ComponentPool, "acquire", "burnt", lambda runner, _: runner.fuel_burnt),
-    Point(InstancePool, "acquire", "before", lambda runner, _: runner.bytes_written),
-    Point(GuestInstance, "set_value", "values", _value),
+    Point(CorePool, "acquire", "before", lambda runner, _: runner.bytes_written),
+    Point(CoreInputs, "set_value", "values", _value),
     Point(AdapterCall, "__call__", "in"),
     Point(ComponentInstance, "exchange", "bytes", _exchanged),
-    *(Point(GuestInstance, name, "out") for name in callbacks.NAMES),
+    *(Point(InstanceCallbacks, name, "out") for name in callbacks.NAMES),
 )

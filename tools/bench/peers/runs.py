@@ -114,7 +114,7 @@ def _cycle(guest: Guest, pod: bytes, table: NodeTable, rows: NDArray[np.int32]) 
                 raise AnswerError("a guest that picks nodes in prefilter is not measured here")
             skip_filter = first.code == Code.SKIP
         if "filter" in hooks and not skip_filter:
-            codes = cycle.call_rows("filter", rows).values
+            codes = cycle.hooks.call_rows("filter", rows).values
             answers.append(codes)
             if np.count_nonzero(codes):
                 rows = rows[codes == 0]
@@ -125,7 +125,7 @@ def _cycle(guest: Guest, pod: bytes, table: NodeTable, rows: NDArray[np.int32]) 
                 return answers
         if "score" not in hooks:
             return answers
-        values = cycle.call_rows("score", rows).values
+        values = cycle.hooks.call_rows("score", rows).values
         refused = np.flatnonzero(values.astype(np.int32))
         if len(refused):
             raise AnswerError(f"score refused a node with the status {int(values.astype(np.int32)[refused[0]])}")

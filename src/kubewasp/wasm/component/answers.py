@@ -1,4 +1,4 @@
-"""The answers of a component, checked and packed as other guests' answers are. Nothing in them is trusted."""
+"""Answers of a component, checked and packed like those of core modules. Nothing in them is trusted."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ import numpy as np
 import orjson
 
 from kubewasp.framework.status import Code
-from kubewasp.wasm.core.abi import Answer
-from kubewasp.wasm.hook_runner import NODE_NAMES, NOMINATED_NODE, NORMALIZED_ROWS, SORT_KEY, Calls
+from kubewasp.wasm.hooks import NODE_NAMES, NOMINATED_NODE, NORMALIZED_ROWS, SORT_KEY, Answer
 from kubewasp.wasm.klog import LogLine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kubewasp.wasm.core.abi import Hook
+    from kubewasp.wasm.guest_runner import HookOutcome
+    from kubewasp.wasm.hooks import Hook
     from kubewasp.wasm.limits import Limits
+
+    _Numbers = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 _MAX_LINES = 1000
 _OVERRIDE = 1
 
 
 class AnswerError(ValueError):
-    """The guest sent something that the protocol does not know, or too much of it."""
+    """The answer violates the protocol or a limit."""
 
 
 def parse(text: str, limits: Limits) -> dict[str, Any]:
@@ -38,39 +40,34 @@ def parse(text: str, limits: Limits) -> dict[str, Any]:
     return answer
 
 
-def no_calls() -> Calls:
-    none = np.zeros(0, np.int64)
-    return Calls(none, none, [])
-
-
-def take_remarks(answer: dict[str, Any], calls: Calls, limits: Limits) -> None:
-    """What was logged and recorded on the way."""
-    calls.output = (calls.output + str(answer.get("output") or ""))[: limits.output]
+def take_remarks(answer: dict[str, Any], outcome: HookOutcome, limits: Limits) -> None:
+    """Adds log lines, events and output."""
+    outcome.output = (outcome.output + str(answer.get("output") or ""))[: limits.output]
     dropped = _integer(answer.get("dropped") or 0, "dropped")
     for line in _list(answer, "logs"):
         severity, text = _pair(line, "logs")
-        if len(calls.logs) >= _MAX_LINES:
+        if len(outcome.logs) >= _MAX_LINES:
             dropped += 1
         else:
-            calls.logs.append(LogLine(_integer(severity, "logs"), str(text)[: limits.log]))
+            outcome.logs.append(LogLine(_integer(severity, "logs"), str(text)[: limits.log]))
     for event in _list(answer, "events"):
-        if len(calls.events) >= _MAX_LINES:
+        if len(outcome.events) >= _MAX_LINES:
             dropped += 1
         else:
-            calls.events.append(orjson.dumps(event))
+            outcome.events.append(orjson.dumps(event))
     if dropped:
-        calls.logs.append(LogLine(1, f"{dropped} more log lines and events were dropped"))
+        outcome.logs.append(LogLine(1, f"{dropped} more log lines and events were dropped"))
 
 
 def waiting_pods(answer: dict[str, Any]) -> tuple[list[str], list[tuple[str, str]]]:
-    """The uids of those that are allowed, and those that are rejected, with the reasons."""
+    """Uids of the allowed pods; uids and reasons of the rejected ones."""
     allowed = [str(uid) for uid in _list(answer, "allow")]
     rejected = [_pair(item, "reject") for item in _list(answer, "reject")]
     return allowed, [(str(uid), str(reason)) for uid, reason in rejected]
 
 
-def take_one(hook: Hook, answer: dict[str, Any], calls: Calls, limits: Limits) -> None:
-    """The answer of a hook that is called once."""
+def take_one(hook: Hook, answer: dict[str, Any], outcome: HookOutcome, limits: Limits) -> None:
+    """Adds the answer of a hook that is called once per pod."""
     code, reason = _status(answer.get("status"), limits)
     value = code
     if hook.answer is Answer.PERMIT:
@@ -79,25 +76,25 @@ def take_one(hook: Hook, answer: dict[str, Any], calls: Calls, limits: Limits) -
         value = int(bool(answer.get("queue")))
     elif hook.answer is Answer.NOMINATION and "nominated" in answer:
         value = _OVERRIDE << 32 | code
-        calls.received[NOMINATED_NODE] = str(answer["nominated"]).encode()
+        outcome.received[NOMINATED_NODE] = str(answer["nominated"]).encode()
     if "nodes" in answer:
-        calls.received[NODE_NAMES] = "".join(f"{name}\0" for name in _list(answer, "nodes")).encode()
+        outcome.received[NODE_NAMES] = "".join(f"{name}\0" for name in _list(answer, "nodes")).encode()
     if "key" in answer:
-        calls.received[SORT_KEY] = _hex(answer["key"])
+        outcome.received[SORT_KEY] = _hex(answer["key"])
     if hook.name == "normalizescore" and "scores" in answer:
-        calls.received[NORMALIZED_ROWS] = _integers(answer["scores"], "scores").astype("<i8").tobytes()
-    calls.values = np.array([value], np.int64)
-    calls.reason_numbers = np.array([int(bool(reason))], np.int64)
-    calls.reasons = [reason] if reason else []
+        outcome.received[NORMALIZED_ROWS] = _integers(answer["scores"], "scores").astype("<i8").tobytes()
+    outcome.values = np.array([value], np.int64)
+    outcome.reason_numbers = np.array([int(bool(reason))], np.int64)
+    outcome.reasons = [reason] if reason else []
 
 
-def take_rows(hook: Hook, answer: dict[str, Any], calls: Calls, limits: Limits, *, asked: int) -> int:
-    """Adds the answers for some rows; returns for how many."""
-    values, numbers = (_scores if hook.answer is Answer.SCORE else _verdicts)(answer, calls, limits)
+def take_rows(hook: Hook, answer: dict[str, Any], outcome: HookOutcome, limits: Limits, *, asked: int) -> int:
+    """Adds the answers for some rows; returns their number."""
+    values, numbers = (_scores if hook.answer is Answer.SCORE else _verdicts)(answer, outcome, limits)
     if len(values) > asked or (len(values) < asked and "error" not in answer):
         raise AnswerError(f"{len(values)} answers for {asked} nodes")
-    calls.values = np.concatenate([calls.values, values])
-    calls.reason_numbers = np.concatenate([calls.reason_numbers, numbers])
+    outcome.values = np.concatenate([outcome.values, values])
+    outcome.reason_numbers = np.concatenate([outcome.reason_numbers, numbers])
     return len(values)
 
 
@@ -108,14 +105,14 @@ def signature(answer: dict[str, Any]) -> int:
     return found
 
 
-def _scores(answer: dict[str, Any], _calls: Calls, _limits: Limits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _scores(answer: dict[str, Any], _outcome: HookOutcome, _limits: Limits) -> _Numbers:
     scores = _integers(answer.get("scores", []), "scores")
     if len(scores) and not -(2**31) <= scores.min() <= scores.max() < 2**31:
         raise AnswerError("scores: expected 32-bit integers")
     return scores << 32, np.zeros_like(scores)
 
 
-def _verdicts(answer: dict[str, Any], calls: Calls, limits: Limits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _verdicts(answer: dict[str, Any], outcome: HookOutcome, limits: Limits) -> _Numbers:
     if "verdicts" not in answer:
         count = _integer(answer.get("count") or 0, "count")
         if not 0 <= count < 2**31:
@@ -127,19 +124,19 @@ def _verdicts(answer: dict[str, Any], calls: Calls, limits: Limits) -> tuple[NDA
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(statuses):
         raise AnswerError("verdicts: there is no such status")
     codes = np.array([code for code, _ in statuses], np.int64)
-    # Reasons are counted from 1 and those of earlier rows stand before.
+    # Reasons count from 1, after those of earlier rows.
     places = np.zeros(len(statuses), np.int64)
     for number, (_, reason) in enumerate(statuses):
         if reason:
-            calls.reasons.append(reason)
-            places[number] = len(calls.reasons)
+            outcome.reasons.append(reason)
+            places[number] = len(outcome.reasons)
     return codes[numbers], places[numbers]
 
 
-def _status(told: Any, limits: Limits) -> tuple[int, str]:
-    if told is None:
+def _status(sent: Any, limits: Limits) -> tuple[int, str]:
+    if sent is None:
         return Code.SUCCESS, ""
-    code, reason = _pair(told, "status")
+    code, reason = _pair(sent, "status")
     code = _integer(code, "status")
     if not -(2**31) <= code < 2**31:
         raise AnswerError("status: expected a 32-bit integer")

@@ -1,7 +1,7 @@
-"""The engine that runs components, and what they get of WASI.
+"""Engines of components, and their WASI interfaces.
 
-They get clocks, random numbers, and streams that are captured; no file, no network, no environment. They cannot wait
-either: a guest that sleeps in the host is out of the reach of its time limit, so what makes that possible is shadowed.
+Components get clocks, random numbers and captured streams; no files, network or environment. They cannot wait: a
+deadline does not wake a guest that sleeps in the host, so functions that sleep are shadowed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kubewasp.wasm.engine_settings import engine_config, one_for_each
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-# What componentize-py's output can do without; all of it is on by default.
+# Features that componentize-py's output does not need; all are on by default.
 _OFF = (
     "wasm_threads",
     "wasm_tail_call",
@@ -44,7 +44,7 @@ def is_offered(interface: str) -> bool:
 
 
 class ComponentEngine:
-    """What all components with the same stack limit share. Fuel is counted in engines of their own, for benchmarks."""
+    """Shared by all components with the same stack limit. A fueled engine counts fuel, for benchmarks only."""
 
     def __init__(self, stack: int, *, fueled: bool = False) -> None:
         config = engine_config(_OFF, stack, fueled=fueled)
@@ -55,7 +55,7 @@ class ComponentEngine:
         self.ticker = Ticker(self.engine)
 
     def linker(self, imports: Iterable[str]) -> Linker:
-        """For a component with those imports. A shadow must have the very version that is imported."""
+        """A linker for a component with those imports. A shadow must have the imported version."""
         linker = Linker(self.engine)
         linker.add_wasip2()
         linker.allow_shadowing = True
@@ -71,7 +71,7 @@ class ComponentEngine:
 
 def _refused(reason: str) -> Callable[..., NoReturn]:
     def refuse(*_: object) -> NoReturn:
-        # This exception, and no other, goes through the runtime without being kept in a global of wasmtime-py.
+        # wasmtime-py keeps any other exception in a global of all threads.
         raise WasmtimeError(reason)
 
     return refuse

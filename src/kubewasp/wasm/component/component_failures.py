@@ -1,4 +1,4 @@
-"""What ended a call of a component, in the words that other guests' failures have; see failures.py."""
+"""Causes of failed calls of a component, read from the error text and from the SDK's answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from wasmtime import ExitTrap
 
 from kubewasp.wasm.component.component_engine import MAY_NOT_WAIT, NO_NETWORK
-from kubewasp.wasm.failures import HookFailure, failure
+from kubewasp.wasm.hook_failures import HookFailure, hook_failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,19 +22,23 @@ _FRAME = re.compile(r"^ *\d+: +(?:0x[0-9a-f]+ - )?(.*)$", re.MULTILINE)
 _MAX_FRAMES = 8
 
 
-def ended(error: WasmtimeError, *, hook: str, plugin: str, limits: Limits, seconds: float) -> HookFailure:
-    """The instance is broken: a trap, a time limit, an exit."""
+def ended(
+    error: WasmtimeError, *, hook: str, plugin: str, limits: Limits, seconds: float, timed_out: bool
+) -> HookFailure:
+    """The failure of a call that did not return (a trap, a time limit, an exit): the instance is broken."""
+    if timed_out:
+        return hook_failure(hook, plugin, "timeout", f"time limit of {seconds:g} s exceeded")
     text = str(error)
-    kind, cause, trace = _cause(error, text, limits, seconds)
+    kind, cause, trace = _cause(error, text, limits)
     if not trace:
-        return failure(hook, plugin, kind, cause)
+        return hook_failure(hook, plugin, kind, cause)
     frames = _FRAME.findall(text)[:_MAX_FRAMES]
     lines = "\n".join(["wasm stack trace:", *(f"\t{frame}" for frame in frames)]) if frames else ""
-    return failure(hook, plugin, kind, cause, trace=lines)
+    return hook_failure(hook, plugin, kind, cause, trace=lines)
 
 
-def _cause(error: WasmtimeError, text: str, limits: Limits, seconds: float) -> tuple[str, str, bool]:
-    """Kind, text, and whether the frames inside of the guest's language runtime tell anything."""
+def _cause(error: WasmtimeError, text: str, limits: Limits) -> tuple[str, str, bool]:
+    """Kind, text, and whether a stack trace (mostly of the language runtime) is worth showing."""
     if isinstance(error, ExitTrap):
         return "exit", f"guest exited with code {error.code}", False
     for reason in (MAY_NOT_WAIT, NO_NETWORK):
@@ -42,18 +46,16 @@ def _cause(error: WasmtimeError, text: str, limits: Limits, seconds: float) -> t
             return "trap", reason, False
     found = _TRAP.search(text)
     trap = found.group() if found else text.strip().splitlines()[-1].strip()
-    if trap == "wasm trap: interrupt":
-        return "timeout", f"time limit of {seconds:g} s exceeded", False
     if trap == "wasm trap: call stack exhausted":
         return "overrun", f"stack limit of {limits.stack} bytes exceeded", False
     return "trap", trap, True
 
 
-def raised(told: Mapping[str, Any], *, hook: str, plugin: str, limits: Limits) -> HookFailure:
-    """The plugin raised an exception; the instance is as good as before."""
-    kind, cause, trace = (str(told.get(key) or "") for key in ("kind", "cause", "trace"))
+def raised(error: Mapping[str, Any], *, hook: str, plugin: str, limits: Limits) -> HookFailure:
+    """The failure of a call in which the plugin raised an exception: the instance stays usable."""
+    kind, cause, trace = (str(error.get(key) or "") for key in ("kind", "cause", "trace"))
     if kind == "SystemExit":
-        return failure(hook, plugin, "exit", f"guest exited with code {told.get('exit', 0)}", trace=trace)
+        return hook_failure(hook, plugin, "exit", f"guest exited with code {error.get('exit', 0)}", trace=trace)
     if kind == "MemoryError":
-        return failure(hook, plugin, "overrun", f"memory limit of {limits.memory} bytes exceeded", trace=trace)
-    return failure(hook, plugin, "exception", cause or "unknown exception", trace=trace)
+        return hook_failure(hook, plugin, "overrun", f"memory limit of {limits.memory} bytes exceeded", trace=trace)
+    return hook_failure(hook, plugin, "exception", cause or "unknown exception", trace=trace)

@@ -1,6 +1,6 @@
-"""One running component: a text in, a text out, within limits.  HOT PATH.
+"""One running component: a text in, a text out, within limits.  HOT PATH (guard: make counts).
 
-Calls are made one at a time. After a call that did not return, the instance is broken and must be thrown away.
+Calls are made one at a time. After a call that did not return, the instance is broken and must be dropped.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import orjson
 from wasmtime import Store, WasiConfig, WasmtimeError
 
 from kubewasp.wasm.component import component_failures, description
+from kubewasp.wasm.deadlines import CallDeadline
 from kubewasp.wasm.engine_settings import FUEL
 from kubewasp.wasm.errors import GuestLoadError
 
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 
     from wasmtime.component import Func
 
-    from kubewasp.wasm.component.component_module import ComponentProgram
-    from kubewasp.wasm.failures import HookFailure
+    from kubewasp.wasm.component.component_module import ComponentModule
+    from kubewasp.wasm.guest_runner import GuestSettings
+    from kubewasp.wasm.hook_failures import HookFailure
     from kubewasp.wasm.limits import Limits
 
 # A component is many core modules (the interpreter, its libraries, adapters) around one memory.
@@ -41,27 +43,31 @@ class ComponentFailure(Exception):  # noqa: N818 - caught by the session, never 
 class ComponentInstance:
     """A started component."""
 
-    def __init__(
-        self, program: ComponentProgram, limits: Limits, *, name: str, config: str = "", severity: int = 0
-    ) -> None:
-        self.program = program
-        self.name = name
+    def __init__(self, module: ComponentModule, limits: Limits, settings: GuestSettings) -> None:
+        self.name = settings.name
         self.broken = False
         self.seconds = 0.0
         self.lock = threading.RLock()
+        self._module = module
         self._limits = limits
         self._store = self._new_store()
+        self._deadline = CallDeadline(self._store)
         self._functions = self._instantiate()
-        settings = {"config": config, "severity": severity, "name": name, "output": limits.output}
+        start = {
+            "config": settings.config,
+            "severity": settings.log_severity,
+            "name": settings.name,
+            "output": limits.output,
+        }
         try:
-            told = self._called("start", orjson.dumps(settings).decode(), hook="start", seconds=limits.start_timeout)
+            answer = self._called("start", orjson.dumps(start).decode(), hook="start", seconds=limits.start_timeout)
         except ComponentFailure as error:
             raise GuestLoadError(error.failure.text) from None
-        self.description = description.parse(told)
+        self.description = description.parse(answer)
 
     def _new_store(self) -> Store:
-        store = Store(self.program.engine.engine)
-        if self.program.engine.fueled:
+        store = Store(self._module.engine.engine)
+        if self._module.engine.fueled:
             store.set_fuel(FUEL)
         store.set_limits(
             memory_size=self._limits.memory,
@@ -70,17 +76,17 @@ class ComponentInstance:
             tables=_TABLES,
             memories=_MEMORIES,
         )
-        # Streams lead nowhere: the SDK sends what is printed with its answers. (The runtime would write to streams of
-        # ours from threads of its own, after the call or even after Python's end.)
+        # Streams are discarded: the SDK sends its output with its answers. (The runtime would write to streams of the
+        # host from threads of its own, after the call or even after Python's end.)
         store.set_wasi(WasiConfig())
         return store
 
     def _instantiate(self) -> dict[str, Func]:
-        engine, store = self.program.engine, self._store
+        engine, store = self._module.engine, self._store
         with engine.ticker.running():
-            store.set_epoch_deadline(engine.ticker.ticks(self._limits.start_timeout))
+            self._deadline.arm(self._limits.start_timeout)
             try:
-                instance = self.program.linker.instantiate(store, self.program.component)
+                instance = self._module.linker.instantiate(store, self._module.component)
             except WasmtimeError as error:
                 raise GuestLoadError(f"wasm: instantiate error: {_last_line(error)}") from None
         found = {name: instance.get_func(store, name) for name in ("start", "call")}
@@ -88,23 +94,30 @@ class ComponentInstance:
 
     @property
     def fuel_burnt(self) -> int:
-        return FUEL - self._store.get_fuel() if self.program.engine.fueled else 0
+        return FUEL - self._store.get_fuel() if self._module.engine.fueled else 0
 
     def exchange(self, request: str, *, hook: str) -> str:
-        """The answer to a request; ComponentFailure if there is none."""
+        """Sends a request and returns the answer; ComponentFailure if there is none."""
         return self._called("call", request, hook=hook, seconds=self._limits.call_timeout)
 
     def _called(self, name: str, text: str, *, hook: str, seconds: float) -> str:
-        function, engine = self._functions[name], self.program.engine
+        function, engine = self._functions[name], self._module.engine
         with self.lock, engine.ticker.running(), self._timed():
-            self._store.set_epoch_deadline(engine.ticker.ticks(seconds))
+            self._deadline.arm(seconds)
             try:
                 answer = function(self._store, text)
                 function.post_return(self._store)
             except WasmtimeError as error:
                 self.broken = True
+                if self._deadline.interrupt is not None:  # Ctrl-C
+                    raise self._deadline.interrupt from None
                 failure = component_failures.ended(
-                    error, hook=hook, plugin=self.name, limits=self._limits, seconds=seconds
+                    error,
+                    hook=hook,
+                    plugin=self.name,
+                    limits=self._limits,
+                    seconds=seconds,
+                    timed_out=self._deadline.is_over,
                 )
             else:
                 return str(answer)

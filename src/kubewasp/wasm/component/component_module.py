@@ -1,4 +1,4 @@
-"""A component, compiled and checked against the world of sdk/wit/plugin.wit: what is the same for all its instances."""
+"""Components: compiled, checked against the world of sdk/wit/plugin.wit, shared by all their instances."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from kubewasp.wasm.component.component_engine import ComponentEngine, component_
 from kubewasp.wasm.errors import GuestLoadError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from wasmtime.component import Linker
 
-    from kubewasp.wasm.guest_link import Link
-    from kubewasp.wasm.hook_runner import Pool
+    from kubewasp.framework.handle import Handle
+    from kubewasp.wasm.guest_runner import GuestSettings, RunnerPool
     from kubewasp.wasm.limits import Limits
 
 WORLD = "kubewasp:plugin/plugin@1.0.0"
@@ -29,8 +29,8 @@ _EXPORTS = {"start": "func(settings: string) -> string", "call": "func(request: 
 
 
 @dataclass(frozen=True, slots=True)
-class ComponentProgram:
-    """A compiled component and what is known of it before it is started."""
+class ComponentModule:
+    """A compiled component and its imports."""
 
     engine: ComponentEngine
     component: Component
@@ -43,23 +43,23 @@ class ComponentProgram:
     compile_seconds: float = 0.0
 
     @property
-    def uses_numbers(self) -> bool:
-        """It gets them where there is a table; where there is none, those that the Node objects tell."""
+    def uses_records(self) -> bool:
+        """No: without a table, a component's node numbers are those of the Node objects."""
         return False
 
     @property
     def uses_signatures(self) -> bool:
-        """It may; a component tells when it is started."""
+        """Yes: only a started component reports whether it does."""
         return True
 
-    def pool(self, limits: Limits, link: Link, *, config: str, args: Sequence[str], severity: int) -> Pool:  # noqa: ARG002 - a component has no arguments
+    def start(self, limits: Limits, settings: GuestSettings, handle: Handle) -> RunnerPool:  # noqa: ARG002 - no imports
         from kubewasp.wasm.component.component_pool import ComponentPool
 
-        return ComponentPool(self, limits, link, config=config, severity=severity)
+        return ComponentPool(self, limits, settings)
 
 
-def load_component(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: bool = False) -> ComponentProgram:
-    """Compiles a component, or takes it from the cache, and checks that it fits the world."""
+def load_component(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: bool = False) -> ComponentModule:
+    """Compiles a component, or loads it from the cache, and checks that it fits the world."""
     if len(wasm) > limits.guest_size:
         raise GuestLoadError(f"wasm: guest has {len(wasm)} bytes, over the limit of {limits.guest_size}")
     began = time.perf_counter()
@@ -71,7 +71,7 @@ def load_component(wasm: bytes, limits: Limits, *, use_cache: bool = True, fuele
     compile_seconds = time.perf_counter() - began
     imports = tuple(component.type.imports(engine.engine))
     _check_world(imports, component.type.exports(engine.engine))
-    return ComponentProgram(
+    return ComponentModule(
         engine=engine,
         component=component,
         linker=engine.linker(imports),
@@ -94,7 +94,7 @@ def _compiled(engine: ComponentEngine, wasm: bytes) -> Component:
 
 
 def _check_world(imports: tuple[str, ...], exports: Mapping[str, Any]) -> None:
-    """One error that names everything that is missing, other than expected, or asked for in vain."""
+    """Raises one GuestLoadError with all missing or wrong exports and all unknown imports."""
     problems = []
     for name, wanted in _EXPORTS.items():
         if name not in exports:
@@ -125,5 +125,5 @@ def _value(kind: Any) -> str:
 def _producers(wasm: bytes) -> dict[str, list[str]]:
     try:
         return binary.producers(wasm)
-    except binary.BinaryError:  # what the runtime can read is good enough
+    except binary.BinaryError:  # the runtime has accepted it
         return {}

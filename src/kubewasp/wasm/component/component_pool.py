@@ -1,6 +1,6 @@
-"""The instances of a component: one for all pods, and a new one when that is broken or has grown too large.
+"""Instances of a component: one for all pods, replaced when it is broken or has grown too large.
 
-An instance that has grown takes no new pods; it goes when the last of its pods is done.
+An instance that has grown takes no new pods, and is dropped with the last of its pods.
 """
 
 from __future__ import annotations
@@ -13,35 +13,32 @@ from kubewasp.framework.cluster_events import ALL_EVENTS
 from kubewasp.wasm.component.component_instance import ComponentInstance
 from kubewasp.wasm.component.node_updates import NodeView
 from kubewasp.wasm.component.session import ComponentSession, SharedInstance
-from kubewasp.wasm.core.instance_pool import HIGH_WATER, checked_hooks
-from kubewasp.wasm.hook_runner import Description, PoolStats
+from kubewasp.wasm.guest_runner import HIGH_WATER, GuestDescription, PoolStats, checked_hooks
+from kubewasp.wasm.klog import log_line
 
 if TYPE_CHECKING:
-    from kubewasp.wasm.component.component_module import ComponentProgram
-    from kubewasp.wasm.guest_link import Link
-    from kubewasp.wasm.hook_runner import Runner
+    from kubewasp.wasm.component.component_module import ComponentModule
+    from kubewasp.wasm.guest_runner import GuestRunner, GuestSettings
     from kubewasp.wasm.limits import Limits
 
 
 class ComponentPool:
-    """Implements `Pool`."""
+    """Implements `RunnerPool`."""
 
-    def __init__(self, program: ComponentProgram, limits: Limits, link: Link, *, config: str, severity: int) -> None:
+    def __init__(self, module: ComponentModule, limits: Limits, settings: GuestSettings) -> None:
         self.stats = PoolStats()
-        self._program = program
+        self._module = module
         self._limits = limits
-        self._link = link
-        self._config = config
-        self._severity = severity
+        self._settings = settings
         self._lock = threading.Lock()
         self._cycles = itertools.count(1)
         self._shared = self._new_instance()
-        told = self._shared.instance.description
-        self.description = Description(
-            hooks=checked_hooks(told.hooks),
-            cluster_events=told.events or ALL_EVENTS,
-            signature=told.signature,
-            start_logs=told.logs,
+        described = self._shared.instance.description
+        self.description = GuestDescription(
+            hooks=checked_hooks(described.hooks),
+            cluster_events=described.events or ALL_EVENTS,
+            signature=described.signature,
+            start_logs=described.logs,
         )
 
     @property
@@ -53,9 +50,9 @@ class ComponentPool:
             if self._shared.instance.broken or self._shared.is_retired:
                 self._shared = self._new_instance()
             self._shared.sessions += 1
-            return ComponentSession(self._shared, next(self._cycles), self._limits, self._link)
+            return ComponentSession(self._shared, next(self._cycles), self._limits, self._settings.name)
 
-    def release(self, runner: Runner) -> None:
+    def release(self, runner: GuestRunner) -> None:
         session = cast("ComponentSession", runner)
         shared = session.shared
         with self._lock:
@@ -70,10 +67,8 @@ class ComponentPool:
                     self.stats.recycled += 1
 
     def _new_instance(self) -> SharedInstance:
-        instance = ComponentInstance(
-            self._program, self._limits, name=self._link.plugin, config=self._config, severity=self._severity
-        )
+        instance = ComponentInstance(self._module, self._limits, self._settings)
         self.stats.created += 1
         for line in instance.description.logs:
-            self._link.log(line)
+            log_line(self._settings.name, line)
         return SharedInstance(instance, NodeView(with_pods=instance.description.wants_pods))

@@ -1,6 +1,6 @@
-"""What a component knows of the nodes, and the lines that tell it what has changed since.  HOT PATH of node changes.
+"""Node changes as lines of a request to a component.  HOT PATH of node changes (guard: make counts).
 
-sdk/wit/README.md describes the lines. The JSON of a Node object is made once for all components that look at it.
+sdk/wit/README.md describes the lines. The JSON of a Node object is made once for all components.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _MOST_LISTS = 8
 
 
 class NodeTexts:
-    """The Node objects of one `Nodes` as lines, made when first asked for, and again when an object has changed."""
+    """Lines of the Node objects of one `Nodes`, made on first use and after a change."""
 
     def __init__(self) -> None:
         self._lines: dict[int, tuple[int, str, str]] = {}
         self._lock = threading.Lock()
 
     def lines(self, nodes: Nodes, row: int) -> tuple[str, str]:
-        """The lines of the object, and (for those who have no table) the line with its numbers."""
+        """The lines of the object, and the line with its numbers (for use without a table)."""
         generation = nodes.generation_of(row)
         with self._lock:
             known = self._lines.get(row)
@@ -58,7 +58,7 @@ def node_texts(nodes: Nodes) -> NodeTexts:
 
 
 class NodeView:
-    """The nodes as one instance knows them: which of them, up to which change, and which lists of rows."""
+    """One instance's view of the nodes: their names, the generations it has seen, and known lists of rows."""
 
     def __init__(self, *, with_pods: bool) -> None:
         self._with_pods = with_pods
@@ -70,9 +70,9 @@ class NodeView:
         self._lists: OrderedDict[bytes, int] = OrderedDict()
 
     def changes(self, nodes: Nodes, table: NodeTable | None) -> Iterator[str]:
-        """Texts of one or more lines about all that has changed; they count as sent when all were taken.
+        """Texts of one or more lines with all changes. They count as sent once the iterator is exhausted.
 
-        The lines about a row stand in one text: a request must have them together.
+        The lines of a row are one text: a request must have them together.
         """
         if self._nodes is None or self._nodes() is not nodes or _referent(self._table) is not table:
             yield from self._start_over(nodes, table)
@@ -93,7 +93,7 @@ class NodeView:
         self._object_generation, self._table_generation = object_generation, table_generation
 
     def list_number(self, rows: NDArray[np.int32]) -> tuple[int, bool]:
-        """The number of a list of rows, and whether it must be sent: those of late are known."""
+        """The number of a list of rows, and whether it must be sent: the instance keeps recent ones."""
         key = rows.tobytes()
         number = self._lists.get(key)
         if number is not None:
@@ -152,7 +152,7 @@ def pod_text(encoded: bytes) -> str:
 
 
 def json_line(manifest: Any) -> str:
-    """An object as one line of JSON, without what no policy looks at."""
+    """An object as one line of JSON, without managed fields."""
     metadata = manifest.get("metadata")
     if metadata and "managedFields" in metadata:
         manifest = manifest | {"metadata": {k: v for k, v in metadata.items() if k != "managedFields"}}

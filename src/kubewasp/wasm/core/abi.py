@@ -1,76 +1,13 @@
-"""The guest ABI as data, classic and our extension of it: the hooks a guest may export, the functions it may import.
+"""Imports of the core-module ABI as data: the classic ones and the extension `kubewasp/v1`.
 
-Everything else (the shim, the adapter's function table, `plugin inspect`, the fuzz tests) is made from these two lists.
-docs/abi.md explains them.
+The shim, the adapter's function table, `plugin inspect` and the fuzz tests are generated from this list and from
+hooks.py. docs/abi.md explains them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, auto
 
-
-class Answer(Enum):
-    """What a hook returns and how its bits are packed."""
-
-    NOTHING = auto()
-    STATUS = auto()  # i32
-    SCORE = auto()  # i64: high the signed score, low the status
-    NOMINATION = auto()  # i64: high the nominating mode, low the status
-    PERMIT = auto()  # i64: high the status, low the timeout in ms; the other way round from the other two
-    SIGNATURE = auto()  # i64, not packed
-
-    @property
-    def wasm_type(self) -> str:
-        return {Answer.NOTHING: "", Answer.STATUS: "i32"}.get(self, "i64")
-
-
-@dataclass(frozen=True, slots=True)
-class Hook:
-    """One export the host may call; `index` is its place in the adapter's table of hooks."""
-
-    name: str
-    answer: Answer
-    index: int
-
-    @property
-    def signature(self) -> str:
-        return f"() -> ({self.answer.wasm_type})"
-
-
-_HOOKS: tuple[tuple[str, Answer], ...] = (
-    ("enqueue", Answer.NOTHING),
-    ("prefilter", Answer.STATUS),
-    ("addpod", Answer.STATUS),
-    ("removepod", Answer.STATUS),
-    ("filter", Answer.STATUS),
-    ("postfilter", Answer.NOMINATION),
-    ("prescore", Answer.STATUS),
-    ("score", Answer.SCORE),
-    ("normalizescore", Answer.STATUS),
-    ("reserve", Answer.STATUS),
-    ("unreserve", Answer.NOTHING),
-    ("permit", Answer.PERMIT),
-    ("prebind", Answer.STATUS),
-    ("bind", Answer.STATUS),
-    ("postbind", Answer.NOTHING),
-    # Beyond the classic ABI:
-    ("preenqueue", Answer.STATUS),
-    ("queuesort", Answer.STATUS),
-    ("queueinghint", Answer.STATUS),  # 0 skip, 1 queue
-    ("clonestate", Answer.NOTHING),
-    ("selectstate", Answer.NOTHING),
-    ("dropstate", Answer.NOTHING),
-    ("signpod", Answer.SIGNATURE),
-)
-HOOKS: dict[str, Hook] = {name: Hook(name, answer, index) for index, (name, answer) in enumerate(_HOOKS)}
-
-# About copies of a cycle state; the others make sense one at a time.
-STATE_HOOKS = ("clonestate", "selectstate", "dropstate")
-SINGLE_HOOKS = tuple(name for name in HOOKS if name not in STATE_HOOKS)
-
-# A guest must export one of these, or nothing but `prefilter`.
-MAIN_HOOKS = ("filter", "score", "reserve", "permit", "bind", "preenqueue", "queuesort")
 START_FUNCTIONS = ("_start", "_initialize")
 
 API = "k8s.io/api"
@@ -81,7 +18,7 @@ WASI = "wasi_snapshot_preview1"
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One function the adapter answers. All parameters are i32; the result is `i32`, `i64` or nothing."""
+    """One function of the adapter. All parameters are i32; the result is `i32`, `i64` or nothing."""
 
     module: str
     name: str
@@ -146,7 +83,7 @@ CLASSIC_IMPORTS: tuple[Import, ...] = (
     ),
 )
 
-# WASI functions we answer instead of the runtime: output is captured and bounded, a sleep may not outlive a call.
+# WASI functions of the adapter instead of the runtime's: output is captured and bounded, sleep counts as call time.
 WASI_IMPORTS: tuple[Import, ...] = _table(
     WASI,
     """
@@ -155,7 +92,7 @@ WASI_IMPORTS: tuple[Import, ...] = _table(
     """,
 )
 
-# What we offer beyond the classic ABI; a guest that imports it runs only here.
+# Beyond the classic ABI: a guest with these imports runs on kubewasp only.
 EXTENSION = "kubewasp/v1"
 EXTENSION_IMPORTS: tuple[Import, ...] = _table(
     EXTENSION,

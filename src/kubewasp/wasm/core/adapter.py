@@ -1,15 +1,19 @@
-"""Makes the two modules that stand between a guest and Python: the shim and the adapter.
+"""Source text of the two modules between a guest and Python: the shim and the adapter.
 
 The guest needs its imports before it exists, and the adapter needs the guest's memory: the shim breaks the circle. It
-has one trampoline for each import, through a table that the adapter fills when it is instantiated.
+has a trampoline per import, through a table that the adapter fills when it is instantiated.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 
 from kubewasp.wasm.core.abi import ADAPTER_IMPORTS, Import
+from kubewasp.wasm.core.adapter_layout import FIXED_TEXTS, PLACEHOLDERS
+
+_PLACEHOLDER = re.compile(r"@([a-z0-9_]+\.[a-z0-9_.]+)")
 
 
 def _trampoline(index: int, item: Import) -> str:
@@ -26,6 +30,9 @@ def shim_wat() -> str:
 
 @cache
 def adapter_wat() -> str:
+    """The template adapter.wat with the numbers of adapter_layout.py, the fixed texts and the element segment."""
     template = files(__package__).joinpath("adapter.wat").read_text(encoding="utf-8")
     names = " ".join(f"${item.key}" for item in ADAPTER_IMPORTS)
-    return template.replace(";;@elements", f"(elem (table $shim) (i32.const 0) func {names})")
+    texts = "".join(f"\\{byte:02x}" for byte in FIXED_TEXTS)
+    filled = template.replace(";;@elements", f"(elem (table $shim) (i32.const 0) func {names})")
+    return _PLACEHOLDER.sub(lambda found: str(PLACEHOLDERS[found[1]]), filled.replace("@texts", texts))

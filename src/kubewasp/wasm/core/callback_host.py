@@ -1,7 +1,7 @@
-"""The same ABI answered by plain Python callbacks, one host call at a time.
+"""Reference implementation of the core-module ABI: plain Python callbacks, one per host call.
 
-This is what the adapter replaces. It stays as the yardstick of `plugin bench`, and as the oracle that the tests compare
-the adapter with: it is short enough to be read beside docs/abi.md. It knows no limits: it is not for untrusted guests.
+`plugin bench` compares the adapter's speed with it, and tests compare the adapter's answers. It is short enough to be
+read beside docs/abi.md. It has no limits: it is not for untrusted guests.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kubewasp.state.node_objects import Nodes
-    from kubewasp.wasm.core.guest_module import Program
+    from kubewasp.wasm.core.core_module import CoreModule
 
 _FOREVER = 2**40
 
 
 class CallbackHost:
-    """One instance of a guest. Values that getters answer are attributes: set them, then `call` a hook."""
+    """One instance of a guest. The answers of getters are attributes: set them, then `call` a hook."""
 
-    def __init__(self, program: Program, *, config: str = "", args: Sequence[str] = (), severity: int = 0) -> None:
+    def __init__(self, module: CoreModule, *, config: str = "", args: Sequence[str] = (), severity: int = 0) -> None:
         self.pod = b""
         self.target_pod = b""
         self.nodes: Nodes | None = None
@@ -43,20 +43,20 @@ class CallbackHost:
         self.received: dict[str, bytes] = {}
         self.logged: list[tuple[int, bytes]] = []
         self._severity = severity
-        self._store = Store(program.engine.engine)
+        self._store = Store(module.engine.engine)
         self._store.set_epoch_deadline(_FOREVER)
         wasi = WasiConfig()
         wasi.argv = list(args)
         self._store.set_wasi(wasi)
-        linker = Linker(program.engine.engine)
+        linker = Linker(module.engine.engine)
         linker.define_wasi()
         for item in CLASSIC_IMPORTS + EXTENSION_IMPORTS:
             result = {"": [], "i32": [ValType.i32()], "i64": [ValType.i64()]}[item.result]
             kind = FuncType([ValType.i32()] * len(item.parameters), result)
             linker.define_func(item.module, item.name, kind, self._function(item))
-        self.exports = linker.instantiate(self._store, program.module).exports(self._store)
+        self.exports = linker.instantiate(self._store, module.compiled).exports(self._store)
         self._memory = cast("Memory", self.exports["memory"])
-        for name in program.start:
+        for name in module.start_functions:
             try:
                 cast("Func", self.exports[name])(self._store)
             except ExitTrap as exit_trap:
@@ -64,7 +64,7 @@ class CallbackHost:
                     raise
 
     def call(self, hook: str, node: str = "") -> int:
-        """The raw value a hook returns (0 for one that returns nothing)."""
+        """The raw return value of a hook (0 for a hook without one)."""
         self.node = node
         self.reason = b""
         self.received = {}

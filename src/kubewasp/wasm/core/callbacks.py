@@ -1,44 +1,31 @@
-"""The few functions that an adapter asks of Python, for what is rare or unbounded.
+"""Python callbacks of the adapter, for rare or unbounded operations.
 
-They are defined once an engine, and find the instance through the thread: a function that held its instance would keep
-the instance's store alive for ever. No exception passes through the runtime (wasmtime-py keeps it in a global that
-threads would share): the instance keeps it, and the call traps.
+They are defined once per engine and find the instance through the thread: a function that refers to its instance would
+keep the instance's store alive for ever. No exception passes through the runtime (wasmtime-py keeps it in a global of
+all threads): the instance keeps it, and the call traps.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from wasmtime import FuncType, ValType
+
+from kubewasp.wasm import poll_oneoff
+from kubewasp.wasm.core.core_failures import Overrun
+from kubewasp.wasm.hooks import PAYLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wasmtime import Linker
+    from wasmtime import Linker, Memory, Store
 
+    from kubewasp.wasm.core.call_output import CallOutput
+    from kubewasp.wasm.core.core_inputs import CoreInputs
+    from kubewasp.wasm.core.node_records import GuestResources
+    from kubewasp.wasm.deadlines import CallDeadline
 
-class Servant(Protocol):
-    """What answers the calls: an instance."""
-
-    def fill(self, slot: int) -> None: ...
-    def drain(self) -> None: ...
-    def receive(self, kind: int, buf: int, length: int) -> None: ...
-    def waiting_pod(self, reject: int, uid: int, uid_length: int, buf: int, limit: int) -> None: ...
-    def decide_waiting_pod(
-        self, reject: int, uid: int, uid_length: int, reason: int, reason_length: int
-    ) -> int | None: ...
-    def resource(self, name: int, length: int) -> int | None: ...
-    def fill_pods(self, row: int) -> None: ...
-    def poll(self, subscriptions: int, events: int, count: int, written: int) -> int | None: ...
-    def failed(self, error: BaseException) -> None: ...
-
-
-class _Current(threading.local):
-    servant: Servant | None = None
-
-
-_current = _Current()
 _PARAMETERS = {
     "fill": 1,
     "drain": 0,
@@ -52,7 +39,15 @@ _PARAMETERS = {
 NAMES = tuple(_PARAMETERS)
 
 
+class _Current(threading.local):
+    target: InstanceCallbacks | None = None
+
+
+_current = _Current()
+
+
 def define(linker: Linker) -> None:
+    """Defines the functions that adapter.wat imports from `host`."""
     for name, parameters in _PARAMETERS.items():
         kind = FuncType([ValType.i32()] * parameters, [ValType.i32()])
         linker.define_func("host", name, kind, _callback(name))
@@ -60,21 +55,119 @@ def define(linker: Linker) -> None:
 
 def _callback(name: str) -> Callable[..., int]:
     def answer(*arguments: int) -> int:
-        servant = cast("Servant", _current.servant)  # who called
+        target = cast("InstanceCallbacks", _current.target)
         try:
-            return getattr(servant, name)(*arguments) or 0
-        except BaseException as error:  # noqa: BLE001 - kept, and raised again where the guest was called
-            servant.failed(error)
+            return getattr(target, name)(*arguments) or 0
+        except BaseException as error:  # noqa: BLE001 - kept, and raised again by the caller of the guest
+            target.error = error.with_traceback(None)  # its frames would keep a broken instance and its memory
             return -1
 
     return answer
 
 
-def serve(servant: Servant | None) -> Servant | None:
-    """Calls made on this thread are the servant's from now on; returns whose they were, to be served again after it.
+def serve(target: InstanceCallbacks | None) -> InstanceCallbacks | None:
+    """Sets the target of this thread's callbacks; returns the previous one, to be set again afterwards.
 
-    A servant may be called from another one's callback.
+    Calls nest: an instance may be called from another one's callback.
     """
-    before = _current.servant
-    _current.servant = servant
+    before = _current.target
+    _current.target = target
     return before
+
+
+class GuestMemory:
+    """Bounds-checked access to a guest's memory. `what` names the import in errors."""
+
+    def __init__(self, store: Store, memory: Memory, max_read: int) -> None:
+        self._store = store
+        self._memory = memory
+        self._max_read = max_read
+
+    @property
+    def size(self) -> int:
+        return self._memory.data_len(self._store)
+
+    def read(self, address: int, length: int, what: str) -> bytes:
+        address, length = address & 0xFFFFFFFF, length & 0xFFFFFFFF
+        if length > self._max_read:
+            raise Overrun(what, length, self._max_read)
+        if address + length > self.size:
+            raise IndexError(what)
+        return bytes(self._memory.read(self._store, address, address + length)) if length else b""
+
+    def read_text(self, address: int, length: int, what: str) -> str:
+        return self.read(address, length, what).decode("utf-8", "replace")
+
+    def write(self, address: int, value: bytes, what: str) -> None:
+        address &= 0xFFFFFFFF
+        if address + len(value) > self.size:
+            raise IndexError(what)
+        if value:
+            self._memory.write(self._store, value, address)
+
+
+class InstanceCallbacks:
+    """Callbacks of one instance. `error` is the exception of the last one that failed."""
+
+    def __init__(
+        self,
+        plugin: str,
+        memory: GuestMemory,
+        *,
+        inputs: CoreInputs,
+        output: CallOutput,
+        resources: GuestResources,
+        deadline: CallDeadline,
+    ) -> None:
+        self.error: BaseException | None = None
+        self._plugin = plugin
+        self._memory = memory
+        self._inputs = inputs
+        self._output = output
+        self._resources = resources
+        self._deadline = deadline
+
+    def fill(self, slot: int) -> None:
+        self._inputs.fill(slot)
+
+    def drain(self) -> None:
+        self._output.read_rest()
+
+    def receive(self, kind: int, buf: int, length: int) -> None:
+        self._output.receive(kind, self._memory.read(buf, length, PAYLOADS[kind]))
+
+    def waiting_pod(self, reject: int, uid: int, uid_length: int, buf: int, limit: int) -> None:
+        what = "handle.reject_waiting_pod" if reject else "handle.get_waiting_pod"
+        name = self._memory.read_text(uid, uid_length, what)
+        handle = self._inputs.handle
+        found = handle.reject_waiting_pod(name).to_bytes(8, "little") if reject else handle.get_waiting_pod(name)
+        answer = found or bytes(8)
+        if len(answer) <= limit & 0xFFFFFFFF:
+            self._memory.write(buf, answer, what)
+
+    def decide_waiting_pod(self, reject: int, uid: int, uid_length: int, reason: int, reason_length: int) -> int:
+        what = "reject_waiting_pod" if reject else "allow_waiting_pod"
+        name = self._memory.read_text(uid, uid_length, what)
+        if not reject:
+            return int(self._inputs.handle.allow_waiting_pod(name, self._plugin))
+        text = self._memory.read_text(reason, reason_length, what)
+        return int(self._inputs.handle.reject_waiting_pod(name, self._plugin, text))
+
+    def resource(self, name: int, length: int) -> int:
+        number, is_new = self._resources.number(self._memory.read_text(name, length, "resource"))
+        if is_new:
+            self._inputs.add_resource()
+        return number
+
+    def fill_pods(self, row: int) -> None:
+        self._inputs.place_pods(row)
+
+    def poll(self, subscriptions: int, events: int, count: int, written: int) -> int:
+        if not 0 < count <= 1024:
+            return poll_oneoff.EINVAL
+        asked = self._memory.read(subscriptions, count * poll_oneoff.SUBSCRIPTION_SIZE, "poll_oneoff")
+        delay, answer = poll_oneoff.answer(asked, count)
+        self._deadline.sleep(delay)
+        self._memory.write(events, answer, "poll_oneoff")
+        self._memory.write(written, (len(answer) // poll_oneoff.EVENT_SIZE).to_bytes(4, "little"), "poll_oneoff")
+        return 0

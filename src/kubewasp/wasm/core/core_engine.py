@@ -1,23 +1,26 @@
-"""The engines that run guests of the classic ABI."""
+"""Engines of core modules, with everything that their instances share."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
-from wasmtime import Engine, Linker, Module
+from wasmtime import Engine, FuncType, Linker, Module, ValType
 
 from kubewasp.wasm.compilation import compile_text
-from kubewasp.wasm.core import callbacks, determinism
+from kubewasp.wasm.core import callbacks
+from kubewasp.wasm.core.abi import WASI
 from kubewasp.wasm.core.adapter import adapter_wat, shim_wat
-from kubewasp.wasm.core.node_memory import NodeMirror
 from kubewasp.wasm.core.node_records import ResourceIds
 from kubewasp.wasm.core.shared_heap import SharedHeap
+from kubewasp.wasm.core.shared_nodes import SharedNodes
 from kubewasp.wasm.deadlines import Ticker
 from kubewasp.wasm.engine_settings import SWITCHED_OFF, engine_config, one_for_each
 
 if TYPE_CHECKING:
+    from wasmtime import Caller, Memory
+
     from kubewasp.state.node_objects import Nodes
 
 _ADAPTER_ONLY = ("wasm_threads", "wasm_multi_memory")
@@ -25,14 +28,14 @@ _ADAPTER_ONLY = ("wasm_threads", "wasm_multi_memory")
 
 @cache
 def strict_engine() -> Engine:
-    """Knows just the features that a guest may use; only validates."""
+    """An engine with only the features that a guest may use, for validation."""
     return Engine(engine_config(SWITCHED_OFF))
 
 
-class ClassicEngine:
-    """What all instances with the same stack limit share: engine, adapter, node memory, ticker.
+class CoreEngine:
+    """Shared by all instances with the same stack limit: engine, adapter, shared memory, ticker.
 
-    Fuel is counted in engines of their own, for benchmarks: it costs time. No scheduler has one.
+    A fueled engine counts fuel, for benchmarks only: it is slower.
     """
 
     def __init__(self, stack: int, *, fueled: bool = False) -> None:
@@ -52,23 +55,55 @@ class ClassicEngine:
         self.linker = Linker(self.engine)
         self.linker.define_wasi()
         if fueled:
-            determinism.define(self.linker)
+            _define_determinism(self.linker)
         callbacks.define(self.linker)
-        self._mirrors: WeakKeyDictionary[Nodes, NodeMirror] = WeakKeyDictionary()
+        self._shared_nodes: WeakKeyDictionary[Nodes, SharedNodes] = WeakKeyDictionary()
 
-    def mirror(self, nodes: Nodes) -> NodeMirror:
+    def shared_nodes(self, nodes: Nodes) -> SharedNodes:
+        """The nodes in the shared memory, for all instances of all guests."""
         with self.heap.lock:
-            mirror = self._mirrors.get(nodes)
-            if mirror is None:
-                mirror = self._mirrors[nodes] = NodeMirror(self.heap, nodes, self.resources)
-            return mirror
+            shared = self._shared_nodes.get(nodes)
+            if shared is None:
+                shared = self._shared_nodes[nodes] = SharedNodes(self.heap, nodes, self.resources)
+            return shared
 
 
-def classic_engine(stack: int, *, fueled: bool = False) -> ClassicEngine:
+def core_engine(stack: int, *, fueled: bool = False) -> CoreEngine:
     """The engine for that stack limit."""
     return _made(stack, fueled)
 
 
 @one_for_each
-def _made(stack: int, fueled: bool) -> ClassicEngine:
-    return ClassicEngine(stack, fueled=fueled)
+def _made(stack: int, fueled: bool) -> CoreEngine:
+    return CoreEngine(stack, fueled=fueled)
+
+
+# A fixed time and random numbers of 0 for engines that count fuel: a guest's runtime depends on both (garbage
+# collection, hash seeds), and counts must repeat.
+_FIXED_TIME = 1_800_000_000 * 10**9
+_EFAULT = 21
+
+
+def _define_determinism(linker: Linker) -> None:
+    number, long = ValType.i32(), ValType.i64()
+    linker.allow_shadowing = True
+    linker.define_func(WASI, "random_get", FuncType([number, number], [number]), _random, access_caller=True)
+    linker.define_func(WASI, "clock_time_get", FuncType([number, long, number], [number]), _time, access_caller=True)
+    linker.allow_shadowing = False
+
+
+def _random(caller: Caller, buf: int, length: int) -> int:
+    return _write(caller, buf, bytes(length))
+
+
+def _time(caller: Caller, _clock: int, _precision: int, result: int) -> int:
+    return _write(caller, result, _FIXED_TIME.to_bytes(8, "little"))
+
+
+def _write(caller: Caller, address: int, content: bytes) -> int:
+    memory = cast("Memory", caller["memory"])
+    address &= 0xFFFFFFFF
+    if address + len(content) > memory.data_len(caller):
+        return _EFAULT
+    memory.write(caller, content, address)
+    return 0

@@ -1,7 +1,7 @@
-"""Which images lie on how many nodes, as the adapter reads it to answer `nodeImageStates`.
+"""Images of nodes in the shared memory, for `nodeImageStates`.
 
-Kept only when a guest asks for it. One table entry an image, one list of ids a row: a node that gains an image
-changes one counter, not the answer of every node that has it.
+Kept for guests that import it. There is a table entry per image and a list of ids per row: a node that gains an image
+changes one counter, not the answers for all nodes with that image.
 """
 
 from __future__ import annotations
@@ -12,23 +12,22 @@ import numpy as np
 import orjson
 
 from kubewasp.k8s.schema import message_class
+from kubewasp.wasm.core.adapter_layout import IMAGE, IMAGE_LIST_IDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kubewasp.wasm.core.shared_heap import SharedHeap
 
-_ENTRY = np.dtype([("name", "<u8"), ("size", "<u8"), ("nodes", "<u8")])
-
 
 class ImageTable:
-    """The images of all nodes of one mirror."""
+    """The images of one `Nodes`."""
 
     def __init__(self, heap: SharedHeap) -> None:
         self._heap = heap
         self._ids: dict[str, int] = {}
         self._free: list[int] = []
-        self._entries: NDArray[np.void] = np.zeros(64, _ENTRY)
+        self._entries: NDArray[np.void] = np.zeros(64, IMAGE)
         self._names: list[str] = []
         self._rows: dict[int, tuple[list[int], int]] = {}
         self._dirty = True
@@ -39,7 +38,7 @@ class ImageTable:
         return self._published[0]
 
     def replace(self, row: int, encoded_node: bytes) -> int:
-        """Takes the images of a node; returns the address of its list."""
+        """Sets the images of a node; returns the address of its list."""
         self.remove(row)
         node: Any = message_class("core.v1.Node").FromString(encoded_node)
         sizes = {name: image.sizeBytes for image in node.status.images for name in image.names}
@@ -59,7 +58,7 @@ class ImageTable:
                 self._drop(number)
         self._dirty |= bool(ids)
         if address:
-            self._heap.retire(address, 4 + 4 * len(ids))
+            self._heap.retire(address, IMAGE_LIST_IDS + 4 * len(ids))
 
     def publish(self) -> None:
         if not self._dirty:
@@ -87,14 +86,14 @@ class ImageTable:
                 number = len(self._names)
                 self._names.append(name)
                 if number == len(self._entries):
-                    self._entries = np.concatenate([self._entries, np.zeros(number, _ENTRY)])
+                    self._entries = np.concatenate([self._entries, np.zeros(number, IMAGE)])
             self._ids[name] = number
             text = orjson.dumps(name)
             self._entries[number] = (self._heap.place(text) | len(text) << 32, max(size, 0), 0)
         return number
 
     def _drop(self, number: int) -> None:
-        """An image that no node has any more; should it come back, then perhaps with another size."""
+        """Removes an image that no node has any more; it may return with another size."""
         place = int(self._entries[number]["name"])
         self._heap.retire(place & 0xFFFFFFFF, place >> 32)
         del self._ids[self._names[number]]

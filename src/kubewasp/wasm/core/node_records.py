@@ -1,9 +1,9 @@
-"""What guests read of nodes as numbers: a record a row in the shared memory, written in place when a row changes.
+"""Node records: numbers of nodes in the shared memory, a record per row, written in place when a row changes.
 
-HOT PATH, guarded by `make counts`. A record holds the place of the row's pods (-1: ask Python) and what `node_info`
-answers: two generations, non-zero requests, and for each resource what is allocatable and what is requested. It is
-written by the scheduling thread between hooks; a hook on another thread may see it change, as any plugin may that looks
-at nodes after its scheduling cycle.
+HOT PATH (guard: make counts). A record holds the place of the row's pods (-1: not written yet) and the answer of
+`node_info`: two generations, non-zero requests, and per resource the allocatable and the requested amount. The
+scheduling thread writes records between hooks; a hook on another thread may see them change, as any plugin may that
+reads nodes after its scheduling cycle.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from kubewasp.errors import KubewaspError
 from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY, PODS
 from kubewasp.k8s.varint import leb128
+from kubewasp.wasm.core.adapter_layout import RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,17 +28,18 @@ if TYPE_CHECKING:
     from kubewasp.wasm.core.shared_heap import SharedHeap
 
 _ITEM_TAG = b"\x12"
-_FIXED = 5  # the place of the pods, two generations, two non-zero requests
+_FIXED = len(RECORD.names or ())
 _FEW_ROWS = 16
 _MOST_NAMES = 1024
+_MOST_NAMES_OF_A_GUEST = 64
 
 
 class TooManyResourcesError(KubewaspError):
-    """Guests asked for more kinds of resources than there is room for."""
+    """Guests use more resource names than there is room for."""
 
 
 class ResourceIds:
-    """Numbers for the names of resources; a name keeps its number. The first four are the same everywhere."""
+    """Numbers of resource names, for all guests of an engine. The first four are the same everywhere."""
 
     def __init__(self) -> None:
         self.names = [CPU, MEMORY, EPHEMERAL, PODS]
@@ -53,19 +55,36 @@ class ResourceIds:
         return number
 
 
+class GuestResources:
+    """Resource names of one guest. Their number is bounded, as all guests share the room."""
+
+    def __init__(self, ids: ResourceIds) -> None:
+        self._ids = ids
+        self._used: set[str] = set()
+
+    def number(self, name: str) -> tuple[int, bool]:
+        """The number of a name, and whether it is new to the engine."""
+        if len(self._used) >= _MOST_NAMES_OF_A_GUEST and name not in self._used:
+            raise TooManyResourcesError(f"resource: more than {_MOST_NAMES_OF_A_GUEST} names were asked for")
+        self._used.add(name)
+        known = len(self._ids.names)
+        number = self._ids.id(name)
+        return number, number >= known
+
+
 def pod_requests(pod: Pod, ids: ResourceIds) -> bytes:
-    """What `pod_requests` answers: the non-zero requests of CPU and memory, then a request for each resource."""
+    """The answer of `pod_requests`: non-zero requests of CPU and memory, then a request per resource."""
     asked, non_zero = pod.resources.requests, pod.resources.non_zero
     amounts = [1 if name == PODS else asked.get(name) for name in ids.names]
     return np.array([non_zero.cpu, non_zero.memory, *amounts], "<i8").tobytes()
 
 
 def pod_list(pods: Iterable[bytes]) -> bytes:
-    """Encoded pods as the items of a PodList."""
+    """Encoded pods as items of a PodList."""
     return b"".join(_ITEM_TAG + leb128(len(pod)) + pod for pod in pods)
 
 
-class NodeNumbers:
+class NodeRecords:
     """The records of one node table."""
 
     def __init__(self, heap: SharedHeap, table: NodeTable, ids: ResourceIds) -> None:
@@ -82,11 +101,11 @@ class NodeNumbers:
 
     @property
     def stride(self) -> int:
-        """Bytes a row."""
+        """Bytes per row."""
         return 8 * int(self._records.shape[1])
 
     def sync(self) -> bool:
-        """Writes the rows that changed; returns whether the records have moved."""
+        """Writes changed rows; returns whether the records have moved."""
         table = cast("NodeTable", self._table())
         rows = table.objects.row_count
         moved = rows > len(self._records) or len(self._ids.names) != self._resources
@@ -103,7 +122,7 @@ class NodeNumbers:
         return moved
 
     def place_pods(self, row: int) -> int:
-        """The place of a node's pods; they are written if nobody has asked for them since they changed."""
+        """The place of a node's pods, which are written on the first use after a change."""
         if self._records[row, 0] == -1:
             table = cast("NodeTable", self._table())
             content = pod_list([pod.encoded for pod in list(table.pods_on[row].values())])
@@ -133,7 +152,7 @@ class NodeNumbers:
         records[listed, 2] = table.generations_of(rows)
 
     def _write_row(self, table: NodeTable, row: int) -> None:
-        """The same for one row: most often one pod has come or gone."""
+        """One row: the usual case, of one pod added or removed."""
         record = self._records[row]
         pods = int(record[0])
         if pods > 0:
@@ -142,7 +161,7 @@ class NodeNumbers:
         record[:] = [-1, table.objects.generation_of(row), table.generation_of(row), *numbers]
 
     def _columns(self, table: NodeTable) -> list[NDArray[np.int64] | None]:
-        """What stands in a record behind the generations; None where no node has or had such a resource."""
+        """Columns of a record after the generations; None where no node has or had such a resource."""
         columns: list[NDArray[np.int64] | None] = [table.non_zero[CPU], table.non_zero[MEMORY]]
         for name in self._ids.names:
             if name == PODS:
@@ -161,6 +180,6 @@ class NodeNumbers:
             self._heap.retire(self.address, self._records.nbytes)
 
     def release(self) -> None:
-        """Gives all blocks back."""
+        """Frees all blocks."""
         self._release()
         self.address, self._records = 0, np.zeros((0, 0), np.int64)

@@ -1,6 +1,6 @@
-"""The memory that all adapters of an engine read: an allocator over one shared linear memory.
+"""Allocator of the shared memory that all adapters of an engine read.  HOT PATH of node changes (guard: make counts).
 
-HOT PATH of node changes. A block given back is used again only when no call that could still read it is under way.
+A freed block is reused only when no running call may still read it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kubewasp.wasm.errors import HeapFullError
-from kubewasp.wasm.ffi import MAX_PAGES, PAGE, NodeMemory
+from kubewasp.wasm.ffi import MAX_PAGES, PAGE, ImportableMemory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from wasmtime import Engine
 
-# Address 0 means "nothing" to the adapter.
+# Address 0 is "none" to the adapter.
 _FIRST_ADDRESS = 64
 _LARGE_PAGE = (2 << 20) // PAGE
 
 
 def size_class(size: int) -> int:
-    """Sizes are rounded up to a quarter of a power of two: at most a quarter is wasted, and freed blocks fit again."""
+    """A size, rounded up to a quarter of a power of two: wastes a quarter at most, and freed blocks fit again."""
     if size <= 64:
         return max(-(-size // 16), 1) * 16
     step = 1 << (size.bit_length() - 3)
@@ -36,16 +36,16 @@ def size_class(size: int) -> int:
 
 
 def size_classes(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The same for many at once."""
+    """`size_class` for an array."""
     steps = np.where(sizes <= 64, 16, 1 << np.maximum(np.frexp(sizes)[1] - 3, 0))
     return np.maximum(-(-sizes // steps), 1) * steps
 
 
 class SharedHeap:
-    """Blocks of the shared memory. Allocation is for writers, one at a time; reading needs no lock."""
+    """Blocks of the shared memory. Writers hold the lock; readers need none."""
 
     def __init__(self, engine: Engine) -> None:
-        self.memory = NodeMemory(engine)
+        self.memory = ImportableMemory(engine)
         self.lock = threading.RLock()
         self.bytes_written = 0
         self._view = self.memory.view()
@@ -71,7 +71,7 @@ class SharedHeap:
         return address
 
     def retire(self, address: int, size: int) -> None:
-        """Gives a block back, once those who may be reading it are done."""
+        """Frees a block, once all present readers are done."""
         self._retired.append((self._now, address, size_class(size)))
 
     def write(self, address: int, content: bytes) -> None:
@@ -84,7 +84,7 @@ class SharedHeap:
         return address
 
     def allocate_all(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The addresses of many blocks: freed ones first, then new ones side by side."""
+        """Addresses of many blocks: freed ones first, then new ones side by side."""
         self._reclaim()
         sizes = size_classes(lengths)
         if not any(self._free.values()):
@@ -113,13 +113,13 @@ class SharedHeap:
         self.bytes_written += sum(map(len, contents))
 
     def numbers(self, address: int, rows: int, width: int) -> NDArray[np.int64]:
-        """A block as an array that is written in place. The memory never moves, so it stays valid."""
+        """A block as an array, written in place. The memory never moves: it stays valid."""
         found: NDArray[np.int64] = self._view[address : address + 8 * rows * width].view(np.int64)
         return found.reshape(rows, width)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """While this is open, no block that was reachable when it began is written again."""
+        """While this is open, no block that was reachable at its start is reused."""
         ticket = self.begin_reading()
         try:
             yield
@@ -127,7 +127,7 @@ class SharedHeap:
             self.end_reading(ticket)
 
     def begin_reading(self) -> int:
-        """A ticket, to be given back with `end_reading`."""
+        """A ticket for `end_reading`."""
         with self.lock:
             ticket = self._now = next(self._clock)
             self._readers[ticket] = ticket
@@ -144,7 +144,7 @@ class SharedHeap:
             self._free.setdefault(size, []).append(address)
 
     def _grow(self, needed: int) -> None:
-        # By an eighth at least, so that many small additions do not grow it one page at a time; in whole large pages.
+        # By an eighth at least, and in whole large pages: small additions must not grow it one page at a time.
         pages = max(-(-needed // PAGE), len(self._view) // PAGE * 9 // 8)
         pages = min(-(-pages // _LARGE_PAGE) * _LARGE_PAGE, MAX_PAGES)
         if pages * PAGE < needed:

@@ -1,61 +1,49 @@
-"""A guest's wasm, compiled and checked against the ABI: what is the same for all its instances."""
+"""Core modules: compiled, checked against the ABI, shared by all their instances."""
 
 from __future__ import annotations
 
 import hashlib
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from wasmtime import FuncType, MemoryType, Module, Store, WasmtimeError
 
 from kubewasp.wasm import binary
 from kubewasp.wasm.compilation import compile_and_keep, load_compiled
-from kubewasp.wasm.component.component_module import load_component
-from kubewasp.wasm.core.abi import (
-    API,
-    BY_KEY,
-    EXTENSION,
-    HOOKS,
-    KUBERNETES_MODULES,
-    MAIN_HOOKS,
-    START_FUNCTIONS,
-    WASI,
-    Hook,
-)
-from kubewasp.wasm.core.core_engine import ClassicEngine, classic_engine, strict_engine
+from kubewasp.wasm.core.abi import API, BY_KEY, EXTENSION, KUBERNETES_MODULES, START_FUNCTIONS, WASI
+from kubewasp.wasm.core.core_engine import CoreEngine, core_engine, strict_engine
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
+from kubewasp.wasm.hooks import HOOKS, MAIN_HOOKS, Hook
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kubewasp.wasm.guest_link import Link
-    from kubewasp.wasm.hook_runner import Pool
+    from kubewasp.framework.handle import Handle
+    from kubewasp.wasm.guest_runner import GuestSettings, RunnerPool
     from kubewasp.wasm.limits import Limits
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """A compiled guest and what is known of it."""
+class CoreModule:
+    """A compiled core module, its exported hooks and its imports."""
 
-    engine: ClassicEngine
-    module: Module
+    engine: CoreEngine
+    compiled: Module
     digest: str
     size: int
     hooks: dict[str, Hook]
     imports: tuple[tuple[str, str], ...]
-    start: tuple[str, ...]
+    start_functions: tuple[str, ...]
     memory_pages: int
     memory_max_pages: int | None
     producers: dict[str, list[str]] = field(default_factory=dict)
     from_cache: bool = False
     compile_seconds: float = 0.0
 
-    def pool(self, limits: Limits, link: Link, *, config: str, args: Sequence[str], severity: int) -> Pool:
-        from kubewasp.wasm.core.instance_pool import InstancePool
+    def start(self, limits: Limits, settings: GuestSettings, handle: Handle) -> RunnerPool:
+        from kubewasp.wasm.core.core_pool import CorePool
 
-        return InstancePool(self, limits, link, config=config, args=args, severity=severity)
+        return CorePool(self, limits, settings, handle)
 
     @property
     def uses_wasi(self) -> bool:
@@ -71,76 +59,34 @@ class Program:
 
     @property
     def uses_objects(self) -> bool:
-        """Whether the guest may look at nodes, and not just at their names and numbers."""
+        """Whether the guest may read Node objects, and not just names and records."""
         read = ((API, "node"), (API, "nodeList"), (EXTENSION, "node_object"))
         return self.uses_images or any(item in self.imports for item in read)
 
     @property
     def uses_names(self) -> bool:
-        """Whether the guest may look for a node by its name."""
+        """Whether the guest may look up a node by its name."""
         return self.uses_images or (API, "node") in self.imports or self.uses("node_row")
 
     @property
-    def uses_numbers(self) -> bool:
+    def uses_records(self) -> bool:
+        """Whether the guest may read node records, which need a node table."""
         return any(map(self.uses, ("at_hand", "node_info", "node_pods")))
 
     def uses(self, name: str) -> bool:
-        """Whether the guest imports that function of our extension."""
+        """Whether the guest imports that function of kubewasp/v1."""
         return (EXTENSION, name) in self.imports
 
 
-class AnyProgram(Protocol):
-    """A guest of either kind, core module or component."""
-
-    @property
-    def digest(self) -> str: ...
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def from_cache(self) -> bool: ...
-
-    @property
-    def compile_seconds(self) -> float: ...
-
-    @property
-    def producers(self) -> dict[str, list[str]]: ...
-
-    @property
-    def uses_numbers(self) -> bool:
-        """Whether the guest looks at more of nodes than their objects: such guests need a node table."""
-
-    @property
-    def uses_signatures(self) -> bool: ...
-
-    def pool(self, limits: Limits, link: Link, *, config: str, args: Sequence[str], severity: int) -> Pool:
-        """Starts the guest."""
-
-
-def load_program(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: bool = False) -> AnyProgram:
-    """Compiles a guest, or takes it from the cache, and checks that it keeps to the ABI.
-
-    `fueled` is for those who count what a guest does: its instances then know what they have burnt.
-    """
-    try:
-        binary.check_header(wasm)
-    except binary.BinaryError as error:
-        raise GuestLoadError(f"wasm: {error}") from None
-    if binary.is_component(wasm):
-        return load_component(wasm, limits, use_cache=use_cache, fueled=fueled)
-    return load_module(wasm, limits, use_cache=use_cache, fueled=fueled)
-
-
-def load_module(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: bool = False) -> Program:
-    """The same for a core module."""
+def load_core_module(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: bool = False) -> CoreModule:
+    """Compiles a core module, or loads it from the cache, and checks that it conforms to the ABI."""
     began = time.perf_counter()
     try:
         made_by = binary.producers(wasm)
         runnable = binary.without_start(wasm)
     except binary.BinaryError as error:
         raise GuestLoadError(f"wasm: {error}") from None
-    engine = classic_engine(limits.stack, fueled=fueled)
+    engine = core_engine(limits.stack, fueled=fueled)
     module = load_compiled(Module, engine.engine, engine.settings, runnable) if use_cache else None
     from_cache = module is not None
     if module is None:
@@ -148,14 +94,14 @@ def load_module(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: 
     compile_seconds = time.perf_counter() - began
     memory = _memory(module, limits)
     imports, exports = _signatures(module, runnable)
-    return Program(
+    return CoreModule(
         engine=engine,
-        module=module,
+        compiled=module,
         digest=hashlib.sha256(wasm).hexdigest(),
         size=len(wasm),
         hooks=_hooks(exports),
         imports=tuple(_checked_import(engine, *item) for item in imports),
-        start=tuple(name for name in (binary.START_SECTION_EXPORT, *_wasi_start(exports)) if name in exports),
+        start_functions=tuple(name for name in (binary.START_SECTION_EXPORT, *_wasi_start(exports)) if name in exports),
         memory_pages=memory.limits.min,
         memory_max_pages=memory.limits.max,
         producers=made_by,
@@ -164,7 +110,7 @@ def load_module(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: 
     )
 
 
-def _compile(engine: ClassicEngine, wasm: bytes) -> Module:
+def _compile(engine: CoreEngine, wasm: bytes) -> Module:
     try:
         Module.validate(strict_engine(), wasm)
         return compile_and_keep(Module, engine.engine, engine.settings, wasm)
@@ -191,7 +137,7 @@ def _memory(module: Module, limits: Limits) -> MemoryType:
 
 
 def _signatures(module: Module, wasm: bytes) -> tuple[list[tuple[str, str, str]], dict[str, str]]:
-    """What is imported (module, name, signature), and the signatures of what is exported."""
+    """Imports (module, name, signature), and the signatures of the exports by name."""
     for item in module.imports:
         if not isinstance(item.type, FuncType):
             raise GuestLoadError(
@@ -230,7 +176,7 @@ def _wasi_start(exports: dict[str, str]) -> tuple[str, ...]:
     return next(((name,) for name in START_FUNCTIONS if name in exports), ())
 
 
-def _checked_import(engine: ClassicEngine, module: str, name: str, signature: str) -> tuple[str, str]:
+def _checked_import(engine: CoreEngine, module: str, name: str, signature: str) -> tuple[str, str]:
     where = f'module "{module}" function "{name}"'
     known = BY_KEY.get(f"{module}.{name}")
     if known is not None and known.module == module:
@@ -247,7 +193,7 @@ def _checked_import(engine: ClassicEngine, module: str, name: str, signature: st
     return module, name
 
 
-def _is_defined(engine: ClassicEngine, module: str, name: str) -> bool:
+def _is_defined(engine: CoreEngine, module: str, name: str) -> bool:
     try:
         engine.linker.get(Store(engine.engine), module, name)
     except WasmtimeError:

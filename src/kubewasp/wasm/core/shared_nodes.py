@@ -1,13 +1,12 @@
-"""Keeps the shared memory's picture of the nodes up to date: writes what changed, and nothing else.  HOT PATH.
+"""Nodes in the shared memory, written when they change.  HOT PATH (guard: make counts).
 
-The adapter reads a *directory*: a header, then 32 bytes a row that say where name, object and images lie. A directory
-is never changed once it is in use: a change makes a new one (a copy of some hundred kilobytes), so a call that is under
-way on another thread goes on with a consistent picture. Layouts are described in adapter.wat.
+The adapter reads a *directory*: a header, and an entry per row with the places of name, object and images
+(adapter_layout.py). A published directory is never changed: a change publishes a new one (a copy of some hundred
+kilobytes), so a call on another thread goes on with a consistent view.
 """
 
 from __future__ import annotations
 
-import struct
 import weakref
 import zlib
 from array import array
@@ -15,8 +14,9 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from kubewasp.wasm.core.adapter_layout import DIRECTORY_HEADER, ROW
 from kubewasp.wasm.core.image_states import ImageTable
-from kubewasp.wasm.core.node_records import NodeNumbers
+from kubewasp.wasm.core.node_records import NodeRecords
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,28 +28,25 @@ if TYPE_CHECKING:
     from kubewasp.wasm.core.node_records import ResourceIds
     from kubewasp.wasm.core.shared_heap import SharedHeap
 
-_HEADER = struct.Struct("<IIIIIIII")
-_ROW = np.dtype([("name", "<u8"), ("node", "<u8"), ("images", "<u4"), ("unused", "V12")])
-
 
 def _lengths(contents: Sequence[bytes]) -> NDArray[np.int64]:
     return np.fromiter(map(len, contents), np.int64, len(contents))
 
 
 def _in_list(lengths: NDArray[np.int64]) -> int:
-    """How long Nodes are as items of a NodeList, each with its tag and its length."""
+    """Bytes of Nodes as items of a NodeList, each with tag and length."""
     there = lengths[lengths > 0]
     heads = 2 * len(there) + sum(int((there >> bits > 0).sum()) for bits in (7, 14, 21, 28))
     return int(there.sum()) + heads
 
 
 def _places(addresses: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Address and length in one number each."""
+    """Places: address and length in one number each."""
     return addresses | lengths << 32
 
 
-class NodeMirror:
-    """One `Nodes` as the adapters see it."""
+class SharedNodes:
+    """The nodes of one `Nodes` object, for all adapters of an engine."""
 
     def __init__(self, heap: SharedHeap, nodes: Nodes, resources: ResourceIds) -> None:
         self._heap = heap
@@ -57,27 +54,26 @@ class NodeMirror:
         self._nodes = weakref.ref(nodes)
         self._generation = -1
         self._has_objects = False
-        self._rows: NDArray[np.void] = np.zeros(0, _ROW)
+        self._rows: NDArray[np.void] = np.zeros(0, ROW)
         self._names: dict[int, str] = {}
         self._list_length = 0
         self._index = NameIndex(heap)
         self._images: ImageTable | None = None
-        self._numbers: NodeNumbers | None = None
+        self._records: NodeRecords | None = None
         self._directory = (0, 0)
         weakref.finalize(nodes, self._release).atexit = False
 
     @property
     def directory(self) -> int:
-        """The address of the newest directory; what is read there stays as it is while a reader is registered."""
+        """Address of the newest directory. Its content stays valid while a reader is registered."""
         return self._directory[0]
 
     def sync(
         self, *, by_name: bool = True, objects: bool = True, images: bool = False, table: NodeTable | None = None
     ) -> int:
-        """Brings the picture up to date and returns its directory. Unchanged nodes cost nothing.
+        """Writes all changes and returns the directory. Unchanged nodes cost nothing.
 
-        With a table, the numbers are part of the picture; without `by_name`, finding nodes by their names is not. The
-        objects are part of it once somebody has asked for them.
+        A table adds the records, `by_name` the index of names. Objects and images are kept from their first use on.
         """
         nodes = cast("Nodes", self._nodes())
         with self._heap.lock:
@@ -87,7 +83,7 @@ class NodeMirror:
             if images and self._images is None:
                 self._images = ImageTable(self._heap)
                 self._generation = -1
-            moved = table is not None and self._numbers_of(table).sync()
+            moved = table is not None and self._records_of(table).sync()
             if nodes.generation != self._generation:
                 moved |= self._update(nodes)
             if by_name:
@@ -97,26 +93,26 @@ class NodeMirror:
             return self.directory
 
     def place_pods(self, row: int) -> int:
-        """Brings the pods of a node into the shared memory, and tells where they are."""
+        """Writes the pods of a node, if needed, and returns their place."""
         with self._heap.lock:
-            return cast("NodeNumbers", self._numbers).place_pods(row)
+            return cast("NodeRecords", self._records).place_pods(row)
 
-    def _numbers_of(self, table: NodeTable) -> NodeNumbers:
-        if self._numbers is None or not self._numbers.is_of(table):
-            if self._numbers is not None:
-                self._numbers.release()
-            self._numbers = NodeNumbers(self._heap, table, self._resources)
-        return self._numbers
+    def _records_of(self, table: NodeTable) -> NodeRecords:
+        if self._records is None or not self._records.is_of(table):
+            if self._records is not None:
+                self._records.release()
+            self._records = NodeRecords(self._heap, table, self._resources)
+        return self._records
 
     def _update(self, nodes: Nodes) -> bool:
-        """Returns whether the directory must be written anew."""
+        """Returns whether a new directory is needed."""
         if nodes.row_count > len(self._rows):
-            grown = np.zeros(nodes.row_count, _ROW)
+            grown = np.zeros(nodes.row_count, ROW)
             grown[: len(self._rows)] = self._rows
             self._rows = grown
         changed = list(nodes.changed_since(self._generation))
         names = dict(zip(changed, nodes.names_of(changed), strict=True))
-        # All names first, so that they lie together: a hook that reads every node's name touches few pages.
+        # All names first, side by side: a hook that reads every name touches few pages.
         moved = self._write_names(names)
         if self._has_objects:
             self._write_objects(nodes, names)
@@ -127,7 +123,7 @@ class NodeMirror:
         return moved
 
     def _write_names(self, names: Mapping[int, str | None]) -> bool:
-        """Returns whether there was a name to write or to take away."""
+        """Returns whether a name was added or removed."""
         known = self._names
         renamed = [row for row, name in names.items() if known.get(row) != name]
         if not renamed:
@@ -173,9 +169,9 @@ class NodeMirror:
 
     def _publish_directory(self) -> None:
         images = 0 if self._images is None else self._images.address
-        numbers, stride = (0, 0) if self._numbers is None else (self._numbers.address, self._numbers.stride)
-        header = _HEADER.pack(
-            len(self._rows), self._index.mask, self._index.address, images, self._list_length, numbers, stride, 0
+        records, stride = (0, 0) if self._records is None else (self._records.address, self._records.stride)
+        header = DIRECTORY_HEADER.pack(
+            len(self._rows), self._index.mask, self._index.address, images, self._list_length, records, stride, 0
         )
         content = header + self._rows.tobytes()
         address, old = self._heap.place(content), self._directory
@@ -192,15 +188,15 @@ class NodeMirror:
             self._index.release()
             if self._images is not None:
                 self._images.release()
-            if self._numbers is not None:
-                self._numbers.release()
-            self._rows, self._directory = np.zeros(0, _ROW), (0, 0)
+            if self._records is not None:
+                self._records.release()
+            self._rows, self._directory = np.zeros(0, ROW), (0, 0)
 
 
 class NameIndex:
-    """Node name → row, as an open-addressing table of row + 1 keyed by CRC-32. Stale entries are skipped by name.
+    """Node name → row: an open-addressing hash table of row + 1, keyed by CRC-32. Lookups skip stale entries by name.
 
-    It is made when somebody asks for it: many guests never look for a node by its name.
+    Built on first use: many guests never look up a node by name.
     """
 
     def __init__(self, heap: SharedHeap) -> None:
@@ -216,11 +212,11 @@ class NameIndex:
         return len(self._table) - 1
 
     def add(self, names: Mapping[int, bytes]) -> None:
-        """The names of rows."""
+        """Adds names of rows."""
         self._waiting |= names
 
     def publish(self) -> bool:
-        """Writes the table if there is something new; returns whether it has moved."""
+        """Writes the table if it has changed; returns whether it has moved."""
         if self.address and not self._waiting:
             return False
         self._take(self._waiting)
@@ -240,7 +236,7 @@ class NameIndex:
         for row, name in names.items():
             if self._names.pop(name, None) != row:
                 fresh.append((name, row))
-            self._names[name] = row  # the newest name of a row stands last
+            self._names[name] = row  # the newest name of a row comes last
         if (self._used + len(fresh)) * 2 >= len(self._table):
             self._rebuild()
         else:
@@ -256,7 +252,7 @@ class NameIndex:
             self._used += 1
 
     def _rebuild(self) -> None:
-        # A row has one name: of those that had it before, only the newest is kept.
+        # A row has one name: only its newest is kept.
         newest = {row: name for name, row in self._names.items()}
         self._names = {name: row for row, name in newest.items()}
         self._table = array("I", bytes(4 * max(64, 1 << (len(self._names) * 4 - 1).bit_length())))

@@ -17,7 +17,7 @@ from kubewasp.wasm.evaluation import evaluate
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.hook_results import SignResult, Trace
 from kubewasp.wasm.limits import Limits
-from kubewasp.wasm.signing import PodSigner
+from kubewasp.wasm.pod_signer import PodSigner
 from tests.guests.build import wat_text
 from tests.wasm.test_answer_cache import TWINS, node, pod
 
@@ -271,7 +271,7 @@ class FakeGuest:
         self.seconds = seconds
         self.asked: list[list[str]] = []
 
-    def cycle(self, *_: object) -> "FakeGuest":
+    def cycle(self, *_: object, **__: object) -> "FakeGuest":
         return self
 
     def __enter__(self) -> "FakeGuest":
@@ -334,7 +334,7 @@ def test_after_a_failure_each_pod_is_asked_alone_until_one_succeeds() -> None:
 
 
 def test_no_more_are_kept_than_come_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubewasp.wasm.signing._MOST_KEPT", 10)
+    monkeypatch.setattr("kubewasp.wasm.pod_signer._MOST_KEPT", 10)
     made, _guest, handle = signer(0.0, NAMES)
     made.sign(handle.pods[-1])
     for _ in range(3):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewasp.wasm.core import polling
+from kubewasp.wasm import poll_oneoff
 
 REALTIME, MONOTONIC = 0, 1
 HOUR = 3_600_000_000_000
@@ -27,44 +27,44 @@ def events(encoded: bytes) -> list[tuple[Any, ...]]:
 
 
 def test_a_clock_is_waited_for() -> None:
-    delay, answer = polling.answer(clock(HOUR), 1)
+    delay, answer = poll_oneoff.answer(clock(HOUR), 1)
     assert delay == 3600
     assert events(answer) == [(7, 0, 0)]
 
 
 def test_of_several_clocks_the_first_to_ring_is_told() -> None:
     asked = clock(HOUR, userdata=1) + clock(5_000_000, userdata=2) + clock(5_000_000, userdata=3)
-    delay, answer = polling.answer(asked, 3)
+    delay, answer = poll_oneoff.answer(asked, 3)
     assert delay == 0.005
     assert events(answer) == [(2, 0, 0), (3, 0, 0)]
 
 
 @pytest.mark.parametrize(("which", "now"), [(MONOTONIC, time.monotonic_ns), (REALTIME, time.time_ns)])
 def test_an_absolute_time_is_read_off_its_clock(which: int, now: Any) -> None:
-    delay, _ = polling.answer(clock(now() + HOUR, which=which, flags=1), 1)
+    delay, _ = poll_oneoff.answer(clock(now() + HOUR, which=which, flags=1), 1)
     assert 3500 < delay <= 3600
 
 
 def test_a_time_in_the_past_has_come() -> None:
-    assert polling.answer(clock(1, flags=1), 1)[0] == 0
+    assert poll_oneoff.answer(clock(1, flags=1), 1)[0] == 0
 
 
 @pytest.mark.parametrize(
     ("fd", "tag", "errno"), [(0, 1, 0), (1, 2, 0), (2, 2, 0), (1, 1, EBADF), (0, 2, EBADF), (3, 1, EBADF)]
 )
 def test_standard_files_are_ready_and_others_do_not_exist(fd: int, tag: int, errno: int) -> None:
-    delay, answer = polling.answer(clock(HOUR) + file(fd, tag=tag), 2)
+    delay, answer = poll_oneoff.answer(clock(HOUR) + file(fd, tag=tag), 2)
     assert delay == 0, "nobody waits for a clock when something is ready"
     assert events(answer) == [(9, errno, tag)]
 
 
 def test_an_unknown_subscription_is_told() -> None:
-    assert events(polling.answer(file(0, tag=77), 1)[1]) == [(9, EINVAL, 0)]
+    assert events(poll_oneoff.answer(file(0, tag=77), 1)[1]) == [(9, EINVAL, 0)]
 
 
 @given(st.integers(1, 8).flatmap(lambda count: st.binary(min_size=48 * count, max_size=48 * count)))
 def test_any_bytes_have_an_answer(asked: bytes) -> None:
-    count = len(asked) // polling.SUBSCRIPTION_SIZE
-    delay, answer = polling.answer(asked, count)
+    count = len(asked) // poll_oneoff.SUBSCRIPTION_SIZE
+    delay, answer = poll_oneoff.answer(asked, count)
     assert delay >= 0
-    assert 1 <= len(answer) / polling.EVENT_SIZE <= count
+    assert 1 <= len(answer) / poll_oneoff.EVENT_SIZE <= count

@@ -13,10 +13,10 @@ from wasmtime import Global
 from kubewasp.k8s.codec import decode, encode
 from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.core.callback_host import CallbackHost
-from kubewasp.wasm.core.core_engine import classic_engine
-from kubewasp.wasm.core.node_memory import NameIndex
+from kubewasp.wasm.core.core_engine import core_engine
+from kubewasp.wasm.core.shared_nodes import NameIndex
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
 from kubewasp.wasm.limits import Limits
 from tests import samples
 from tests.guests import GETTERS, IMPORTS
@@ -40,24 +40,24 @@ def imports() -> Guest:
     return Guest.load(wat("imports"), name="imports")
 
 
-def read(cycle: Cycle, what: str, node: str) -> bytes:
+def read(cycle: GuestCycle, what: str, node: str) -> bytes:
     steer(cycle, which=getter(what))
     cycle.filter([node])
-    return cycle.runner.read(1024, peek(cycle, "first_len"), "test")
+    return cycle.runner.guest_memory.read(1024, peek(cycle, "first_len"), "test")
 
 
-def look_up(cycle: Cycle, function: str, name: str, node: str) -> bytes:
+def look_up(cycle: GuestCycle, function: str, name: str, node: str) -> bytes:
     """What a guest gets that asks for a node by any name, with another one at hand."""
     encoded = name.encode()
-    cycle.runner.write(2048, encoded, "test")
+    cycle.runner.guest_memory.write(2048, encoded, "test")
     which = [item for _, item, _ in IMPORTS].index(function)
     steer(cycle, which=which, a=2048, b=len(encoded), c=4096, d=32768)
     assert cycle.filter([node]).codes.tolist() == [0]
-    return cycle.runner.read(4096, peek(cycle, "result"), "test")
+    return cycle.runner.guest_memory.read(4096, peek(cycle, "result"), "test")
 
 
 def oracle(nodes: Nodes) -> CallbackHost:
-    host = CallbackHost(echo().program)
+    host = CallbackHost(echo().module)
     host.pod, host.nodes = POD, nodes
     return host
 
@@ -114,7 +114,7 @@ class MirrorAgainstCallbacks(RuleBasedStateMachine):
         with echo().cycle(POD, self.nodes) as cycle:
             steer(cycle, which=getter("nodeList"))
             cycle.prefilter()
-            found = cycle.runner.read(1024, peek(cycle, "first_len"), "test")
+            found = cycle.runner.guest_memory.read(1024, peek(cycle, "first_len"), "test")
         expected = oracle_read(oracle(self.nodes), "nodeList", "")
         assert len(found) == len(expected)
         assert _by_name(found) == _by_name(expected)
@@ -144,7 +144,7 @@ TestMirrorAgainstCallbacks = MirrorAgainstCallbacks.TestCase
 
 def written(guest: Guest, nodes: Nodes) -> int:
     """How many bytes one cycle writes to the shared memory."""
-    heap = guest.program.engine.heap
+    heap = guest.module.engine.heap
     before = heap.bytes_written
     with guest.cycle(POD, nodes) as cycle:
         cycle.filter()
@@ -180,7 +180,7 @@ def test_objects_are_written_when_the_first_guest_may_look_at_them(large: Nodes)
 
 
 def written_by_score(guest: Guest, nodes: Nodes) -> int:
-    heap = guest.program.engine.heap
+    heap = guest.module.engine.heap
     before = heap.bytes_written
     with guest.cycle(POD, nodes) as cycle:
         scores = cycle.score()
@@ -269,17 +269,17 @@ def test_a_call_that_is_under_way_goes_on_with_the_nodes_it_began_with(large: No
     guest = Guest.load(wat_text(READS_AFTER_ASKING), handle=FakeHandle(on_get=change_everything))
     with guest.cycle(POD, large) as cycle:
         cycle.filter(["node-1"])
-        assert cycle.runner.read(1024, peek(cycle, "length"), "test") == before
+        assert cycle.runner.guest_memory.read(1024, peek(cycle, "length"), "test") == before
         guest.handle.on_get = None  # type: ignore[attr-defined]
         cycle.filter(["node-1"])
-        assert cycle.runner.read(1024, peek(cycle, "length"), "test") == large.encoded(0)
+        assert cycle.runner.guest_memory.read(1024, peek(cycle, "length"), "test") == large.encoded(0)
 
 
 # ---------------------------------------------------------------- memory
 
 
 def test_many_changes_do_not_grow_the_shared_memory(large: Nodes) -> None:
-    heap = echo().program.engine.heap
+    heap = echo().module.engine.heap
     number = 0
 
     def change() -> None:
@@ -302,7 +302,7 @@ def test_many_changes_do_not_grow_the_shared_memory(large: Nodes) -> None:
 
 
 def test_nodes_that_are_gone_leave_their_memory_to_others() -> None:
-    heap = echo().program.engine.heap
+    heap = echo().module.engine.heap
 
     def use_some() -> weakref.ref[Nodes]:
         cluster = Nodes(samples.node(f"node-{n}", annotations={"a": "x" * 5000}, images={"i": 1}) for n in range(50))
@@ -317,7 +317,7 @@ def test_nodes_that_are_gone_leave_their_memory_to_others() -> None:
 
 
 def test_the_index_of_names_forgets_old_names() -> None:
-    index = NameIndex(classic_engine(Limits().stack).heap)
+    index = NameIndex(core_engine(Limits().stack).heap)
     for number in range(10_000):
         index.add({number % 10: b"name-%d" % number})
     assert index.mask < 256

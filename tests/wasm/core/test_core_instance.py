@@ -12,7 +12,7 @@ from kubewasp.framework.status import Status
 from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.errors import GuestLoadError, InstanceInUseError
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.guest_cycle import Cycle
+from kubewasp.wasm.guest_cycle import GuestCycle
 from tests import samples
 from tests.guests import IMPORTS
 from tests.guests.build import go_guest, wat, wat_text
@@ -34,7 +34,7 @@ def start_lines(guest: Guest) -> list[str]:
     return [line.text for line in guest.start_logs]
 
 
-def call_import(cycle: Cycle, function: str, *arguments: int) -> None:
+def call_import(cycle: GuestCycle, function: str, *arguments: int) -> None:
     """What the guest `imports` does in its next filter."""
     which = [name for _, name, _ in IMPORTS].index(function)
     steer(cycle, which=which, **dict(zip("abcde", arguments, strict=False)))
@@ -187,8 +187,8 @@ def test_clocks_and_random_numbers_work(pod: dict[str, Any], nodes: Nodes) -> No
     with Guest.load(wat_text(LOOKS_AROUND)).cycle(pod, nodes) as cycle:
         cycle.filter(["node-1"])
         assert (peek(cycle, "random"), peek(cycle, "time")) == (0, 0)
-        assert cycle.runner.read(1024, 32, "test") != bytes(32)
-        seconds = int.from_bytes(cycle.runner.read(2048, 8, "test"), "little") / 1e9
+        assert cycle.runner.guest_memory.read(1024, 32, "test") != bytes(32)
+        seconds = int.from_bytes(cycle.runner.guest_memory.read(2048, 8, "test"), "little") / 1e9
         assert seconds > 1_700_000_000
 
 
@@ -197,12 +197,12 @@ def test_a_short_sleep_ends_in_time(pod: dict[str, Any], nodes: Nodes) -> None:
     with load("imports").cycle(pod, nodes) as cycle:
         for at, userdata, nanoseconds in ((2048, 7, 1_000_000), (2096, 8, 3_600_000_000_000)):
             subscription = struct.pack("<QB7xI4xQQH6x", userdata, 0, 1, nanoseconds, 0, 0)
-            cycle.runner.write(at, subscription, "test")
+            cycle.runner.guest_memory.write(at, subscription, "test")
         call_import(cycle, "poll_oneoff", 2048, 4096, 2, 8192)
         assert cycle.filter(["node-1"]).codes.tolist() == [0]
         assert peek(cycle, "result") == 0
-        assert cycle.runner.read(8192, 4, "test") == b"\1\0\0\0"
-        assert cycle.runner.read(4096, 8, "test") == b"\7" + bytes(7)
+        assert cycle.runner.guest_memory.read(8192, 4, "test") == b"\1\0\0\0"
+        assert cycle.runner.guest_memory.read(4096, 8, "test") == b"\7" + bytes(7)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1025, 2**31 - 1])

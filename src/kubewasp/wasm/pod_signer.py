@@ -1,7 +1,7 @@
-"""The signatures of pods, asked of a guest some pods ahead.  HOT PATH.
+"""Signatures of pods, computed some pods ahead.  HOT PATH (guard: make counts).
 
-A signature is of the pod alone, so it may be asked for before its pod's turn: one call for many pods costs each of them
-a fraction of a call. See sharing.py for what signatures are good for.
+A signature is of the pod alone, so it can be computed before the pod's turn: one call for many pods costs each of them
+a fraction of a call. answer_cache.py uses signatures.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _SHARE_OF_LIMIT: Final = 0.1
 
 
 class PodSigner:
-    """For one plugin of one profile, on the scheduler's thread."""
+    """Signs pods for one plugin of one profile, on the scheduler's thread."""
 
     def __init__(self, guest: Guest, handle: SchedulerHandle) -> None:
         self._guest = guest
         self._handle = handle
         self._ahead: dict[str, tuple[Pod, int]] = {}
-        self._at_once = 1  # until it is known how long a pod takes
+        self._at_once = 1  # until the duration per pod is known
 
     def sign(self, pod: Pod) -> tuple[Status, int]:
-        """The pod's signature, 0 if it has none; the status is another than Success if it must not be scheduled now."""
+        """The pod's signature, or 0. A status other than Success ends the pod's scheduling attempt."""
         known = self._ahead.pop(pod.uid, None)
-        if known is not None and known[0] is pod:  # and has not changed since
+        if known is not None and known[0] is pod:  # unchanged since
             return SUCCESS, known[1]
         others = self._others(pod)
-        signed = self._ask([pod, *others])
-        if others and not signed.signatures:  # one of the others may be to blame
+        signed = self._signatures([pod, *others])
+        if others and not signed.signatures:  # one of the others may be the cause
             self._at_once = 1
-            signed = self._ask([pod])
+            signed = self._signatures([pod])
         if not signed.signatures:
             return signed.status, 0
         first, *rest = signed.signatures
@@ -49,7 +49,7 @@ class PodSigner:
         return SUCCESS, first
 
     def _others(self, pod: Pod) -> list[Pod]:
-        """The pods that come next and are not signed yet."""
+        """The next pods that are not signed yet."""
         if self._at_once == 1:
             return []
         profile = pod.spec.scheduler_name
@@ -59,8 +59,8 @@ class PodSigner:
             if other.spec.scheduler_name == profile and self._ahead.get(other.uid, (None, 0))[0] is not other
         ]
 
-    def _ask(self, pods: Sequence[Pod]) -> SignResult:
-        with self._guest.cycle(pods[0], self._handle.table) as cycle:
+    def _signatures(self, pods: Sequence[Pod]) -> SignResult:
+        with self._guest.cycle(pods[0], self._handle.table, handle=self._handle) as cycle:
             signed = cycle.signpods(pods)
         if signed.signatures:
             seconds = max(signed.trace.seconds / len(pods), 1e-7)

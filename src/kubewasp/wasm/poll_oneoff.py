@@ -1,4 +1,4 @@
-"""WASI's poll_oneoff for a guest that has little to wait for but the clock."""
+"""WASI's `poll_oneoff` for guests whose only event source is the clock, or files of the host."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _MONOTONIC = 1
 
 
 def answer(subscriptions: bytes, count: int, readable: Callable[[int], bool] | None = None) -> tuple[float, bytes]:
-    """How many seconds to sleep, and the events to report afterwards.
+    """Seconds to sleep, and the events to report afterwards.
 
-    `readable` says of open files whether there is something to read. Without it just the standard streams are open.
+    `readable` checks an open file for input. Without it, only the standard streams are open.
     """
     ready: list[bytes] = []
     clocks: list[tuple[float, bytes]] = []

@@ -1,16 +1,19 @@
 import pytest
 import wasmtime
 
-from kubewasp.wasm.failures import HookFailure, Overrun, TimeLimit, describe, failure
+from kubewasp.wasm.core.core_failures import Overrun, described
+from kubewasp.wasm.deadlines import TimeLimit
+from kubewasp.wasm.hook_failures import HookFailure, hook_failure
 from kubewasp.wasm.limits import Limits
 
 
 def told(error: Exception, *, callback_error: BaseException | None = None, output: str = "") -> HookFailure:
-    return describe(
+    return described(
         error,
         hook="filter",
         plugin="mine",
         callback_error=callback_error,
+        timed_out=False,
         refused=0,
         output=output,
         memory=0,
@@ -29,17 +32,19 @@ def trap(text: str) -> wasmtime.Trap:
 
 
 def test_a_failure_says_which_hook_what_and_whose() -> None:
-    assert failure("score", "mine", "trap", "it broke").text == 'wasm: score error: it broke (plugin "mine")'
+    assert hook_failure("score", "mine", "trap", "it broke").text == 'wasm: score error: it broke (plugin "mine")'
 
 
 def test_what_the_guest_printed_comes_first() -> None:
-    found = failure("filter", "mine", "trap", "it broke", output="panic!\n\0", trace="wasm stack trace:\n\tmain @ 0x1")
+    found = hook_failure(
+        "filter", "mine", "trap", "it broke", output="panic!\n\0", trace="wasm stack trace:\n\tmain @ 0x1"
+    )
     assert found.text == ('wasm: filter error: panic!\nit broke (plugin "mine")\nwasm stack trace:\n\tmain @ 0x1')
     assert found.cause == "it broke"
 
 
 def test_output_is_cut() -> None:
-    text = failure("filter", "mine", "trap", "it broke", output="x" * 10_000).text
+    text = hook_failure("filter", "mine", "trap", "it broke", output="x" * 10_000).text
     assert "x" * 4096 + "…\n" in text
     assert len(text) < 4200
 

@@ -1,77 +1,70 @@
-"""Turns what ended a call into one text: which plugin, which hook, what happened, where in the guest."""
+"""Causes of failed calls of a core module, read from the trap and from the adapter."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wasmtime import ExitTrap, Trap, TrapCode
 
 from kubewasp.wasm.core.abi import BY_KEY
 from kubewasp.wasm.core.node_records import TooManyResourcesError
-from kubewasp.wasm.traces import OUR_MODULES, stack_trace
+from kubewasp.wasm.deadlines import TimeLimit
+from kubewasp.wasm.hook_failures import OUR_MODULES, hook_failure, stack_trace, stack_trace_of_text
 
 if TYPE_CHECKING:
+    from kubewasp.wasm.hook_failures import HookFailure
     from kubewasp.wasm.limits import Limits
 
-_MAX_OUTPUT = 4096
 _TRAP = re.compile(r"wasm trap: .*")
 
 
-class TimeLimit(Exception):  # noqa: N818 - raised in a callback, never seen by a user
-    """The guest sleeps longer than its time limit allows."""
-
-
-class Overrun(Exception):  # noqa: N818 - as above
-    """The guest handed over more than it may."""
+class Overrun(Exception):  # noqa: N818 - raised in a callback, never seen by a user
+    """A payload of the guest exceeds its limit."""
 
     def __init__(self, what: str, length: int, limit: int) -> None:
         super().__init__(f"{what}: {length} bytes are over the limit of {limit}")
 
 
-@dataclass(frozen=True, slots=True)
-class HookFailure:
-    """Why a call has no answer."""
-
-    text: str
-    cause: str
-    kind: str
-
-
-def describe(
+def described(
     error: Exception,
     *,
     hook: str,
     plugin: str,
     callback_error: BaseException | None,
+    timed_out: bool,
     refused: int,
     output: str,
     memory: int,
     limits: Limits,
     seconds: float,
 ) -> HookFailure:
-    kind, cause = _cause(error, callback_error, refused, limits, seconds)
+    """The failure of a call that ended with an error.
+
+    Args:
+        error: The trap or error of the runtime.
+        hook: The hook that was called, or the start function.
+        plugin: The plugin's name.
+        callback_error: The exception of a host callback, if one ended the call.
+        timed_out: Whether the time limit ended the call.
+        refused: The length of a payload that the adapter refused, or 0.
+        output: The guest's stdout and stderr in this call.
+        memory: The size of the guest's memory in bytes.
+        limits: The guest's limits.
+        seconds: The time limit of this call.
+    """
+    kind, cause = _cause(error, callback_error, refused, limits)
+    if timed_out or kind == "timeout":
+        kind, cause = "timeout", f"time limit of {seconds:g} s exceeded"
     if kind == "trap" and memory > limits.memory * 0.9:
         cause += f" ({memory} of {limits.memory} bytes of memory in use)"
-    return failure(hook, plugin, kind, cause, output=output, trace=stack_trace(error))
+    trace = stack_trace_of_text(error) if timed_out else stack_trace(error)
+    return hook_failure(hook, plugin, kind, cause, output=output, trace=trace)
 
 
-def failure(hook: str, plugin: str, kind: str, cause: str, *, output: str = "", trace: str = "") -> HookFailure:
-    """`wasm: HOOK error: TEXT`, where the text is what the guest printed, if it did; then the rest."""
-    told = f'{cause} (plugin "{plugin}")'
-    printed = output.strip(" \t\r\n\0")
-    if len(printed) > _MAX_OUTPUT:
-        printed = f"{printed[:_MAX_OUTPUT]}…"
-    lines = [f"wasm: {hook} error: {printed}", told] if printed else [f"wasm: {hook} error: {told}"]
-    return HookFailure("\n".join([*lines, trace] if trace else lines), cause, kind)
-
-
-def _cause(
-    error: Exception, callback_error: BaseException | None, refused: int, limits: Limits, seconds: float
-) -> tuple[str, str]:
+def _cause(error: Exception, callback_error: BaseException | None, refused: int, limits: Limits) -> tuple[str, str]:
     if isinstance(callback_error, TimeLimit):
-        return "timeout", f"time limit of {seconds:g} s exceeded"
+        return "timeout", ""
     if isinstance(callback_error, IndexError):
         return "trap", f"{callback_error}: buffer outside of the guest's memory"
     if isinstance(callback_error, Overrun | TooManyResourcesError):
@@ -83,7 +76,7 @@ def _cause(
     if not isinstance(error, Trap):
         return "trap", str(error).strip()
     if error.trap_code is TrapCode.INTERRUPT:
-        return "timeout", f"time limit of {seconds:g} s exceeded"
+        return "timeout", ""
     if error.trap_code is TrapCode.STACK_OVERFLOW:
         return "overrun", f"stack limit of {limits.stack} bytes exceeded"
     called = _called_import(error)
@@ -97,7 +90,7 @@ def _cause(
 
 
 def _called_import(trap: Trap) -> str:
-    """The import that the guest was in when it trapped, if it was in one."""
+    """The import that trapped; empty if the guest itself did."""
     for frame in trap.frames:
         if frame.module_name not in OUR_MODULES:
             return ""

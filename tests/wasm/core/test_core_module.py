@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubewasp.wasm.binary import leb128, sections
-from kubewasp.wasm.core.core_engine import classic_engine
-from kubewasp.wasm.core.guest_module import Program, load_program
+from kubewasp.wasm.core.core_engine import core_engine
+from kubewasp.wasm.core.core_module import CoreModule
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.guest_module import load_guest_module
 from kubewasp.wasm.limits import Limits
 from tests.guests import HOOKS
 from tests.guests.build import c_guest, go_guest, wat, wat_text
@@ -19,17 +20,17 @@ UNKNOWN = "wasm: guest imports an unknown function: "
 @pytest.fixture(scope="module", autouse=True)
 def _scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Modules that are damaged on purpose are not kept for the next run."""
-    classic_engine(Limits().stack)
+    core_engine(Limits().stack)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KUBEWASP_CACHE_DIR", str(tmp_path_factory.mktemp("compiled")))
         yield
 
 
-def load(wasm: bytes, **limits: int) -> Program:
-    return load_program(wasm, Limits(**limits))  # type: ignore[arg-type]
+def load(wasm: bytes, **limits: int) -> CoreModule:
+    return load_guest_module(wasm, Limits(**limits))  # type: ignore[arg-type]
 
 
-def load_text(text: str) -> Program:
+def load_text(text: str) -> CoreModule:
     return load(wat_text(text).read_bytes())
 
 
@@ -53,7 +54,7 @@ def test_a_program_tells_what_the_guest_is() -> None:
     assert list(program.hooks) == [name for name in HOOKS if name not in ("enqueue", "unreserve", "permit", "postbind")]
     assert ("k8s.io/scheduler", "currentPod") in program.imports
     assert (program.memory_pages, program.memory_max_pages) == (1, None)
-    assert program.start == ()
+    assert program.start_functions == ()
     assert program.uses_images
     assert not program.uses_wasi
 
@@ -61,7 +62,7 @@ def test_a_program_tells_what_the_guest_is() -> None:
 def test_a_go_guest_is_a_reactor_that_uses_wasi() -> None:
     program = load(go_guest("allhooks").read_bytes())
     assert tuple(program.hooks) == HOOKS
-    assert program.start == ("_initialize",)
+    assert program.start_functions == ("_initialize",)
     assert program.uses_wasi
     assert not program.uses_images
     assert "Go" in program.producers["language"][0]
@@ -88,7 +89,7 @@ def test_of_two_start_functions_the_commands_is_called() -> None:
     program = load_text(
         f'(module (memory (export "memory") 1) {hook("_start", "", "")} {hook("_initialize", "", "")} {hook("filter")})'
     )
-    assert program.start == ("_start",)
+    assert program.start_functions == ("_start",)
 
 
 # ---------------------------------------------------------------- load errors, word for word

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from wasmtime import Module
 
-from kubewasp.wasm import cache as cache_module
 from kubewasp.wasm import compilation
-from kubewasp.wasm.cache import CompilationCache
-from kubewasp.wasm.core.core_engine import classic_engine
-from kubewasp.wasm.core.guest_module import Program, load_program
+from kubewasp.wasm.compilation import CompilationCache
+from kubewasp.wasm.core.core_engine import core_engine
+from kubewasp.wasm.core.core_module import CoreModule
+from kubewasp.wasm.guest_module import load_guest_module
 from kubewasp.wasm.limits import Limits
 from tests.guests.build import wat
 
@@ -17,13 +17,13 @@ from tests.guests.build import wat
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, all for the test: what an engine itself compiles is not in it."""
-    classic_engine(Limits().stack)
+    core_engine(Limits().stack)
     monkeypatch.setenv("KUBEWASP_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
-def load() -> Program:
-    return load_program(wat("filter").read_bytes(), Limits())
+def load() -> CoreModule:
+    return load_guest_module(wat("filter").read_bytes(), Limits())
 
 
 def entry(folder: Path) -> Path:
@@ -36,12 +36,12 @@ def entry(folder: Path) -> Path:
 
 def test_the_environment_says_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBEWASP_CACHE_DIR", "/somewhere")
-    assert cache_module.directory() == Path("/somewhere")
+    assert compilation.directory() == Path("/somewhere")
     monkeypatch.delenv("KUBEWASP_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
-    assert cache_module.directory() == Path("/caches/kubewasp")
+    assert compilation.directory() == Path("/caches/kubewasp")
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache_module.directory() == Path.home() / ".cache" / "kubewasp"
+    assert compilation.directory() == Path.home() / ".cache" / "kubewasp"
 
 
 # ---------------------------------------------------------------- guests in it
@@ -55,12 +55,12 @@ def test_a_guest_is_compiled_once(folder: Path) -> None:
 
 def test_the_cache_is_left_alone_when_asked_to(folder: Path) -> None:
     load()
-    assert not load_program(wat("filter").read_bytes(), Limits(), use_cache=False).from_cache
+    assert not load_guest_module(wat("filter").read_bytes(), Limits(), use_cache=False).from_cache
 
 
 def test_another_guest_is_another_entry(folder: Path) -> None:
     load()
-    assert not load_program(wat("score").read_bytes(), Limits()).from_cache
+    assert not load_guest_module(wat("score").read_bytes(), Limits()).from_cache
     assert len(list(folder.glob("*.cwasm"))) == 2
 
 
@@ -72,7 +72,7 @@ def test_other_engine_settings_are_another_entry(folder: Path) -> None:
 def test_another_runtime_is_another_entry(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = CompilationCache(folder)
     before = cache.key(b"wasm", "")
-    monkeypatch.setattr(cache_module, "version", lambda _: "0.0.1")
+    monkeypatch.setattr(compilation, "version", lambda _: "0.0.1")
     assert cache.key(b"wasm", "") != before
 
 
@@ -97,7 +97,7 @@ def test_a_damaged_entry_is_made_again(damage: object, folder: Path, caplog: pyt
     good = entry(folder).read_bytes()
     entry(folder).write_bytes(damage(good))  # type: ignore[operator]
     assert not load().from_cache
-    assert "is damaged and is made again" in caplog.text
+    assert "Ignored a damaged compiled module" in caplog.text
     assert entry(folder).read_bytes() == good
     assert load().from_cache
 
@@ -118,7 +118,8 @@ def test_what_others_may_write_is_not_run(what: str, folder: Path, caplog: pytes
     writable = folder if what == "folder" else entry(folder)
     writable.chmod(0o777)
     assert not load().from_cache
-    assert f"compiled modules in {folder} are not used: others may write there" in caplog.text
+    assert "Ignored the compilation cache: other users may write to it" in caplog.text
+    assert vars(caplog.records[-1])["path"] == str(folder)
 
 
 def test_what_belongs_to_somebody_else_is_not_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +136,7 @@ def test_guests_load_where_nothing_can_be_written(
     with caplog.at_level(logging.INFO):
         assert not load().from_cache
         assert not load().from_cache
-    assert "compiled modules are not kept: " in caplog.text
+    assert "Compilation cache is not writable" in caplog.text
 
 
 def test_a_disk_that_fails_while_writing_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,263 @@
+"""One running core module: store, shim, guest, adapter, and calls of its hooks.  HOT PATH (guard: make counts).
+
+After a failed call an instance is broken and must be dropped: the guest's memory may be in any state.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, cast
+
+from wasmtime import ExitTrap, Func, Global, Instance, Memory, Store, Table, Trap, WasiConfig, WasmtimeError
+
+from kubewasp.wasm.core import callbacks
+from kubewasp.wasm.core.abi import ADAPTER_IMPORTS
+from kubewasp.wasm.core.adapter_layout import (
+    IMPLEMENTED,
+    INT32,
+    KIND_OF_HOOK,
+    ONE_RESULT,
+    ONE_ROW,
+    PLACE,
+    RESULT,
+    SIGNATURE,
+)
+from kubewasp.wasm.core.adapter_memory import AdapterMemory, limit_memory
+from kubewasp.wasm.core.call_gate import CallGate
+from kubewasp.wasm.core.call_output import CallOutput
+from kubewasp.wasm.core.callbacks import GuestMemory, InstanceCallbacks
+from kubewasp.wasm.core.core_failures import described
+from kubewasp.wasm.core.core_inputs import CoreInputs
+from kubewasp.wasm.deadlines import CallDeadline
+from kubewasp.wasm.engine_settings import FUEL
+from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.ffi import AdapterCall
+from kubewasp.wasm.hooks import HOOKS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kubewasp.framework.handle import Handle
+    from kubewasp.wasm.core.core_module import CoreModule
+    from kubewasp.wasm.core.node_records import GuestResources
+    from kubewasp.wasm.guest_runner import AnyPod, GuestSettings, HookOutcome
+    from kubewasp.wasm.hook_failures import HookFailure
+    from kubewasp.wasm.hooks import Hook
+    from kubewasp.wasm.klog import LogLine
+    from kubewasp.wasm.limits import Limits
+
+    _Exports = Mapping[str, object]
+
+# A batch is at most this many times the previous one: the duration of a call is unknown before the first has returned.
+_GROWTH = 64
+# A call that should be shorter keeps Python's lock. One that turns out longer ends at its time limit, and nothing else
+# in the process runs until then: the limit must not be long.
+_SHORT = 0.0002
+_LONGEST_WITH_LOCK = 2.0
+
+
+class CoreInstance:
+    """An instance of a guest. Implements `GuestRunner`; made by the pool (core_pool.py)."""
+
+    def __init__(
+        self,
+        module: CoreModule,
+        limits: Limits,
+        settings: GuestSettings,
+        *,
+        handle: Handle,
+        resources: GuestResources,
+        config_place: int = 0,
+    ) -> None:
+        self.name = settings.name
+        self.broken = False
+        self.measured = 0  # its memory, at the pool's last look
+        self._limits = limits
+        self._engine = engine = module.engine
+        self._store = store = Store(engine.engine)
+        self._deadline = CallDeadline(store)
+        self._deadline.arm(limits.start_timeout)
+        if engine.fueled:
+            store.set_fuel(FUEL)
+        limit_memory(store, limits.memory)
+        self._exports, adapter = _instantiated(store, module, settings.args)
+        self._run = AdapterCall(store, cast("Func", adapter["run"]), 7)
+        self._sign = AdapterCall(store, cast("Func", adapter["sign"]), 3)
+        self._memory = AdapterMemory(store, adapter, limits, severity=settings.log_severity)
+        self.guest_memory = GuestMemory(store, cast("Memory", self._exports["memory"]), limits.payload)
+        self.inputs = CoreInputs(self._memory, module, handle, config_place)
+        self._output = CallOutput(self._memory, limits)
+        self._callbacks = InstanceCallbacks(
+            self.name,
+            self.guest_memory,
+            inputs=self.inputs,
+            output=self._output,
+            resources=resources,
+            deadline=self._deadline,
+        )
+        self._gate = CallGate(self.name, engine, self._deadline, self._callbacks)
+        self._paces: dict[int, int] = {}  # by hook: rows in a tenth of the time limit
+        self._seconds_per_row: dict[int, float] = {}  # by hook, in its last call
+        self._may_keep_lock = engine.ticker.needs_no_lock and limits.call_timeout <= _LONGEST_WITH_LOCK
+        cast("Func", adapter["begin"])(store, 1)
+        self.start_logs = self._started(module.start_functions)
+
+    def _started(self, functions: Sequence[str]) -> list[LogLine]:
+        self.inputs.set_time()
+        for name in functions:
+            with self._gate:
+                error = self._gate.run(self._limits.start_timeout, cast("Func", self._exports[name]), self._store)
+            if error is not None and not (isinstance(error, ExitTrap) and error.code == 0):
+                raise GuestLoadError(self._failure(name, error, self._limits.start_timeout).text) from None
+        self._output.read_rest()
+        return self._output.outcome.logs
+
+    # ------------------------------------------------------------------ calls
+
+    def call(self, hook: Hook, *, row: int = -1) -> HookOutcome:
+        self.inputs.sync_for(row)
+        with self._gate:
+            self._output.begin(1)
+            self.inputs.begin_call()
+            INT32.pack_into(self._memory.view, ONE_ROW, row)
+            number = hook.index
+            self._called(hook, 1, self._run, number, KIND_OF_HOOK[number], ONE_ROW, 0, 1, ONE_RESULT, 1)
+            return self._output.finish(ONE_RESULT)
+
+    def call_rows(self, hook: Hook, rows: NDArray[np.int32] | int) -> HookOutcome:
+        self.inputs.sync()
+        count = rows if isinstance(rows, int) else len(rows)
+        memory, number, kind = self._memory, hook.index, KIND_OF_HOOK[hook.index]
+        with self._gate:
+            memory.make_room(count)
+            self._output.begin(count)
+            self.inputs.begin_call()
+            listed = 0 if isinstance(rows, int) else memory.list_rows(rows)
+            # A batch should take a tenth of the time limit: the first is one row, later ones grow with the guest's
+            # pace. If the guest was fast for the previous pod and is for the first row, the second batch is large.
+            done, batch, known = 0, 1, self._paces.get(number, 0) // 10
+            while done < count and self._output.outcome.failure is None:
+                until = min(count, done + batch)
+                began = time.monotonic()
+                at = memory.results + RESULT.itemsize * done
+                self._called(
+                    hook, until - done, self._run, number, kind, listed, done, until, at, 1 if done == 0 else 0
+                )
+                spent = max(time.monotonic() - began, 1e-6)
+                pace = int((until - done) * self._limits.call_timeout * 0.1 / spent)
+                batch = max(1, min(pace, max((until - done) * _GROWTH, known)))
+                done = until
+                self._paces[number] = pace
+            return self._output.finish(memory.results)
+
+    def sign(self, pods: Sequence[AnyPod]) -> HookOutcome:
+        hook = HOOKS["signpod"]
+        with self._gate:
+            self._memory.make_room(len(pods))
+            self._output.begin(len(pods))
+            self.inputs.begin_signing(pods)
+            self._called(hook, len(pods), self._sign, hook.index, self._memory.results, len(pods))
+            self.inputs.end_signing()
+            return self._output.finish_signing()
+
+    def _called(self, hook: Hook, count: int, function: AdapterCall, *arguments: int) -> None:
+        """One call of the adapter, which calls the hook `count` times."""
+        number, output = hook.index, self._output
+        # With the lock kept, no other thread runs meanwhile, and none has to be waited for afterwards.
+        function.keep_lock(self._may_keep_lock and self._seconds_per_row.get(number, 1.0) * count < _SHORT)
+        began = time.perf_counter()
+        error = self._gate.run(self._limits.call_timeout, function, *arguments)
+        spent = time.perf_counter() - began
+        self._seconds_per_row[number] = spent / count
+        output.outcome.seconds += spent
+        if error is None:
+            output.read_batch()
+        else:
+            output.read_rest()
+            output.outcome.values = output.outcome.values[: self._memory.get("at")]
+            output.outcome.failure = self._failure(hook.name, error, self._limits.call_timeout)
+
+    def _failure(self, hook: str, error: Exception, seconds: float) -> HookFailure:
+        self.broken = True
+        stopped = self._callbacks.error or self._deadline.interrupt
+        if isinstance(stopped, KeyboardInterrupt | SystemExit):  # not a failure of the guest
+            raise stopped
+        return described(
+            error,
+            hook=hook,
+            plugin=self.name,
+            callback_error=stopped,
+            timed_out=self._deadline.is_over,
+            refused=self._memory.get("refused_len") & 0xFFFFFFFF,
+            output=self._memory.output(),
+            memory=self.memory_bytes,
+            limits=self._limits,
+            seconds=seconds,
+        )
+
+    # ------------------------------------------------------------------ state
+
+    @property
+    def memory_bytes(self) -> int:
+        return self.guest_memory.size
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes that Python has written for this instance."""
+        return self._memory.bytes_written
+
+    @property
+    def fuel_burnt(self) -> int:
+        return FUEL - self._store.get_fuel() if self._engine.fueled else 0
+
+    @property
+    def implemented(self) -> int | None:
+        """The hooks that the guest reports as implemented, a bit each; None if it reports none."""
+        (hooks,) = INT32.unpack_from(self._memory.view, IMPLEMENTED)
+        return int(hooks) & 0x7FFFFFFF if hooks else None
+
+    def take_signature(self) -> int:
+        (signature,) = PLACE.unpack_from(self._memory.view, SIGNATURE)
+        PLACE.pack_into(self._memory.view, SIGNATURE, 0)
+        return int(signature)
+
+    def set_guest_global(self, name: str, value: int) -> None:
+        found = self._exports.get(name, None)
+        if not isinstance(found, Global):
+            raise GuestLoadError(f'wasm: guest does not export a global "{name}"')
+        if not found.type(self._store).mutable:
+            raise GuestLoadError(f'wasm: the exported global "{name}" is not mutable')
+        try:
+            if not isinstance(found.value(self._store), int | float):  # the type of a vector ends the process
+                raise TypeError("it is no number")
+            found.set_value(self._store, value)
+        except (WasmtimeError, TypeError, OverflowError) as error:
+            raise GuestLoadError(f'wasm: global "{name}" cannot be set to {value}: {error}') from None
+
+
+def _instantiated(
+    store: Store, module: CoreModule, args: Sequence[str]
+) -> tuple[Mapping[str, object], Mapping[str, object]]:
+    """The exports of the guest and of its adapter."""
+    engine = module.engine
+    if module.uses_wasi:
+        wasi = WasiConfig()
+        wasi.argv = list(args)
+        store.set_wasi(wasi)
+    shim = Instance(store, engine.shim, []).exports(store)
+    answered = {(item.module, item.name): shim[item.key] for item in ADAPTER_IMPORTS}
+    imports = [answered.get(item) or engine.linker.get(store, *item) for item in module.imports]
+    try:
+        guest = Instance(store, module.compiled, imports).exports(store)
+    except (WasmtimeError, Trap) as error:
+        raise GuestLoadError(f"wasm: instantiate error: {str(error).strip()}") from None
+    host = [engine.linker.get(store, "host", name) for name in callbacks.NAMES]
+    adapter = Instance(store, engine.adapter, [guest["memory"], engine.heap.memory, shim["table"], *host])
+    exports = adapter.exports(store)
+    hooks = cast("Table", exports["hooks"])
+    for hook in module.hooks.values():
+        hooks.set(store, hook.index, guest[hook.name])
+    return guest, exports

@@ -1,0 +1,127 @@
+"""Instances of a core module: one per pod in progress, and idle ones for the next pods."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, cast
+
+from kubewasp.framework.cluster_events import ALL_EVENTS, ClusterEvent
+from kubewasp.wasm import payloads
+from kubewasp.wasm.core.core_instance import CoreInstance
+from kubewasp.wasm.core.node_records import GuestResources
+from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.guest_runner import HIGH_WATER, GuestDescription, PoolStats, checked_hooks
+from kubewasp.wasm.hooks import CLUSTER_EVENTS, HOOKS, STATE_HOOKS
+from kubewasp.wasm.klog import log_line
+
+if TYPE_CHECKING:
+    from kubewasp.framework.handle import Handle
+    from kubewasp.wasm.core.core_module import CoreModule
+    from kubewasp.wasm.guest_runner import GuestRunner, GuestSettings
+    from kubewasp.wasm.limits import Limits
+
+# Idle instances: a few, and more while they take little memory. Pods that are being bound need many.
+_FEW_IDLE, _MOST_IDLE, _IDLE_BYTES = 4, 64, 128 * 1024 * 1024
+
+
+class CorePool:
+    """Implements `RunnerPool`."""
+
+    def __init__(self, module: CoreModule, limits: Limits, settings: GuestSettings, handle: Handle) -> None:
+        self.stats = PoolStats()
+        self.memory_bytes = 0
+        self._module = module
+        self._limits = limits
+        self._settings = settings
+        self._handle = handle
+        self._resources = GuestResources(module.engine.resources)
+        self._idle: list[CoreInstance] = []
+        self._lock = threading.Lock()
+        heap = module.engine.heap
+        text = settings.config.encode()
+        with heap.lock:
+            self._config = (heap.place(text), len(text)) if text else (0, 0)
+        first = self._new_instance()
+        hooks = _hooks(module, first.implemented)
+        self.description = GuestDescription(
+            hooks=hooks,
+            # Set in a start function, a signature holds for all pods.
+            signature=first.take_signature(),
+            start_logs=tuple(first.start_logs),
+            cluster_events=self._events(first) if "enqueue" in hooks else ALL_EVENTS,
+        )
+        self.release(first)
+
+    def acquire(self) -> CoreInstance:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return self._new_instance()
+
+    def release(self, runner: GuestRunner) -> None:
+        instance = cast("CoreInstance", runner)
+        instance.inputs.clear()
+        with self._lock:
+            if instance.broken:
+                self.stats.broken += 1
+            elif self._measure(instance) > self._limits.memory * HIGH_WATER:
+                self.stats.recycled += 1
+            elif len(self._idle) < self._room_for(instance.memory_bytes):
+                self._idle.append(instance)
+                return
+            self.memory_bytes -= instance.measured
+
+    def _measure(self, instance: CoreInstance) -> int:
+        """Updates the memory of all instances: one in use counts with its size at its last release."""
+        size = instance.memory_bytes
+        self.memory_bytes += size - instance.measured
+        instance.measured = size
+        return size
+
+    def _room_for(self, size: int) -> int:
+        """Number of idle instances of that size to keep."""
+        return min(max(_IDLE_BYTES // max(size, 1), _FEW_IDLE), _MOST_IDLE)
+
+    def _new_instance(self) -> CoreInstance:
+        instance = CoreInstance(
+            self._module,
+            self._limits,
+            self._settings,
+            handle=self._handle,
+            resources=self._resources,
+            config_place=self._config[0] | self._config[1] << 32,
+        )
+        with self._lock:
+            self.stats.created += 1
+            self._measure(instance)
+        for line in instance.start_logs:
+            log_line(self._settings.name, line)
+        return instance
+
+    def _events(self, instance: CoreInstance) -> tuple[ClusterEvent, ...]:
+        """The cluster events of the guest's `enqueue`."""
+        outcome = instance.call(HOOKS["enqueue"])
+        if outcome.failure is not None:
+            raise GuestLoadError(outcome.failure.text)
+        try:
+            return payloads.cluster_events(outcome.received.get(CLUSTER_EVENTS, b"")) or ALL_EVENTS
+        except payloads.PayloadError as error:
+            raise GuestLoadError(f'wasm: enqueue error: {error} (plugin "{self._settings.name}")') from None
+
+    def __del__(self) -> None:
+        address, length = getattr(self, "_config", (0, 0))
+        if length:
+            heap = self._module.engine.heap
+            with heap.lock:
+                heap.retire(address, length)
+
+
+def _hooks(module: CoreModule, implemented: int | None) -> tuple[str, ...]:
+    """The exported hooks, without those that the guest reports as not implemented."""
+    if implemented is None:
+        found = tuple(module.hooks)
+    else:
+        found = checked_hooks(tuple(name for name, hook in module.hooks.items() if implemented >> hook.index & 1))
+    if 0 < sum(name in found for name in STATE_HOOKS) < len(STATE_HOOKS):
+        raise GuestLoadError(f"wasm: {', '.join(STATE_HOOKS)} go together: a guest has all of them or none")
+    return found

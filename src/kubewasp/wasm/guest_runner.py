@@ -1,0 +1,190 @@
+"""Interface between a pod's cycle and the two kinds of guests: runners of hooks, their inputs and their pool.
+
+A core module has an instance per pod (core/core_instance.py). A component has one instance for many pods, and a session
+per pod (component/session.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from kubewasp.k8s.codec import decode, encode
+from kubewasp.k8s.pods import Pod, PodParser
+from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.hooks import MAIN_HOOKS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from kubewasp.framework.cluster_events import ClusterEvent, RecordedEvent
+    from kubewasp.framework.handle import Handle
+    from kubewasp.state.node_objects import Nodes
+    from kubewasp.state.node_table import NodeTable
+    from kubewasp.wasm.hook_failures import HookFailure
+    from kubewasp.wasm.hooks import Hook
+    from kubewasp.wasm.klog import LogLine
+
+# A pod as callers have it: parsed, as a manifest, or as protobuf.
+AnyPod = Pod | Mapping[str, Any] | bytes
+
+# Above this share of its memory limit an instance is replaced between pods: some allocators never free anything.
+HIGH_WATER = 0.75
+
+
+def encoded_pod(pod: AnyPod) -> bytes:
+    """The pod as protobuf."""
+    if isinstance(pod, Pod):
+        return pod.encoded
+    return pod if isinstance(pod, bytes) else encode("Pod", pod)
+
+
+def parsed_pod(pod: AnyPod) -> Pod:
+    """The pod's scheduling view."""
+    if isinstance(pod, Pod):
+        return pod
+    return PodParser().parse(decode("Pod", pod) if isinstance(pod, bytes) else pod)
+
+
+@dataclass(slots=True)
+class HookOutcome:
+    """Outcome of a hook for one or more rows: a value per row, the reasons of those values, logs and payloads.
+
+    A value is packed as `hooks.Answer` describes. `reason_numbers` count from 1, 0 is no reason. After a failure there
+    are values for the rows before it only.
+    """
+
+    values: NDArray[np.int64]
+    reason_numbers: NDArray[np.int64]
+    reasons: list[str]
+    logs: list[LogLine] = field(default_factory=list)
+    received: dict[int, bytes] = field(default_factory=dict)
+    events: list[bytes] = field(default_factory=list)
+    recorded: tuple[RecordedEvent, ...] = ()
+    output: str = ""
+    seconds: float = 0.0
+    failure: HookFailure | None = None
+
+
+def no_outcome(count: int = 0) -> HookOutcome:
+    """An outcome with that many values still to come."""
+    values = np.zeros(count, np.int64)
+    return HookOutcome(values, values, [])
+
+
+class HookInputs(Protocol):
+    """Data that a guest reads in its hooks."""
+
+    def take_pod(self, pod: AnyPod, nodes: Nodes, table: NodeTable | None, handle: Handle) -> None:
+        """Sets pod, nodes and scheduler of the hooks that follow; the table has pods and numbers of those nodes."""
+
+    def sync(self) -> None:
+        """Brings the guest's view of the nodes up to date; writes changes only."""
+
+    def set_value(self, slot: int, value: bytes | None) -> None:
+        """Sets the answer of a getter."""
+
+    def set_filler(self, slot: int, filler: Callable[[], bytes]) -> None:
+        """Sets the answer of a getter, computed on the guest's first use."""
+
+    def set_state(self, number: int) -> None:
+        """Sets the cycle state of clonestate, selectstate and dropstate."""
+
+    def set_event(self, resource: int, action: int) -> None:
+        """Sets the event of queueinghint."""
+
+    def set_queued_at(self, seconds: float) -> None:
+        """Sets the pod's time of queueing, for queuesort."""
+
+
+class GuestRunner(Protocol):
+    """Runs hooks for one pod, on one thread at a time. After a failure it is broken and must not be used again."""
+
+    broken: bool
+
+    @property
+    def inputs(self) -> HookInputs: ...
+
+    @property
+    def memory_bytes(self) -> int:
+        """Size of the guest's memory."""
+
+    @property
+    def fuel_burnt(self) -> int:
+        """Fuel since the instance was created, in an engine that counts fuel; 0 in others."""
+
+    def take_signature(self) -> int:
+        """The pod's signature, if the guest has set one since the last call; 0 otherwise."""
+
+    def set_guest_global(self, name: str, value: int) -> None:
+        """Sets an exported mutable global of the guest."""
+
+    def call(self, hook: Hook, *, row: int = -1) -> HookOutcome:
+        """Calls a hook once, with a current node or (-1) without."""
+
+    def call_rows(self, hook: Hook, rows: NDArray[np.int32] | int) -> HookOutcome:
+        """Calls a hook for the given rows, or for the first n rows."""
+
+    def sign(self, pods: Sequence[AnyPod]) -> HookOutcome:
+        """Calls `signpod` for each pod; a value is a signature. Discards the guest's state of its own pod."""
+
+
+@dataclass(slots=True)
+class PoolStats:
+    """Counts of instances."""
+
+    created: int = 0
+    broken: int = 0
+    recycled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GuestDescription:
+    """A guest's description of itself, given when it starts. A signature here holds for all pods."""
+
+    hooks: tuple[str, ...]
+    cluster_events: tuple[ClusterEvent, ...]
+    signature: int = 0
+    start_logs: tuple[LogLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GuestSettings:
+    """Settings of a guest besides its limits: the plugin's name, its configuration, WASI arguments, log severity."""
+
+    name: str = "guest"
+    config: str = ""
+    args: Sequence[str] = ()
+    log_severity: int = 0
+
+
+class RunnerPool(Protocol):
+    """Instances of one guest; may be used from any thread."""
+
+    stats: PoolStats
+    description: GuestDescription
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of all instances, as last measured; may be read from any thread."""
+
+    def acquire(self) -> GuestRunner:
+        """A runner for one pod; GuestLoadError if the guest does not start any more."""
+
+    def release(self, runner: GuestRunner) -> None:
+        """Takes a runner back at the end of the pod's binding cycle."""
+
+
+def checked_hooks(found: tuple[str, ...]) -> tuple[str, ...]:
+    """The hooks that a guest reports as implemented; GuestLoadError if they make no plugin."""
+    if not any(name in MAIN_HOOKS for name in found) and found != ("prefilter",):
+        raise GuestLoadError(
+            "wasm: guest says that it implements "
+            f"{', '.join(found) or 'nothing'}; it takes one of {', '.join(MAIN_HOOKS)}, or prefilter alone"
+        )
+    return found

@@ -1,0 +1,198 @@
+"""Calls of a guest's hooks for one pod: checks, observer, failure policy.  HOT PATH (guard: make counts)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from kubewasp.errors import KubewaspError
+from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.wasm import payloads
+from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.guest_runner import no_outcome
+from kubewasp.wasm.hook_failures import HookFailure, hook_failure
+from kubewasp.wasm.hooks import HOOKS
+from kubewasp.wasm.klog import log_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from kubewasp.framework.handle import Handle
+    from kubewasp.state.node_objects import Nodes
+    from kubewasp.state.node_table import NodeTable
+    from kubewasp.wasm.guest import Guest
+    from kubewasp.wasm.guest_runner import AnyPod, GuestRunner, HookOutcome
+
+logger = logging.getLogger(__name__)
+
+# Status of a failed hook under `failurePolicy: Ignore`, as if the plugin were not there; Success for all others.
+_IGNORED = {"prescore": Code.SKIP, "bind": Code.SKIP, "postfilter": Code.UNSCHEDULABLE}
+
+
+class NoSuchHookError(KubewaspError):
+    """The guest does not export the hook."""
+
+
+class UnknownNodeError(KubewaspError):
+    """The node is not one of the cycle's nodes."""
+
+
+class GuestObserver(Protocol):
+    """Metrics of guest calls. Times are seconds; `failure` is its kind, or empty."""
+
+    def guest_call(self, plugin: str, hook: str, seconds: float, failure: str) -> None:
+        """A hook was called, for one node or many."""
+
+    def guest_failed(self, plugin: str, hook: str, kind: str) -> None:
+        """A guest failed outside of a call: it does not start any more, or its answer is invalid."""
+
+
+class NoGuestObserver:
+    """Discards all metrics."""
+
+    def guest_call(self, plugin: str, hook: str, seconds: float, failure: str) -> None:
+        pass
+
+    def guest_failed(self, plugin: str, hook: str, kind: str) -> None:
+        pass
+
+
+NO_OBSERVER = NoGuestObserver()
+
+
+class HookCaller:
+    """Calls hooks for one pod. After a failure the guest is not called again: the failure policy answers."""
+
+    def __init__(self, guest: Guest, pod: AnyPod, nodes: Nodes, table: NodeTable | None, handle: Handle) -> None:
+        self.failure: HookFailure | None = None
+        self.guest = guest
+        self.nodes = nodes
+        self._handle = handle
+        self._runner: GuestRunner | None = None
+        try:
+            self._runner = guest.pool.acquire()
+        except GuestLoadError as error:  # it has started before, but does not any more
+            self.failure = HookFailure(str(error), str(error), "start")
+            guest.observer.guest_failed(guest.name, "start", "start")
+        else:
+            self._runner.inputs.take_pod(pod, nodes, table, handle)
+
+    @property
+    def runner(self) -> GuestRunner:
+        if self._runner is None:
+            raise KubewaspError(f'plugin "{self.guest.name}": the cycle is closed')
+        return self._runner
+
+    def close(self) -> None:
+        """Gives the runner back to the pool."""
+        if self._runner is not None:
+            runner, self._runner = self._runner, None
+            self.guest.pool.release(runner)
+
+    def offer(self, slot: int, value: Callable[[], bytes]) -> None:
+        """Sets the answer of a getter, computed on the guest's first use."""
+        if self.failure is None:
+            (self._runner or self.runner).inputs.set_filler(slot, value)
+
+    def row(self, node: str) -> int:
+        """The row of a node; UnknownNodeError if it is none of the cycle's."""
+        row = self.nodes.row(node)
+        if row is None:
+            raise UnknownNodeError(f'there is no node "{node}" among the {len(self.nodes)} nodes given')
+        return row
+
+    def rows(self, nodes: Sequence[str]) -> NDArray[np.int32]:
+        return np.fromiter(map(self.row, nodes), np.int32, len(nodes))
+
+    def call(self, hook: str, node: str | None = None) -> tuple[HookOutcome, Status]:
+        """Calls a hook once, with a current node or without."""
+        if hook not in self.guest.hooks:
+            raise self._no_such_hook(hook)
+        row = -1 if node is None else self.row(node)
+        if self.failure is not None:
+            return no_outcome(), self.policy_status(hook, self.failure)
+        outcome = (self._runner or self.runner).call(HOOKS[hook], row=row)
+        self._record(hook, outcome)
+        if outcome.failure is not None:
+            return outcome, self.policy_status(hook, outcome.failure)
+        value = int(outcome.values[0])
+        code = value >> 32 if hook == "permit" else (value + 2**31) % 2**32 - 2**31
+        if code == Code.SUCCESS:
+            return outcome, SUCCESS
+        return outcome, Status(code, outcome.reasons[-1] if outcome.reasons and outcome.reason_numbers[0] else "")
+
+    def call_rows(self, hook: str, rows: NDArray[np.int32] | int) -> HookOutcome:
+        """Calls a hook for the given rows, or for the first n. From a failure on, the values are the policy's."""
+        if hook not in self.guest.hooks:
+            raise self._no_such_hook(hook)
+        if self.failure is not None:
+            outcome = no_outcome()
+        else:
+            outcome = (self._runner or self.runner).call_rows(HOOKS[hook], rows)
+            self._record(hook, outcome)
+        missing = (rows if isinstance(rows, int) else len(rows)) - len(outcome.values)
+        if self.failure is not None and missing:
+            status = self.policy_status(hook, self.failure)
+            outcome.reasons.append(status.reason)
+            outcome.values = np.concatenate([outcome.values, np.full(missing, status.code)])
+            outcome.reason_numbers = np.concatenate([outcome.reason_numbers, np.full(missing, len(outcome.reasons))])
+            if hook == "score" and status.is_success:
+                outcome.values[:] = 0  # scores of some nodes only would favour them
+        return outcome
+
+    def sign(self, pods: Sequence[AnyPod]) -> tuple[HookOutcome, Status]:
+        """Calls `signpod` for each pod."""
+        if "signpod" not in self.guest.hooks:
+            raise self._no_such_hook("signpod")
+        if self.failure is not None:
+            return no_outcome(), self.policy_status("signpod", self.failure)
+        outcome = self.runner.sign(pods)
+        self._record("signpod", outcome)
+        if outcome.failure is not None:
+            return outcome, self.policy_status("signpod", outcome.failure)
+        return outcome, SUCCESS
+
+    def _no_such_hook(self, hook: str) -> NoSuchHookError:
+        guest = self.guest
+        return NoSuchHookError(f'plugin "{guest.name}" does not export {hook}; it has {", ".join(guest.hooks)}')
+
+    def reject_payload(self, hook: str, cause: str) -> Status:
+        """Fails a hook because of an invalid payload."""
+        self.failure = hook_failure(hook, self.guest.name, "payload", cause)
+        self.guest.observer.guest_failed(self.guest.name, hook, "payload")
+        self.runner.broken = True
+        return self.policy_status(hook, self.failure)
+
+    def policy_status(self, hook: str, failed: HookFailure) -> Status:
+        """The status of a failed hook, by the failure policy."""
+        if self.guest.failure_policy == "Fail":
+            return Status(Code.ERROR, failed.text)
+        logger.warning(
+            "Ignored a guest failure", extra={"plugin": self.guest.name, "hook": hook, "cause": failed.cause}
+        )
+        code = _IGNORED.get(hook, Code.SUCCESS)
+        return Status(code, failed.text) if code != Code.SUCCESS else SUCCESS
+
+    def _record(self, hook: str, outcome: HookOutcome) -> None:
+        """Passes on log lines and events, and keeps a failure."""
+        guest = self.guest
+        for line in outcome.logs:
+            log_line(guest.name, line)
+        try:
+            outcome.recorded = payloads.recorded_events(outcome.events)
+        except payloads.PayloadError as error:
+            if outcome.failure is None:
+                outcome.failure = hook_failure(hook, guest.name, "payload", str(error))
+                outcome.values, outcome.reason_numbers = outcome.values[:0], outcome.reason_numbers[:0]
+                self.runner.broken = True
+        for event in outcome.recorded:
+            self._handle.record_event(event)
+        kind = ""
+        if outcome.failure is not None:
+            self.failure = outcome.failure
+            kind = outcome.failure.kind
+        guest.observer.guest_call(guest.name, hook, outcome.seconds, kind)

@@ -1,0 +1,65 @@
+"""Failed hook calls: one text with plugin, hook, cause and the guest's stack trace."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wasmtime import Trap
+
+if TYPE_CHECKING:
+    from wasmtime import Frame
+
+# Modules between a guest and the host; their frames are left out of stack traces.
+OUR_MODULES = ("kubewasp_adapter", "kubewasp_shim", "kubewasp_wasi_door", "kubewasp_wasi_shim")
+# A frame in the text of an error: `0: 0x26 - module!name`.
+_FRAME = re.compile(r"^ *\d+: +(0x[0-9a-f]+) - (.*?)!(.*)$", re.MULTILINE)
+_UNNAMED, _NUMBERED = re.compile(r"<wasm function (\d+)>"), r"func[\1]"
+_MAX_FRAMES = 16
+_MAX_OUTPUT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class HookFailure:
+    """Failure of a call: the whole text, its cause in one line, and the kind that metrics have as a label."""
+
+    text: str
+    cause: str
+    kind: str
+
+
+def hook_failure(hook: str, plugin: str, kind: str, cause: str, *, output: str = "", trace: str = "") -> HookFailure:
+    """`wasm: HOOK error: TEXT`. The text begins with the guest's output, if it has printed any."""
+    described = f'{cause} (plugin "{plugin}")'
+    printed = output.strip(" \t\r\n\0")
+    if len(printed) > _MAX_OUTPUT:
+        printed = f"{printed[:_MAX_OUTPUT]}…"
+    lines = [f"wasm: {hook} error: {printed}", described] if printed else [f"wasm: {hook} error: {described}"]
+    return HookFailure("\n".join([*lines, trace] if trace else lines), cause, kind)
+
+
+def stack_trace(error: Exception) -> str:
+    """Stack trace of a trap, a line per frame; empty for other errors."""
+    if not isinstance(error, Trap):
+        return ""
+    frames = [frame for frame in error.frames if frame.module_name not in OUR_MODULES]
+    return _trace([f"{frame.func_name or f'func[{frame.func_index}]'}{_place(frame)}" for frame in frames])
+
+
+def stack_trace_of_text(error: Exception) -> str:
+    """Stack trace of an error that is no trap: the runtime has its frames in the text only."""
+    found = [frame for frame in _FRAME.findall(str(error)) if frame[1] not in OUR_MODULES]
+    return _trace([f"{_UNNAMED.sub(_NUMBERED, name)} @ {offset}" for offset, _, name in found])
+
+
+def _trace(frames: list[str]) -> str:
+    lines = [f"\t{frame}" for frame in frames]
+    if len(lines) > _MAX_FRAMES:
+        lines[_MAX_FRAMES:] = [f"\t… {len(lines) - _MAX_FRAMES} more"]
+    return "\n".join(["wasm stack trace:", *lines]) if lines else ""
+
+
+def _place(frame: Frame) -> str:
+    """Offset in the module; the runtime has none for a function that has just begun."""
+    return f" @ {frame.module_offset:#x}" if frame.module_offset < 2**32 else ""
