@@ -6,13 +6,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kubewasp.errors import KubewaspError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
-class SelectorError(ValueError):
+class SelectorError(KubewaspError, ValueError):
     """A selector that cannot be parsed."""
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from kubewasp.errors import KubewaspError
 from kubewasp.k8s.errors import quoted
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _NUMBER: Final = re.compile(
 _MAX_NUMBER_CHARACTERS: Final = 100
 
 
-class YamlError(ValueError):
+class YamlError(KubewaspError, ValueError):
     """The text is not YAML, or is YAML that no Kubernetes object is written in."""
 
     def __init__(self, problem: str, line: int) -> None:
