@@ -7,6 +7,7 @@ import pytest
 from kubewasp.k8s.codec import encode
 from kubewasp.live.mirror import Intake
 from kubewasp.scheduler.scheduler import Scheduler
+from kubewasp.state.object_kinds import NAMESPACE, SERVICE
 from tests.framework.fakes import Scripted, make_framework
 from tests.plugins.building import FakeClock
 
@@ -116,10 +117,10 @@ def test_other_objects_go_into_the_store_and_out_of_it(intake: Intake) -> None:
     store = intake._scheduler.store
     namespaces = [encode("Namespace", {"metadata": {"name": name, "labels": {"team": name}}}) for name in ("a", "b")]
     intake.replaced("Namespace", namespaces)
-    assert store.get("Namespace", "b").labels["team"] == "b"
+    assert store.get(NAMESPACE, "b").labels["team"] == "b"
     intake.changed("Namespace", "DELETED", namespaces[1])
     intake.replaced("Namespace", [])
-    assert list(store.all("Namespace")) == []
+    assert list(store.all(NAMESPACE)) == []
 
 
 def test_namespaced_objects_are_known_by_their_namespace(intake: Intake) -> None:
@@ -129,8 +130,8 @@ def test_namespaced_objects_are_known_by_their_namespace(intake: Intake) -> None
 
     intake.replaced("Service", [service("one"), service("two")])
     intake.changed("Service", "DELETED", service("one"))
-    assert intake._scheduler.store.get("Service", "web", "one") is None
-    assert intake._scheduler.store.get("Service", "web", "two") is not None
+    assert intake._scheduler.store.get(SERVICE, "web", "one") is None
+    assert intake._scheduler.store.get(SERVICE, "web", "two") is not None
 
 
 def test_who_wants_to_know_is_told_of_each_pod_that_is_gone(intake: Intake) -> None:

@@ -1,4 +1,4 @@
-"""What a plugin says of a pod, or of a pod on a node."""
+"""Status codes and statuses of the scheduling framework."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class Code(IntEnum):
-    """The codes of the Kubernetes scheduling framework, with its numbers."""
+    """Status codes with the numbers of the Kubernetes scheduling framework."""
 
     SUCCESS = 0
     ERROR = 1
@@ -32,13 +32,13 @@ _LABELS = {
 
 
 def code_label(code: int) -> str:
-    """The name of a code. A number that is no code is kept as it is and means Error."""
+    """The name of a code; unknown numbers count as Error."""
     return _LABELS.get(code, "Error")  # type: ignore[call-overload, no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A code and, unless it is Success, the reasons for it; a single reason may be given as a text."""
+    """A code with its reasons and the plugin that returned it. A single reason may be given as a text."""
 
     code: int = Code.SUCCESS
     reasons: tuple[str, ...] | str = ()
@@ -50,11 +50,11 @@ class Status:
 
     @property
     def reason(self) -> str:
-        """All reasons in one text."""
+        """All reasons, joined."""
         return ", ".join(self.reasons)
 
     def of(self, plugin: str) -> Status:
-        """The same, said by that plugin."""
+        """The same status with the name of its plugin."""
         return Status(self.code, self.reasons, plugin)
 
     @property
@@ -67,7 +67,7 @@ class Status:
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the pod was turned down, as opposed to: something went wrong."""
+        """Unschedulable or UnschedulableAndUnresolvable: a rejection, not a failure."""
         return self.code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 

@@ -8,11 +8,12 @@ is found out once for all pods with its labels.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     EnqueueExtensions,
@@ -27,6 +28,7 @@ from kubewasp.framework.plugin import (
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.state.node_table import ABSENT
+from kubewasp.state.object_kinds import NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -57,7 +59,8 @@ _STATUSES = (
 )
 _SKIP = Status(Code.SKIP)
 _SKIPPED = PreFilterResult(_SKIP)
-_SCORING = f"{NAME}/scoring"
+_FILTERING: Final[StateKey[_Filtering]] = StateKey(NAME)
+_SCORING: Final[StateKey[Domains]] = StateKey(f"{NAME}/scoring")
 _ANY_LABEL = ("", "")
 _MOST = 1024
 
@@ -95,19 +98,19 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
                 affinity.add(key, counts)
         for query in own.anti:
             anti.add(query.keys[0], query.counts(table))
-        state[NAME] = _Filtering(own, others, affinity, anti, existing)
+        state[_FILTERING] = _Filtering(own, others, affinity, anti, existing)
         return PreFilterResult()
 
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, row: int, table: NodeTable) -> Status:
-        state[NAME].move(pod, added, row, 1)
+        state[_FILTERING].move(pod, added, row, 1)
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, row: int, table: NodeTable) -> Status:
-        state[NAME].move(pod, removed, row, -1)
+        state[_FILTERING].move(pod, removed, row, -1)
         return SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
-        filtering: _Filtering = state[NAME]
+        filtering = state[_FILTERING]
         numbers: NDArray[np.int8] | None = None
         for key, verdicts in filtering.verdicts(pod).items():
             found = verdicts[table.label(key).ids[rows]]
@@ -136,7 +139,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
-        sums: Domains = state[_SCORING]
+        sums = state[_SCORING]
         scores = np.zeros(len(rows))
         for key, of_values in sums.items():
             scores += of_values[table.label(key).ids[rows]]
@@ -203,7 +206,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         affinity = pod.spec.pod_affinity
         if affinity is None:
             return _NO_TERMS
-        generation = self._store.generation("Namespace")
+        generation = self._store.generation(NAMESPACE)
         known = self._own.get(affinity)
         if known is None or known.generation != generation:
             if len(self._own) >= _MOST:
@@ -213,7 +216,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def _other_terms(self, pod: Pod, table: NodeTable) -> _Others:
         """Which terms of pods that are there select pods like this one."""
-        versions = (self._store.generation("Namespace"), table.pods.affinity_version)
+        versions = (self._store.generation(NAMESPACE), table.pods.affinity_version)
         key = (pod.namespace, id(pod.labels))
         known = self._others.get(key)
         if known is None or known.labels is not pod.labels or known.versions != versions:
@@ -228,7 +231,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return known
 
     def _namespace_labels(self, pod: Pod) -> Mapping[str, str]:
-        found = self._store.get("Namespace", pod.namespace)
+        found = self._store.get(NAMESPACE, pod.namespace)
         return {} if found is None else found.labels
 
 
@@ -315,7 +318,7 @@ class _Term:
         selector, namespaces = term.namespace_selector, term.namespaces
         if selector is None:
             return cls(namespaces, everywhere=False, selector=term.selector)
-        named = (item.name for item in store.all("Namespace") if selector.matches(item.labels))
+        named = (item.name for item in store.all(NAMESPACE) if selector.matches(item.labels))
         return cls(namespaces.union(named), everywhere=selector.matches({}), selector=term.selector)
 
     def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
@@ -358,7 +361,7 @@ class _Own:
 
     @classmethod
     def of(cls, affinity: PodAffinity, store: ObjectStore) -> _Own:
-        generation = store.generation("Namespace")
+        generation = store.generation(NAMESPACE)
         error = _error_of(affinity)
         if error:
             return cls(generation, error)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     EnqueueExtensions,
@@ -32,6 +33,7 @@ from kubewasp.k8s.selectors import LabelSelector, Requirement
 from kubewasp.k8s.taints import untolerated
 from kubewasp.plugins.node_affinity import matches_required
 from kubewasp.state.node_table import ABSENT
+from kubewasp.state.object_kinds import REPLICA_SET, REPLICATION_CONTROLLER, SERVICE, STATEFUL_SET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,7 +66,8 @@ _STATUSES = (
 )
 _SKIP = Status(Code.SKIP)
 _SKIPPED = PreFilterResult(_SKIP)
-_SCORING = f"{NAME}/scoring"
+_FILTERING: Final[StateKey[_Filtering]] = StateKey(NAME)
+_SCORING: Final[StateKey[_Scoring]] = StateKey(f"{NAME}/scoring")
 _NO_DOMAIN = 2**31 - 1  # the minimum where no domain counts
 _MOST, _MOST_LAYOUTS = 1024, 256
 
@@ -94,19 +97,19 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         for constraint in constraints:
             layout = self._layout(table, constraint, keys)
             spreads.append(_Spread(constraint, layout, layout.sums(constraint.counts(table))))
-        state[NAME] = _Filtering(spreads)
+        state[_FILTERING] = _Filtering(spreads)
         return PreFilterResult()
 
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, row: int, table: NodeTable) -> Status:
-        state[NAME].move(pod, added, row, 1)
+        state[_FILTERING].move(pod, added, row, 1)
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, row: int, table: NodeTable) -> Status:
-        state[NAME].move(pod, removed, row, -1)
+        state[_FILTERING].move(pod, removed, row, -1)
         return SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
-        filtering: _Filtering = state[NAME]
+        filtering = state[_FILTERING]
         first, *others = filtering.spreads
         numbers = first.verdicts()[first.layout.ids[rows]]
         for spread in others:
@@ -142,7 +145,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
         """Smaller is better until the scores are normalized."""
-        scoring: _Scoring = state[_SCORING]
+        scoring = state[_SCORING]
         total = scoring.parts[0]
         for part in scoring.parts[1:]:
             total = total + part
@@ -228,7 +231,11 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 class DefaultSelectors:
     """The selector of a pod that says nothing of spreading: that of its services and of its controller."""
 
-    _CONTROLLERS = frozenset((("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet")))
+    _CONTROLLERS: Final = {
+        ("v1", "ReplicationController"): REPLICATION_CONTROLLER,
+        ("apps/v1", "ReplicaSet"): REPLICA_SET,
+        ("apps/v1", "StatefulSet"): STATEFUL_SET,
+    }
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
@@ -238,7 +245,7 @@ class DefaultSelectors:
 
     def of(self, pod: Pod) -> LabelSelector | None:
         """The same object for pods that are alike; None where nothing selects the pod."""
-        if self._store.generation("Service") != self._generation:
+        if self._store.generation(SERVICE) != self._generation:
             self._read_services()
         owner = self._owner(pod)
         theirs = None if owner is None else owner.selector
@@ -253,19 +260,17 @@ class DefaultSelectors:
         return None if known[2].is_empty else known[2]
 
     def _read_services(self) -> None:
-        self._generation = self._store.generation("Service")
+        self._generation = self._store.generation(SERVICE)
         self._known.clear()
         self._services.clear()
-        for service in self._store.all("Service"):
+        for service in self._store.all(SERVICE):
             if service.selector is not None:
                 self._services.setdefault(service.namespace, []).append(service.selector)
 
     def _owner(self, pod: Pod) -> PodOwner | None:
         owner = pod.owner
-        if owner is None or (owner.api_version, owner.kind) not in self._CONTROLLERS:
-            return None
-        found: PodOwner | None = self._store.get(owner.kind, owner.name, pod.namespace)
-        return found
+        kind = None if owner is None else self._CONTROLLERS.get((owner.api_version, owner.kind))
+        return None if owner is None or kind is None else self._store.get(kind, owner.name, pod.namespace)
 
     def _derive(self, pod: Pod, owner: PodOwner | None) -> LabelSelector:
         matching = (item for item in self._services.get(pod.namespace, ()) if item.matches(pod.labels))

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from kubewasp.clock import Clock
     from kubewasp.framework.cluster_events import RecordedEvent
     from kubewasp.framework.cycle_state import CycleState
+    from kubewasp.framework.decision_record import DecisionRecord
+    from kubewasp.framework.filtering import Objection
     from kubewasp.framework.handle import Client
-    from kubewasp.framework.outcomes import Objection
-    from kubewasp.framework.record import DecisionRecord
     from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod

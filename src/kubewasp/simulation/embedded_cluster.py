@@ -23,10 +23,10 @@ from kubewasp.scheduler.scheduler import Attempt, Scheduler
 from kubewasp.simulation.disruption_controller import DisruptionController
 from kubewasp.simulation.volume_controller import VolumeController
 from kubewasp.simulation.workloads import WORKLOADS, controller_of, replacement
-from kubewasp.state.object_store import CLUSTER_SCOPED, PARSERS
+from kubewasp.state.object_kinds import CLUSTER_SCOPED, KINDS, PRIORITY_CLASS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kubewasp.k8s.objects import PriorityClass
     from kubewasp.k8s.pods import Pod
@@ -103,7 +103,7 @@ class EmbeddedCluster:
             self._apply_node(manifest)
         elif kind == "Pod":
             self._apply_pod(manifest)
-        elif kind in PARSERS:
+        elif kind in KINDS:
             self.scheduler.store.put(manifest)
             self._volumes.sync()
             if kind == "PodDisruptionBudget":
@@ -116,7 +116,7 @@ class EmbeddedCluster:
         if kind == "Pod":
             return self._delete_pod(f"{namespace}/{name}")
         place = "" if kind in CLUSTER_SCOPED else namespace
-        known = self.scheduler.store.get(kind, name, place) is not None
+        known = self.scheduler.store.has(kind, name, place)
         self.scheduler.store.delete(kind, place, name)
         self._volumes.sync()
         if kind == "PodDisruptionBudget":
@@ -211,9 +211,8 @@ class EmbeddedCluster:
     def _priority_class(self, name: str) -> PriorityClass | None:
         store = self.scheduler.store
         if name:
-            found: PriorityClass | None = store.get("PriorityClass", name)
-            return found
-        defaults: Iterator[PriorityClass] = (item for item in store.all("PriorityClass") if item.is_default)
+            return store.get(PRIORITY_CLASS, name)
+        defaults = (item for item in store.all(PRIORITY_CLASS) if item.is_default)
         return max(defaults, key=lambda item: -item.value, default=None)
 
     # ------------------------------------------------------------------ framework.handle.Client

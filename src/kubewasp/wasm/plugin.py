@@ -11,6 +11,7 @@ import numpy as np
 from kubewasp.errors import KubewaspError
 from kubewasp.framework.cluster_events import ALL_EVENTS, Action
 from kubewasp.framework.config.model import ConfigError, Problem
+from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import (
     BindPlugin,
     EnqueueExtensions,
@@ -96,9 +97,11 @@ class WasmPlugin(
         self._handle = handle
         self._shared = SharedAnswers()
         self._signer = PodSigner(guest, handle) if "signpod" in guest.hooks else None
-        self._signed = f"{name}: signature"
-        self._scored = f"{name}: scored rows"
-        self._unprepared = f"{name}: rows to be scored"
+        self._taken: StateKey[Cycle] = StateKey(name)
+        self._guest_state = StateKey[GuestState](name)
+        self._signed = StateKey[int](f"{name}: signature")
+        self._scored: StateKey[Rows] = StateKey(f"{name}: scored rows")
+        self._unprepared: StateKey[Rows | None] = StateKey(f"{name}: rows to be scored")
         self._has_states = "clonestate" in guest.hooks
         # Whether the guest has a say after a node was chosen; if not, its instance need not wait for the pod.
         self._is_bound = any(hook in guest.hooks for hook in _BINDING_HOOKS)
@@ -112,27 +115,27 @@ class WasmPlugin(
 
     def _cycle(self, state: CycleState, pod: Pod) -> Cycle:
         """The pod's instance; a guest sees `prefilter` first, whatever it is asked for."""
-        cycle: Cycle | None = state.shared(self.name)
+        cycle = state.shared(self._taken)
         if cycle is None:
             cycle = self._begin(state, pod)
             if "prefilter" in self.guest.hooks:
                 cycle.prefilter()
         if self._has_states:
-            if self.name not in state:  # the instance was taken in a trial
-                state[self.name] = GuestState(cycle)
-            state[self.name].select()
+            if self._guest_state not in state:  # the instance was taken in a trial
+                state[self._guest_state] = GuestState(cycle)
+            state[self._guest_state].select()
         return cycle
 
     def _changing(self, state: CycleState, pod: Pod) -> Cycle:
         """The pod's instance, about to change what it remembers in this state and in no other."""
         cycle = self._cycle(state, pod)
         if self._has_states:
-            state[self.name].own()
+            state[self._guest_state].own()
         return cycle
 
     def _signature(self, state: CycleState) -> int:
         """That of the pod, if the guest gave it one; else the one that holds for all pods."""
-        cycle: Cycle | None = state.shared(self.name)
+        cycle = state.shared(self._taken)
         if cycle is not None:
             return cycle.signature
         return state.get(self._signed) or self.guest.signature
@@ -140,9 +143,9 @@ class WasmPlugin(
     def _begin(self, state: CycleState, pod: Pod) -> Cycle:
         cycle = self.guest.cycle(pod, self._handle.table)
         cycle.signature = state.get(self._signed) or cycle.signature
-        state.share(self.name, cycle, until_chosen=not self._is_bound)
+        state.share(self._taken, cycle, until_chosen=not self._is_bound)
         if self._has_states:
-            state[self.name] = GuestState(cycle)
+            state[self._guest_state] = GuestState(cycle)
         return cycle
 
     def _missing(self, node: str) -> Status:

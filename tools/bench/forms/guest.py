@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from kubewasp.clock import SystemClock
-from kubewasp.framework.cycle_state import CycleState
+from kubewasp.framework.cycle_state import CycleState, StateKey
 from kubewasp.framework.handle import Onlooker
 from kubewasp.scheduler.scheduler import Scheduler
 from kubewasp.wasm.component.component_engine import component_engine
@@ -101,7 +101,8 @@ class GuestForm(TableForm):
         with Watch(_COUNTED) as watch:
             state = CycleState()
             answers = self.ask(state, self.pods[pod % PODS])
-            runner = cast("Cycle", state.shared(self.policy)).runner
+            key: StateKey[Cycle] = StateKey(self.policy)
+            runner = cast("Cycle", state.shared(key)).runner
             burnt = runner.fuel_burnt
             if isinstance(runner, GuestInstance):
                 # Values are in both counts: they lie in the heap.
