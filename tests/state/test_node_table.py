@@ -10,7 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from kubewasp.k8s.nodes import Node
 from kubewasp.k8s.pods import Pod
-from kubewasp.state.node_table import ABSENT, NodeTable, RowCache
+from kubewasp.state.columns import ABSENT
+from kubewasp.state.node_table import NodeTable
+from kubewasp.state.row_cache import RowCache
 from tests.plugins.building import ZONE, affinity, make_node, make_pod, make_table, term
 
 REGION, BETA_ZONE = "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone"
@@ -137,13 +139,13 @@ def test_a_row_without_a_node_cannot_be_asked_for_it() -> None:
 
 def test_the_size_of_an_image_is_that_of_the_first_node_as_long_as_any_node_has_it() -> None:
     table = make_table([make_node("a", images={"i": 1}), make_node("b", images={"i": 2})])
-    assert table.images == {"i": (1, {0, 1})}
+    assert table.images.by_name == {"i": (1, {0, 1})}
     table.remove_node("a")
-    assert table.images == {"i": (1, {1})}
+    assert table.images.by_name == {"i": (1, {1})}
     table.put_node(make_node("b", images={"i": 3}))
-    assert table.images == {"i": (3, {1})}
+    assert table.images.by_name == {"i": (3, {1})}
     table.put_node(make_node("b"))
-    assert table.images == {}
+    assert table.images.by_name == {}
 
 
 # ---------------------------------------------------------------------- labels
@@ -307,7 +309,7 @@ def summary(table: NodeTable) -> dict[str, Any]:
             },
         }
     found["images"] = {
-        image: {table.node(row).name for row in having} for image, (_size, having) in table.images.items()
+        image: {table.node(row).name for row in having} for image, (_size, having) in table.images.by_name.items()
     }
     found["claims"] = table.volumes.claims
     found["affinities"] = {id(terms) for terms in table.pods.with_affinity}
@@ -416,3 +418,14 @@ class Changes(RuleBasedStateMachine):
 
 Changes.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
 TestAnyChanges = Changes.TestCase
+
+
+def test_columns_are_read_only_for_readers() -> None:
+    table = make_table([make_node("a", {"zone": "x"})])
+    counts = table.pods.counts("all", lambda _namespace, _labels: True, with_terminating=True)
+    derived = table.cache.get("key", lambda rows: rows.astype(np.int64))
+    columns = [*table.allocatable.values(), *table.requested.values(), *table.non_zero.values()]
+    columns += [table.max_pods, table.pod_count, table.taint_ids, table.is_unschedulable, table.order()]
+    for column in (*columns, table.label("zone").ids, table.volumes.attachable, counts, derived):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 1

@@ -33,7 +33,7 @@ class ImageLocality(ScorePlugin):
         self._known: dict[PodSpec, tuple[tuple[int, int, int], Scores]] = {}
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
-        moment = (table.image_generation, len(table), table.capacity)
+        moment = (table.images.generation, len(table), table.capacity)
         known = self._known.get(pod.spec)
         if known is None or known[0] != moment:
             if len(self._known) >= _REMEMBERED:
@@ -45,7 +45,7 @@ class ImageLocality(ScorePlugin):
 def _scores(spec: PodSpec, table: NodeTable) -> Scores:
     sums = np.zeros(table.capacity, np.int64)
     for image in (*spec.images, *spec.image_volumes):
-        found = table.images.get(_tagged(image))
+        found = table.images.by_name.get(_tagged(image))
         if found is not None:
             size, having = found
             sums[np.fromiter(having, np.int64, len(having))] += int(float(size) * (len(having) / len(table)))

@@ -27,7 +27,7 @@ from kubewasp.framework.plugin import (
     rejection,
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
-from kubewasp.state.node_table import ABSENT
+from kubewasp.state.columns import ABSENT
 from kubewasp.state.object_kinds import NAMESPACE
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from kubewasp.k8s.pods import SpreadConstraint, spread_constraint
 from kubewasp.k8s.selectors import LabelSelector, Requirement
 from kubewasp.k8s.taints import untolerated
 from kubewasp.plugins.node_affinity import matches_required
-from kubewasp.state.node_table import ABSENT
+from kubewasp.state.columns import ABSENT
 from kubewasp.state.object_kinds import REPLICA_SET, REPLICATION_CONTROLLER, SERVICE, STATEFUL_SET
 
 if TYPE_CHECKING:

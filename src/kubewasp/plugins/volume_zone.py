@@ -22,7 +22,7 @@ from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.csi_migration import MULTIZONE_SEPARATOR
 from kubewasp.k8s.nodes import BETA_REGION, BETA_ZONE, REGION, ZONE
 from kubewasp.k8s.storage import WAIT_FOR_FIRST_CONSUMER
-from kubewasp.state.node_table import ABSENT
+from kubewasp.state.columns import ABSENT
 from kubewasp.state.object_kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kubewasp.state.node_table import ABSENT
+from kubewasp.state.columns import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
