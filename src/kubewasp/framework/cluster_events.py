@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from enum import IntFlag
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,5 +95,5 @@ class RecordedEvent:
     action: str
     note: str
 
-    def as_dict(self) -> Mapping[str, Any]:
+    def as_dict(self) -> Mapping[str, object]:
         return asdict(self)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kubewasp.framework.status import SUCCESS, Code, Status
 
@@ -18,21 +19,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Never
 
-    from numpy.typing import NDArray
-
     from kubewasp.framework.cluster_events import Action
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod
     from kubewasp.state.node_table import NodeTable
 
-    Rows = NDArray[np.int32]
-    Scores = NDArray[np.int64]
     VerdictNumbers = NDArray[np.bool_ | np.int8 | np.int32 | np.int64]
     # The type of the two objects is that of the registered resource, such as `Node | None`.
     QueueingHint = Callable[[Pod, Never, Never], bool]
     EventHint = Callable[[Pod, str, Action, object | None, object | None], bool]
 
+Rows = NDArray[np.int32]
+Scores = NDArray[np.int64]
 MIN_SCORE, MAX_SCORE = 0, 100
 
 
