@@ -1,4 +1,4 @@
-"""Resource claims are not supported yet: a pod with claims is held back, any other sees what kube-scheduler shows."""
+"""DynamicResources: rejects pods with resource claims, which are not supported yet."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DynamicResources(
     PreBindPlugin,
     EnqueueExtensions,
 ):
-    """Takes part as it does for pods without claims: it skips, scores 0, and has nothing to deallocate."""
+    """For pods without claims, the results of kube-scheduler's plugin: Skip, score 0, nothing to deallocate."""
 
     name = "DynamicResources"
 

@@ -1,4 +1,4 @@
-"""Prefers nodes that have the pod's images already."""
+"""ImageLocality: prefers nodes that have the images of the pod."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REMEMBERED = 1024
 
 
 class ImageLocality(ScorePlugin):
-    """The sum of the sizes of images that are there, each weighted by the share of nodes that have it."""
+    """The score is the sum of the sizes of present images, each weighted by its share of the nodes."""
 
     name = "ImageLocality"
 

@@ -1,8 +1,8 @@
-"""Keeps pods near to or apart from other pods.  HOT PATH, guarded by `make counts`.
+"""InterPodAffinity: required and preferred pod affinity and anti-affinity.  HOT PATH (guard: make counts).
 
-Pods are never looked at one by one. Those that a term of the incoming pod selects are counted by the index of pods, row
-by row; those that have terms of their own are counted there by their terms, and which of these select the incoming pod
-is found out once for all pods with its labels.
+There is no loop over pods. The pod index counts the pods that match a term of the incoming pod, per row, and the pods
+with terms of their own by these terms; the terms that select the incoming pod are computed once per set of labels.
+More than 400 lines: the four sorts of terms share their data.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from kubewasp.state.object_store import ObjectStore
     from kubewasp.state.pod_index import PodIndex, RowCounts
 
-    Amounts = NDArray[np.float64]  # whole numbers, as bincount gives them
+    Amounts = NDArray[np.float64]  # whole numbers, the result of bincount
     Groups = dict[tuple[str, int], list[RowCounts]]  # by label and weight
 
 NAME = "InterPodAffinity"
-# The most important objection has the largest number.
+# The objection with the largest number wins.
 _EXISTING, _ANTI, _AFFINITY = 1, 2, 3
 _STATUSES = (
     SUCCESS,
@@ -66,7 +66,7 @@ _MOST = 1024
 
 
 class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
-    """Required terms filter, preferred ones score: those of the incoming pod and those of the pods that are there."""
+    """Required terms filter, preferred terms score: those of the incoming pod and of existing pods."""
 
     name = NAME
 
@@ -215,7 +215,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return known
 
     def _other_terms(self, pod: Pod, table: NodeTable) -> _Others:
-        """Which terms of pods that are there select pods like this one."""
+        """The terms of existing pods that select pods like this one."""
         versions = (self._store.generation(NAMESPACE), table.pods.affinity_version)
         key = (pod.namespace, id(pod.labels))
         known = self._others.get(key)
@@ -236,7 +236,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
 
 class Domains:
-    """Sums by label and value: of pods that match, or of weights. Changed in place in a trial."""
+    """Sums by label and value, of matching pods or of weights. Changed in place in a trial."""
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table
@@ -244,14 +244,14 @@ class Domains:
         self.was_added_to = False
 
     def items(self) -> Iterable[tuple[str, Amounts]]:
-        """For each label the sums by the number of its value; 0, which stands for lacking it, has none."""
+        """For each label the sums by value number; ABSENT has none."""
         return self._sums.items()
 
     def value_count(self, key: str) -> int:
         return len(self._table.label(key).values)
 
     def has_any(self, key: str, value_count: int) -> NDArray[np.bool_]:
-        """For each value of a label whether its sum is positive."""
+        """Whether the sum is positive, for each value of a label."""
         found = np.zeros(value_count, np.bool_)
         sums = self._sums.get(key)
         if sums is not None:
@@ -263,7 +263,7 @@ class Domains:
         return not any(sums.any() for sums in self._sums.values())
 
     def add(self, key: str, counts: NDArray[np.int32], weight: int = 1) -> None:
-        """Adds what each row has, times the weight, to the sum of its value."""
+        """Adds the count of each row, times the weight, to the sum of its value."""
         column, count = self._table.label(key), len(self._table.nodes)
         sums = np.bincount(column.ids[:count], counts[:count], len(column.values))
         found = sums.astype(np.float64, copy=False)
@@ -277,7 +277,7 @@ class Domains:
         self._sums[key] = found if known is None else known + found
 
     def add_groups(self, groups: Groups) -> None:
-        """Adds pods that are counted by their terms, by the label and the weight of these."""
+        """Adds pods with terms, grouped by topology key and weight."""
         for (key, weight), members in groups.items():
             column = np.zeros(self._table.capacity, np.int32)
             for counts in members:
@@ -285,7 +285,7 @@ class Domains:
             self.add(key, column, weight)
 
     def move(self, key: str, row: int, amount: int) -> None:
-        """One pod on a row comes or goes."""
+        """Adds or removes one pod on a row."""
         column = self._table.label(key)
         number = column.ids[row]
         if number == ABSENT:
@@ -305,8 +305,8 @@ class Domains:
 class _Term:
     """A term of the incoming pod, its namespace selector resolved to names.
 
-    `everywhere`: the selector matches a namespace without labels. Then it matches all of them, as upstream does, where
-    the resolved selector is asked once more, without labels.
+    `everywhere`: the selector matches a namespace without labels, and then all namespaces, as in kube-scheduler, which
+    evaluates the resolved selector once more, without labels.
     """
 
     namespaces: frozenset[str]
@@ -332,7 +332,7 @@ class _Term:
 
 
 class _Query:
-    """Pods that match all of some terms, and the labels of these terms."""
+    """Pods that match all of the given terms, and the topology keys of the terms."""
 
     __slots__ = ("_name", "_terms", "keys")
 
@@ -350,7 +350,7 @@ class _Query:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """The terms of the incoming pod; `affinity` selects pods that match all its required terms, `all_anti` likewise."""
+    """The terms of the incoming pod; `affinity` and `all_anti` select pods that match all required terms."""
 
     generation: int = 0
     error: str = ""
@@ -381,7 +381,7 @@ _NO_TERMS = _Own()
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Theirs:
-    """A term of pods that are there: it keeps away pods that it selects, or adds its weight to their score."""
+    """A term of existing pods: it repels the pods that it selects, or adds its weight to their score."""
 
     affinity: PodAffinity
     term: AffinityTerm
@@ -396,7 +396,7 @@ class _Theirs:
 
 
 class _TermIndex:
-    """The terms of all pods that are there, by a label and value that a pod must have to be selected."""
+    """The terms of all existing pods, by a label that a selected pod must have."""
 
     def __init__(self, hard_weight: int) -> None:
         self._hard_weight = hard_weight
@@ -405,7 +405,7 @@ class _TermIndex:
         self._by_label: dict[tuple[str, str], dict[_Theirs, None]] = {}
 
     def selecting(self, pod: Pod, namespace_labels: Mapping[str, str], index: PodIndex) -> Iterable[_Theirs]:
-        """Those that select a pod."""
+        """The terms that select a pod."""
         if self._version != index.affinity_version:
             self._version = index.affinity_version
             self._refresh(index)
@@ -415,7 +415,7 @@ class _TermIndex:
                     yield theirs
 
     def _refresh(self, index: PodIndex) -> None:
-        """Terms that went are taken out, terms that came are put in."""
+        """Adds and removes terms after a change of the pod index."""
         for affinity in self._known.keys() - index.with_affinity.keys():
             for theirs in self._known.pop(affinity):
                 for label in _labels_needed(theirs.term):
@@ -431,7 +431,7 @@ class _TermIndex:
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """The terms of pods that are there which select incoming pods of one namespace with the same labels."""
+    """The terms of existing pods that select incoming pods with the same namespace and labels."""
 
     labels: Mapping[str, str]
     namespace_labels: Mapping[str, str]
@@ -442,7 +442,7 @@ class _Others:
 
 @dataclass(frozen=True, slots=True)
 class _Filtering:
-    """What Filter needs: how many pods there are by label and value that matter to each of the three rules."""
+    """State for Filter: numbers of pods by label and value, for each of the three rules."""
 
     own: _Own
     others: _Others
@@ -465,7 +465,7 @@ class _Filtering:
                 self.anti.move(query.keys[0], row, amount)
 
     def verdicts(self, pod: Pod) -> dict[str, NDArray[np.int8]]:
-        """For each label a number for each of its values."""
+        """The verdict number of each value, by label."""
         verdicts: dict[str, NDArray[np.int8]] = {}
         for domains, number in ((self.existing, _EXISTING), (self.anti, _ANTI)):
             for key, sums in domains.items():
@@ -492,7 +492,7 @@ def _selects(query: _Query | None, pod: Pod) -> bool:
 
 
 def _their_terms(affinity: PodAffinity, hard_weight: int) -> list[_Theirs]:
-    """Terms of a kind of which one cannot be parsed are left out together."""
+    """One invalid term disables all terms of its sort."""
     kinds = [
         [_Theirs(affinity, term, 1, repels=True) for term in affinity.required_anti],
         [_Theirs(affinity, term, hard_weight) for term in affinity.required if hard_weight > 0],
@@ -511,7 +511,7 @@ def _repelling(other: Pod, pod: Pod, namespace_labels: Mapping[str, str]) -> lis
 
 
 def _labels_needed(term: AffinityTerm) -> list[tuple[str, str]]:
-    """Labels of which a selected pod must have one; none if the term selects no pod."""
+    """Labels of which a selected pod must have at least one; empty if the term selects no pod."""
     if term.selector is None:
         return []
     for requirement in term.selector.requirements:
@@ -521,7 +521,7 @@ def _labels_needed(term: AffinityTerm) -> list[tuple[str, str]]:
 
 
 def _error_of(affinity: PodAffinity) -> str:
-    """What cannot be parsed; empty if everything can."""
+    """The error text of invalid terms; empty if all are valid."""
     groups = {
         "requiredAffinityTerms": affinity.required,
         "requiredAntiAffinityTerms": affinity.required_anti,

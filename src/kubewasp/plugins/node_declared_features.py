@@ -1,4 +1,4 @@
-"""A pod that needs a feature of the kubelet goes where it is declared."""
+"""NodeDeclaredFeatures: nodes must declare the kubelet features that the pod needs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STATUSES = (SUCCESS, rejection("node(s) didn't match Pod's required features", 
 
 
 class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
-    """Most pods need none, and skip it."""
+    """Pods without required features skip it."""
 
     name = "NodeDeclaredFeatures"
 

@@ -1,4 +1,4 @@
-"""Host ports are given out once a node."""
+"""NodePorts: free host ports."""
 
 from __future__ import annotations
 

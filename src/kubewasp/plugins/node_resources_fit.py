@@ -1,4 +1,4 @@
-"""Does the pod fit, and how full would the node be?  HOT PATH, guarded by `make counts`."""
+"""NodeResourcesFit: filters and scores by requested and allocatable resources.  HOT PATH (guard: make counts)."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from kubewasp.state.node_table import NodeTable
 
 _MAX_EXTENDER_SCORE = 10
-# Bits of a verdict: 0 for pods, then one for each resource asked for (those beyond share the last), and this one.
+# Bits of a verdict: 0 for pods, one per requested resource (the last is shared by all others), and this one.
 _LAST_BIT = 60
 _NEVER = 1 << 61
 
 
 class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
-    """A verdict is a number whose bits are what is short, and one more: short even if the node were empty."""
+    """A verdict is a bit set of the insufficient resources, plus one bit: insufficient on an empty node too."""
 
     name = "NodeResourcesFit"
     counts_only = True
@@ -73,7 +73,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
         spec = pod.spec
-        if len(rows) == 1:  # trials of preemption: quicker than to look what is known, as the row has just changed
+        if len(rows) == 1:  # trials of preemption: faster than the cache, because the row has just changed
             bits = self._short_on(spec, table, rows.item())
             return Verdicts(np.array([bits]), _Shortages(self._asked(spec.resources.requests))) if bits else None
         verdicts = table.cache.get(
@@ -94,7 +94,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return short
 
     def _short_on(self, spec: PodSpec, table: NodeTable, row: int) -> int:
-        """As `_short`, of one row."""
+        """`_short` for one row."""
         short = int(table.pod_count.item(row) + 1 > table.max_pods.item(row))
         for place, (name, amount) in enumerate(self._asked(spec.resources.requests), start=1):
             allocatable = table.allocatable_of(name).item(row)
@@ -148,7 +148,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return total // divisor
 
     def _score_on(self, spec: PodSpec, table: NodeTable, row: int, strategy: Callable[[int, int], int]) -> int:
-        """As `_scores`, of one row."""
+        """`_scores` for one row."""
         total = weights = 0
         for name, weight in self._weights:
             asked = spec.resources.scoring.get(name)
@@ -162,7 +162,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return total // max(weights, 1)
 
     def _by_shape(self, used: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Piecewise linear in the utilization; integer division goes toward zero, also on a falling slope."""
+        """Piecewise linear in the utilization; integer division truncates toward zero, on falling slopes too."""
         utilization = np.where(used > capacity, MAX_SCORE, used * MAX_SCORE // capacity)
         scores = np.full(len(used), self._shape[-1][1], np.int64)
         for place in range(len(self._shape) - 1, 0, -1):
@@ -190,7 +190,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
 
 class _Shortages(Sequence[Status]):
-    """The status of each combination of bits. There are too many of them to write them all down."""
+    """The statuses by bit set, created on demand: there are too many for a table."""
 
     def __init__(self, asked: Sequence[tuple[str, int]]) -> None:
         self._texts = ["Too many pods", *(f"Insufficient {name}" for name, _ in asked)]

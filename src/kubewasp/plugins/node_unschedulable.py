@@ -1,4 +1,4 @@
-"""Keeps pods off cordoned nodes."""
+"""NodeUnschedulable: excludes cordoned nodes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STATUSES = (SUCCESS, rejection("node(s) were unschedulable", resolvable=False))
 
 
 class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
-    """`spec.unschedulable` is a taint by another name."""
+    """`spec.unschedulable` counts as the taint `node.kubernetes.io/unschedulable`."""
 
     name = "NodeUnschedulable"
     counts_only = True

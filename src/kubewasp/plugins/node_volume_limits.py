@@ -1,4 +1,4 @@
-"""A node takes no more volumes of a CSI driver than the driver says."""
+"""NodeVolumeLimits: volume limits of CSI drivers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from kubewasp.k8s.storage import CsiNode, PersistentVolume, PersistentVolumeClaim, VolumeAttachment
     from kubewasp.state.node_table import NodeTable
 
-    # The driver of each volume by the volume's unique id.
+    # Drivers by the unique ids of volumes.
     Volumes = dict[str, str]
 
 _TOO_MANY = rejection("node(s) exceed max volume count", resolvable=True)
@@ -49,7 +49,7 @@ _NO_LIMIT = -1
 
 
 class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
-    """Counts exactly only where it matters: on nodes whose number of volumes, however shared, may reach the limit."""
+    """Exact counts are limited to nodes that an upper bound of their volumes does not rule out."""
 
     name = "NodeVolumeLimits"
 
@@ -80,7 +80,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
     # ------------------------------------------------------------------ what is on a node
 
     def _attached_at_most(self, table: NodeTable) -> NDArray[np.int64]:
-        """The volumes on each row, where one that several pods use may be counted several times."""
+        """An upper bound of the volumes per row: volumes shared by pods count several times."""
         counts = table.volumes.attachable.astype(np.int64)
         for node, attachments in self._attachments_by_node().items():
             row = table.row(node)
@@ -94,7 +94,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         for pod in table.pods_on[row].values():
             if pod.spec.volumes:
                 self._collect(pod, attached, is_new=False)
-        # As kube-scheduler has it: a volume that is attached, but that no pod here uses, counts again as a new one.
+        # As in kube-scheduler: an attached volume that no pod on the node uses counts again as a new one.
         more = Counter(driver for volume, driver in new.items() if volume not in attached)
         for attachment in self._attachments_by_node().get(node, ()):
             volume = self._store.get(PERSISTENT_VOLUME, attachment.volume)
@@ -116,7 +116,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         return self._attachments[1]
 
     def _limits_of(self, driver: str, table: NodeTable) -> NDArray[np.int64]:
-        """How many volumes of a driver each row takes."""
+        """The volume limit of a driver per row."""
         version = (self._store.generation(CSI_NODE), table.objects.generation, table.capacity)
         known = self._limits.get(driver)
         if known is None or known[0] != version:
@@ -131,7 +131,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
     # ------------------------------------------------------------------ what a pod brings
 
     def _collect(self, pod: Pod, volumes: Volumes, *, is_new: bool) -> Status:
-        """Adds the volumes of a pod that CSI drivers attach, on a node with a CSINode: any other has no limits."""
+        """Adds the volumes of a pod that CSI drivers attach. Nodes without a CSINode have no limits."""
         for volume in pod.spec.volumes:
             if not uses_claim(volume):
                 volumes.update(_inline(volume))
@@ -162,7 +162,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
             driver = plugin.driver
         else:
             return ()
-        # No volume has this handle: it stands for the one that the claim will get.
+        # A placeholder handle for the future volume of the claim.
         return [_identified(driver, f"claim:{claim.key}")] if driver else ()
 
     # ------------------------------------------------------------------ events

@@ -1,7 +1,7 @@
-"""Spreads pods that are alike over zones, hosts or any other domain of nodes with the same value of a label.  HOT PATH.
+"""PodTopologySpread: topology spread constraints, of the pod or by default.  HOT PATH (guard: make counts).
 
-Guarded by `make counts`. Pods are never looked at one by one: the index of pods keeps how many match on each row, and
-what depends on nodes only (which rows count, to which domain they belong) is kept until a node changes.
+There is no loop over pods: the pod index has the number of matching pods per row. Data of nodes (eligible rows and
+their domains) is kept until a node changes. More than 400 lines: Filter and Score share constraints and layouts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from kubewasp.state.object_store import ObjectStore
 
     Numbers = NDArray[np.intp]
-    Amounts = NDArray[np.float64]  # whole numbers, as bincount gives them
+    Amounts = NDArray[np.float64]  # whole numbers, the result of bincount
 
 NAME = "PodTopologySpread"
 SYSTEM_DEFAULTS = (
@@ -68,12 +68,12 @@ _SKIP = Status(Code.SKIP)
 _SKIPPED = PreFilterResult(_SKIP)
 _FILTERING: Final[StateKey[_Filtering]] = StateKey(NAME)
 _SCORING: Final[StateKey[_Scoring]] = StateKey(f"{NAME}/scoring")
-_NO_DOMAIN = 2**31 - 1  # the minimum where no domain counts
+_NO_DOMAIN = 2**31 - 1  # the minimum without eligible domains
 _MOST, _MOST_LAYOUTS = 1024, 256
 
 
 class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
-    """Hard constraints filter, soft ones score."""
+    """Hard constraints filter, soft constraints score."""
 
     name = NAME
 
@@ -131,7 +131,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         for constraint, layout, at in zip(constraints, layouts, places, strict=True):
             counts = constraint.counts(table)
             seen = at if ignored is None else at[~ignored]
-            if constraint.key == HOSTNAME:  # each node for itself, whatever the label says
+            if constraint.key == HOSTNAME:  # each node is a domain, independent of the label
                 weight = math.log(len(seen) + 2)
                 part = (np.zeros(len(rows)) if counts is None else counts[rows] * weight) + (constraint.max_skew - 1)
                 parts.append(np.where(at == ABSENT, 0.0, part))
@@ -150,7 +150,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         for part in scoring.parts[1:]:
             total = total + part
         whole = np.floor(total)
-        scores = (whole + (total - whole >= 0.5)).astype(np.int64)  # halves go up
+        scores = (whole + (total - whole >= 0.5)).astype(np.int64)  # halves are rounded up
         if scoring.ignored is not None:
             scores[scoring.ignored] = 0
         return scores
@@ -200,7 +200,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
     # ------------------------------------------------------------------ what is kept
 
     def _constraints(self, pod: Pod, *, is_hard: bool) -> tuple[_Constraint, ...]:
-        """Those of the pod or, if it has none, the default ones; with a selector each."""
+        """The constraints of the pod, else the default ones, each with a selector."""
         derived = None
         if not pod.spec.spread:
             if not self._has_default[is_hard]:
@@ -217,7 +217,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         return known.hard if is_hard else known.soft
 
     def _layout(self, table: NodeTable, constraint: _Constraint, keys: tuple[str, ...]) -> _Layout:
-        """`keys` are the labels that a node must have to be counted."""
+        """`keys` are the labels of eligible nodes."""
         key = (constraint.key, keys, constraint.policies)
         generation, known = self._layouts.get(key, (-1, None))
         if known is None or generation != table.objects.generation:
@@ -229,7 +229,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
 
 class DefaultSelectors:
-    """The selector of a pod that says nothing of spreading: that of its services and of its controller."""
+    """Selectors of the default constraints: those of the services and the controller of a pod."""
 
     _CONTROLLERS: Final = {
         ("v1", "ReplicationController"): REPLICATION_CONTROLLER,
@@ -244,7 +244,7 @@ class DefaultSelectors:
         self._known: dict[tuple[str, int, str], tuple[Mapping[str, str], LabelSelector | None, LabelSelector]] = {}
 
     def of(self, pod: Pod) -> LabelSelector | None:
-        """The same object for pods that are alike; None where nothing selects the pod."""
+        """The same object for equal pods; None if nothing selects the pod."""
         if self._store.generation(SERVICE) != self._generation:
             self._read_services()
         owner = self._owner(pod)
@@ -277,7 +277,7 @@ class DefaultSelectors:
         pairs = {requirement.key: requirement for selector in matching for requirement in selector.requirements}
         more: tuple[Requirement, ...] = ()
         if owner is not None and owner.selector is not None:
-            if owner.kind == "ReplicationController":  # a plain map, whose values go before those of the services
+            if owner.kind == "ReplicationController":  # a plain map, with precedence over the services
                 pairs |= {requirement.key: requirement for requirement in owner.selector.requirements}
             else:
                 more = owner.selector.requirements
@@ -285,7 +285,7 @@ class DefaultSelectors:
 
 
 class _Constraint:
-    """A constraint as it concerns one pod; the same for all pods with that spec and those labels."""
+    """A constraint of one pod; shared by all pods with the same spec and labels."""
 
     __slots__ = (
         *("_query", "honor_affinity", "honor_taints", "key", "matches_itself", "max_skew", "min_domains"),
@@ -309,17 +309,17 @@ class _Constraint:
         self.namespace = pod.namespace
         self.selector = selector
         self.matches_itself = self.matches(pod.labels)
-        # Which nodes count, as a text: pods with the same one share what is derived from nodes.
+        # The node inclusion policies as a text: the key of shared layouts.
         wanted = _wanted_nodes(spec) if self.honor_affinity else ""
         self.policies = f"{wanted} {spec.tolerations if self.honor_taints else ''}"
-        counts_none = selector is None or selector.is_empty  # though the latter matches everything
+        counts_none = selector is None or selector.is_empty  # although an empty selector matches everything
         self._query = "" if counts_none else f"{NAME} {pod.namespace} {selector}"
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         return self.selector is not None and self.selector.matches(labels)
 
     def counts(self, table: NodeTable) -> NDArray[np.int32] | None:
-        """How many pods match on each row, those left out that are terminating; None if none can."""
+        """The number of matching pods per row without terminating ones; None if none can match."""
         if not self._query:
             return None
         return table.pods.counts(self._query, self._counts, with_terminating=False)
@@ -329,7 +329,7 @@ class _Constraint:
 
 
 class _Prepared:
-    """The constraints of a pod; `derived` is the selector of default ones."""
+    """The constraints of a pod; `derived` is the selector of the default ones."""
 
     __slots__ = ("derived", "hard", "labels", "soft")
 
@@ -344,9 +344,9 @@ class _Prepared:
 
 
 class _Layout:
-    """What a constraint sees of the nodes: the domain of each row, and which rows count.
+    """The nodes of a constraint: the domain of each row, and the eligible rows.
 
-    A domain is a number of the label's column; rows that do not count are summed up in one more at the end.
+    A domain is a number of the label's column; one extra bin at the end collects the rows that are not eligible.
     """
 
     __slots__ = ("_bins", "_domains", "_empty", "_size", "domain_count", "ids")
@@ -371,7 +371,7 @@ class _Layout:
         self.domain_count = len(self._domains)
 
     def sums(self, counts: NDArray[np.int32] | None, *, merge_empty: bool = False) -> Amounts:
-        """Of the rows that count, by domain. `merge_empty`: rows without the label count as if it were empty."""
+        """Sums of the eligible rows by domain. `merge_empty`: a missing label counts as an empty one."""
         if counts is None:
             return np.zeros(self._size + 1)
         sums = np.bincount(self._bins, counts[: len(self._bins)], self._size + 1).astype(np.float64, copy=False)
@@ -380,21 +380,21 @@ class _Layout:
         return sums
 
     def minimum(self, sums: Amounts) -> int:
-        """Of the domains that have a row which counts."""
+        """The minimum over domains with eligible rows."""
         return int(sums[self._domains].min(initial=_NO_DOMAIN))
 
     def counts_row(self, row: int) -> bool:
         return bool(self._bins[row] != self._size)
 
     def distinct(self, places: Numbers) -> int:
-        """How many domains there are among those; lacking the label is the same as having it empty."""
+        """The number of domains; a missing label counts as an empty one."""
         seen = np.bincount(places, minlength=self._size)
         both = self._empty != ABSENT and seen[ABSENT] and seen[self._empty]
         return int(np.count_nonzero(seen)) - bool(both)
 
 
 class _Spread:
-    """A hard constraint and how many pods of its selector each domain has."""
+    """A hard constraint and the number of matching pods per domain."""
 
     __slots__ = ("constraint", "layout", "matching")
 
@@ -404,7 +404,7 @@ class _Spread:
         self.matching = matching
 
     def verdicts(self) -> NDArray[np.int8]:
-        """A number for each domain."""
+        """The verdict number of each domain."""
         constraint, layout = self.constraint, self.layout
         fewest = layout.minimum(self.matching) if layout.domain_count >= constraint.min_domains else 0
         most = constraint.max_skew + fewest - constraint.matches_itself
@@ -414,7 +414,7 @@ class _Spread:
 
 
 class _Filtering:
-    """What Filter needs, changed in place in a trial."""
+    """State for Filter, changed in place in a trial."""
 
     __slots__ = ("spreads",)
 
@@ -425,7 +425,7 @@ class _Filtering:
         return _Filtering([_Spread(item.constraint, item.layout, item.matching.copy()) for item in self.spreads])
 
     def move(self, pod: Pod, other: Pod, row: int, amount: int) -> None:
-        """In a trial terminating pods count, and an empty selector matches: that is how it is done upstream."""
+        """In a trial terminating pods count and an empty selector matches, as in kube-scheduler."""
         if other.namespace != pod.namespace:
             return
         for spread in self.spreads:
@@ -435,14 +435,14 @@ class _Filtering:
 
 @dataclass(frozen=True, slots=True)
 class _Scoring:
-    """What each soft constraint adds to the score of each feasible row, and which rows are left out."""
+    """State for Score: the share of each soft constraint per feasible row, and the ignored rows."""
 
     parts: list[Amounts]
     ignored: NDArray[np.bool_] | None
 
 
 def _any_absent(places: Sequence[Numbers]) -> NDArray[np.bool_] | None:
-    """The rows that lack one of the labels; None where no row does."""
+    """The rows without one of the labels; None if there is none."""
     absent = places[0] == ABSENT
     for item in places[1:]:
         absent |= item == ABSENT
@@ -450,12 +450,12 @@ def _any_absent(places: Sequence[Numbers]) -> NDArray[np.bool_] | None:
 
 
 def _wanted_nodes(spec: PodSpec) -> str:
-    """What node selector and required node affinity ask for, as a text."""
+    """Node selector and required node affinity as a text."""
     return f"{sorted((spec.node_selector or {}).items())} {spec.required_affinity}"
 
 
 def _wanted_rows(table: NodeTable, spec: PodSpec) -> NDArray[np.bool_]:
-    """Which rows have it."""
+    """The rows that match them."""
 
     def compute(rows: Rows) -> NDArray[np.bool_]:
         return np.fromiter((matches_required(spec, table.node(row)) for row in rows.tolist()), np.bool_, len(rows))

@@ -1,4 +1,4 @@
-"""Keeps pods off tainted nodes, and away from those that would rather not have them."""
+"""TaintToleration: filters by NoSchedule and NoExecute taints, scores by PreferNoSchedule taints."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _STATUSES = (SUCCESS, rejection("node(s) had untolerated taint(s)", resolvable=F
 
 
 class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
-    """Nodes have few different sets of taints: each set is judged once, and the rows take its verdict."""
+    """Nodes have few distinct sets of taints: each set is evaluated once for all its rows."""
 
     name = "TaintToleration"
     counts_only = True

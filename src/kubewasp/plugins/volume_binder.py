@@ -1,7 +1,7 @@
-"""Finds volumes for the claims of a pod, for all nodes at once, and keeps what was promised to pods on their way.
+"""Volume matching for VolumeBinding: volumes or provisioning for the claims of a pod, for all nodes at once.
 
-What a claim can get does not depend on the node, but for the labels that a volume, a class or its free storage asks
-for: these are compared for all rows together.
+The candidates of a claim depend on the node only by label requirements of volumes, classes and capacities; these are
+evaluated for all rows together. Assumed bindings of pods in flight are kept on top of the object store.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ if TYPE_CHECKING:
 
 Promised = TypeVar("Promised", PersistentVolume, PersistentVolumeClaim)
 
-# The reasons against a node, one bit each.
+# Reasons against a node, one bit each.
 NODE_CONFLICT, BIND_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_MISSING = 1, 2, 4, 8
 _NONE = -1
 
 
 class BindingError(Exception):
-    """Something is wrong with an object, other than that the pod does not fit."""
+    """An invalid or missing storage object, as opposed to a pod that does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodClaims:
-    """The claims of a pod. `candidates` are the volumes of each class that a delayed claim asks for."""
+    """The claims of a pod by state. `candidates` are the volumes of each class of a delayed claim."""
 
     bound: tuple[PersistentVolumeClaim, ...]
     delayed: tuple[tuple[PersistentVolumeClaim, StorageClass], ...]
@@ -68,7 +68,7 @@ class PodClaims:
 
 @dataclass(slots=True)
 class Findings:
-    """The reasons against each row (bits, 0 if none), and what claims get there: a volume's place, or provisioning."""
+    """The reasons against each row (bits, 0 if none), and the volume or provisioning of each claim there."""
 
     reasons: NDArray[np.int8]
     matches: list[tuple[PersistentVolumeClaim, Choice]] = field(default_factory=list)
@@ -123,7 +123,7 @@ def _key(item: PersistentVolume | PersistentVolumeClaim) -> tuple[str, str]:
 
 
 class VolumeBinder:
-    """Reads the store, with what was promised on top of it."""
+    """Volume lookup and matching on the store with assumed changes."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
@@ -135,7 +135,7 @@ class VolumeBinder:
     # ------------------------------------------------------------------ the pod
 
     def claims_of(self, pod: Pod) -> PodClaims:
-        """The claims of a pod, all of which exist."""
+        """The claims of a pod; BindingError if one does not exist."""
         bound: list[PersistentVolumeClaim] = []
         delayed: list[tuple[PersistentVolumeClaim, StorageClass]] = []
         immediate: list[PersistentVolumeClaim] = []
@@ -178,7 +178,7 @@ class VolumeBinder:
     # ------------------------------------------------------------------ the nodes
 
     def find(self, claims: PodClaims, table: NodeTable, rows: Rows) -> Findings:
-        """Where the claims can be had, and what they would get there."""
+        """The rows where the claims can be bound, and their volumes there."""
         findings = Findings(np.zeros(len(rows), np.int8))
         self._check_bound(claims, table, rows, findings)
         if claims.delayed:
@@ -242,7 +242,7 @@ class VolumeBinder:
         return rows_matching_any(table, selectors, rows)
 
     def reaches(self, volume: PersistentVolume, table: NodeTable, rows: Rows) -> Mask:
-        """Whether each row's node reaches the volume, be it in-tree or, where the node says so, by a CSI driver."""
+        """Whether each row's node can access the volume, in-tree or by the CSI driver of the node."""
         reached = _reaches(volume, table, rows)
         plugin = BY_SOURCE.get(volume.source)
         if plugin is None or not plugin.is_migrated or not plugin.zone_key:
@@ -256,7 +256,7 @@ class VolumeBinder:
 
 
 def _rows_allowed(storage_class: StorageClass, table: NodeTable, rows: Rows) -> Mask:
-    """Where volumes of the class can be made."""
+    """The rows where volumes of the class can be provisioned."""
     if not storage_class.provisions:
         return np.zeros(len(rows), np.bool_)
     if not storage_class.topologies:
@@ -274,7 +274,7 @@ def _choose(
     table: NodeTable,
     rows: Rows,
 ) -> Choice:
-    """The place of the volume that the claim gets on each row: the one meant for it, else the smallest; -1 if none."""
+    """The index of the volume for the claim per row: a pre-bound one, else the smallest; -1 if none."""
     if claim.selector_error:
         text = f"error creating internal label selector for claim: {claim.key}: {claim.selector_error}"
         raise BindingError(text)
@@ -299,7 +299,7 @@ def _choose(
 
 
 def _is_left(choice: Choice, taken: Sequence[Choice]) -> Mask:
-    """Whether no other claim of the pod got the same volume on the same row."""
+    """Whether no other claim of the pod has the same volume on the same row."""
     left = np.ones(len(choice), np.bool_)
     for other in taken:
         left &= choice != other
@@ -307,7 +307,7 @@ def _is_left(choice: Choice, taken: Sequence[Choice]) -> Mask:
 
 
 def _is_eligible(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """What holds for volumes that were meant for the claim, too."""
+    """The conditions that apply to pre-bound volumes, too."""
     return (
         (volume.claim is None or volume.is_bound_to(claim))
         and volume.capacity.nanos >= claim.size.nanos
@@ -328,9 +328,9 @@ def _is_suitable(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool
 def _first_reached(
     suitable: Sequence[int], most: int, volumes: Sequence[PersistentVolume], table: NodeTable, rows: Rows
 ) -> NDArray[np.int64]:
-    """The first suitable volumes that each row reaches, so many of them; -1 where there are no more.
+    """The first `most` suitable volumes accessible from each row; -1 where there are no more.
 
-    Volumes tied to one label, as local ones are, are not compared with each row but looked up by the label's value.
+    Volumes with a requirement on one label, such as local volumes, are looked up by the value of the label.
     """
     none = len(suitable)
     ranks = np.full((len(rows), most), none, np.int64)
@@ -359,7 +359,7 @@ def _first_reached(
 
 
 def _smallest(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of each row, as many of the smallest as `left` has."""
+    """The smallest values per row, as many as `left` has."""
     return np.sort(np.hstack((left, right)), axis=1)[:, : left.shape[1]]
 
 

@@ -1,4 +1,4 @@
-"""Disks that only one pod may write, and claims that only one pod may use."""
+"""VolumeRestrictions: exclusive inline disks and ReadWriteOncePod claims."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _STATUSES = (
 
 @dataclass(slots=True)
 class _Conflicts:
-    """The claims for one pod only that the pod asks for, and how often other pods use them."""
+    """The ReadWriteOncePod claims of the pod, and the number of their uses by other pods."""
 
     claims: frozenset[str]
     count: int
@@ -63,7 +63,7 @@ _CONFLICTS = StateKey[_Conflicts]("VolumeRestrictions")
 
 
 class VolumeRestrictions(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
-    """Pods without such disks skip it, unless another pod uses a claim of theirs that is for one pod only."""
+    """Pods without exclusive disks skip it, unless another pod uses one of their ReadWriteOncePod claims."""
 
     name = "VolumeRestrictions"
 
@@ -123,7 +123,7 @@ def _rows_with_conflict(spec: PodSpec, table: NodeTable) -> NDArray[np.bool_]:
 
 
 def _uses(pod: Pod, claims: frozenset[str]) -> int:
-    # By name alone, whatever the namespace, as kube-scheduler counts it in a trial.
+    # By name only, in any namespace, as in trials of kube-scheduler.
     return sum(volume.claim in claims for volume in pod.spec.volumes if volume.claim)
 
 
@@ -136,7 +136,7 @@ def _share_disk(spec: PodSpec, other: PodSpec) -> bool:
 
 
 def _conflict(mine: Volume, theirs: Volume) -> bool:
-    """Whether two volumes are the same disk and one of them writes it."""
+    """Whether two volumes are the same disk and at least one is writable."""
     if mine.source != theirs.source:
         return False
     here, there = mine.details, theirs.details

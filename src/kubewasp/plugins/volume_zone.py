@@ -1,4 +1,4 @@
-"""Volumes that carry zone or region labels are reached only from nodes of that zone or region."""
+"""VolumeZone: zone and region labels of bound volumes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SKIP = PreFilterResult(Status(Code.SKIP))
 
 @dataclass(frozen=True, slots=True)
 class _Topology:
-    """A label of a volume, and the values of it that nodes may have."""
+    """A topology label of a volume, and the values allowed for nodes."""
 
     label: str
     values: frozenset[str]
@@ -55,7 +55,7 @@ _TOPOLOGIES = StateKey[list[_Topology]]("VolumeZone")
 
 
 class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
-    """Looks at bound claims only; nodes without any such label pass."""
+    """Only bound claims are checked; nodes without any topology label pass."""
 
     name = "VolumeZone"
 
@@ -76,7 +76,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         return PreFilterResult()
 
     def _collect(self, namespace: str, name: str, topologies: list[_Topology]) -> str:
-        """Adds what the volume of a claim asks of nodes; returns what is wrong with the claim."""
+        """Adds the topologies of the volume of a claim; returns the problem of the claim, if any."""
         claim = self._store.get(PERSISTENT_VOLUME_CLAIM, name, namespace)
         if claim is None:
             return f'persistentvolumeclaim "{name}" not found'

@@ -216,7 +216,7 @@ class NodeTable:
         return row
 
     def remove_node(self, name: str) -> None:
-        """Takes a node away; its pods wait for it to come back or to be deleted."""
+        """Removes a node. Its pods are kept until the node returns or they are deleted."""
         row = self.objects.row(name)
         if row is None:
             return

@@ -1,7 +1,6 @@
-"""The args of each plugin: which fields there are, their defaults, and what is not allowed.
+"""Plugin args: fields, defaults and validation, with the error texts of kube-scheduler.
 
-Args stay in the form of the file, with defaults filled in, so that built-in and Python plugins get the same thing.
-The wording of the problems is that of kube-scheduler.
+Args keep the form of the file, with defaults, so that built-in and Python plugins receive the same.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 def has_args(plugin: str) -> bool:
-    """Whether it is a built-in plugin that can be configured."""
+    """Whether the name is a built-in plugin with args."""
     return plugin in _READERS
 
 
@@ -46,7 +45,7 @@ def default_args(plugin: str) -> Args:
 
 
 def read_args(plugin: str, section: Section) -> Args:
-    """The args of a built-in plugin, with their defaults; problems are noted in the section."""
+    """The args of a built-in plugin with defaults; problems are added to the section."""
     _check_type(plugin, section)
     args = _READERS[plugin](section)
     section.refuse_unknown()
@@ -54,7 +53,7 @@ def read_args(plugin: str, section: Section) -> Args:
 
 
 def check_resources_fit(args: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """What kube-scheduler checks only when it makes the plugin: nothing is wrong while the plugin is not enabled."""
+    """Validation at instantiation, as in kube-scheduler: it does not apply while the plugin is disabled."""
     _check_names(args["ignoredResources"], f"{path}.ignoredResources", problems)
     groups = f"{path}.ignoredResourceGroups"
     for index, group in enumerate(args["ignoredResourceGroups"]):
@@ -80,7 +79,7 @@ def check_resources_fit(args: Mapping[str, Any], path: str, problems: Problems) 
 
 
 def read_wasm_settings(section: Section, check_limits: LimitsCheck | None) -> WasmPluginSettings:
-    """The args of a wasm plugin. `check_limits` says what is wrong with limits, as `limits.NAME: what`, or nothing."""
+    """The args of a wasm plugin. `check_limits` returns the problem of limits as `limits.NAME: problem`, or ""."""
     problems = section.problems
     section.text("apiVersion")
     section.text("kind")
@@ -119,7 +118,7 @@ def _failure_policy(section: Section) -> FailurePolicy:
 
 
 def _check_type(plugin: str, section: Section) -> None:
-    """Args may leave out what they are, but not say that they are something else."""
+    """`apiVersion` and `kind` of args are optional, but must match if present."""
     group = API_VERSION.partition("/")[0]
     expected = f"{plugin}Args"
     kind = section.text("kind") or expected
@@ -162,7 +161,7 @@ def _node_resources_fit(section: Section) -> Args:
         "ignoredResources": section.texts("ignoredResources"),
         "ignoredResourceGroups": section.texts("ignoredResourceGroups"),
     }
-    # The type has a default only together with the whole strategy.
+    # The type has a default only as part of a missing strategy.
     default_type = "" if section.has("scoringStrategy") else LEAST_ALLOCATED
     given = section.section("scoringStrategy")
     strategy: Args = {"type": given.text("type", default_type), "resources": _resources(given)}
@@ -282,7 +281,7 @@ def _node_affinity(section: Section) -> Args:
 
 def _preferred_term(section: Section) -> Args:
     weight = section.integer("weight")
-    # A term without a weight does nothing, and nothing in it is looked at.
+    # A term without a weight has no effect and is not validated.
     term = {"weight": weight, "preference": _node_term(section.section("preference"), checked=weight != 0)}
     section.refuse_unknown()
     return term
@@ -358,7 +357,7 @@ _READERS: Final[Mapping[str, Callable[[Section], Args]]] = {
 
 
 def _resources(section: Section) -> list[Args]:
-    """Resources with weights: CPU and memory if none are given, and 1 for a weight that is missing or 0."""
+    """Resources with weights: CPU and memory by default, weight 1 if missing or 0."""
     found: list[Args] = []
     for item in section.sections("resources"):
         found.append({"name": item.text("name"), "weight": item.integer("weight", bits=64) or 1})

@@ -1,4 +1,7 @@
-"""Reads a KubeSchedulerConfiguration: strictly, with every default, and refusing what kube-scheduler refuses."""
+"""Strict reader of a KubeSchedulerConfiguration: all defaults, and the validation of kube-scheduler.
+
+More than 400 lines: one file format, section by section.
+"""
 
 from __future__ import annotations
 
@@ -54,27 +57,27 @@ _FIT: Final = "NodeResourcesFit"
 
 
 def load_config(path: str | Path, *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
-    """The configuration in a file. `check_limits` judges the limits of wasm plugins, known only to a higher layer."""
+    """The configuration in a file. `check_limits` validates the limits of wasm plugins, known to a higher layer."""
     return parse_config(_content(path), str(path), check_limits=check_limits)
 
 
 def read_document(path: str | Path, kind: str) -> Any:
-    """The one document of a configuration file, whatever it configures; `kind` is what errors call it."""
+    """The single document of any configuration file; `kind` is its name in errors."""
     return _parsed(_content(path), str(path), kind)
 
 
 def default_config() -> SchedulerConfig:
-    """What runs without a file."""
+    """The configuration without a file."""
     return read_config({"apiVersion": API_VERSION, "kind": KIND})
 
 
 def parse_config(content: bytes, source: str, *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
-    """The configuration in the content of a file; `source` is the name errors give it."""
+    """The configuration in the content of a file; errors begin with `source`."""
     return read_config(_parsed(content, source, KIND), source, check_limits=check_limits)
 
 
 def read_config(document: Any, source: str = "", *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
-    """The configuration that a JSON object holds."""
+    """The configuration in a JSON object."""
     problems = Problems()
     if not isinstance(document, dict):
         raise ConfigError([Problem("", f"expected an object, found {described(document)}")], source=source)
@@ -145,7 +148,7 @@ def _check_kind(root: Section) -> None:
 
 
 class _Reader:
-    """Reads one configuration; what is wrong and what is merely odd is noted on the way."""
+    """Reader of one configuration; collects problems and warnings."""
 
     def __init__(self, problems: Problems, check_limits: LimitsCheck | None) -> None:
         self._problems = problems
@@ -169,7 +172,7 @@ class _Reader:
             percentage_of_nodes_to_score=root.integer("percentageOfNodesToScore"),
             pod_initial_backoff_seconds=root.integer("podInitialBackoffSeconds", 1, bits=64),
             pod_max_backoff_seconds=root.integer("podMaxBackoffSeconds", 10, bits=64),
-            # Whoever may fail without harm is asked last.
+            # Ignorable extenders run last.
             extenders=tuple(sorted(extenders, key=lambda extender: extender.ignorable)),
             delay_cache_until_active=root.boolean("delayCacheUntilActive"),
             warnings=tuple(self._warnings),
@@ -225,7 +228,7 @@ class _Reader:
     def _plugin_config(
         self, profile: Section
     ) -> tuple[dict[str, dict[str, Any]], dict[str, WasmPluginSettings], dict[str, str]]:
-        """The args of the plugins, the settings of those that are wasm, and the path of each plugin's entry."""
+        """The args of plugins, the settings of wasm plugins, and the path of each entry."""
         args: dict[str, dict[str, Any]] = {}
         wasm: dict[str, WasmPluginSettings] = {}
         paths: dict[str, str] = {}
@@ -392,7 +395,7 @@ def _check_extenders(extenders: Sequence[Extender], problems: Problems) -> None:
 
 def _resource_problems(name: str) -> list[str]:
     problems = name_problems(name)
-    # An extended resource can have a quota, whose name is longer.
+    # The quota of an extended resource has a longer name.
     if not problems and (not is_extended(name) or name_problems(f"requests.{name}")):
         return ["is an invalid extended resource name"]
     return problems
@@ -411,7 +414,7 @@ def _check_profiles(profiles: Sequence[ProfileConfig], problems: Problems) -> No
 
 
 def _queue_sort_problems(profiles: Sequence[ProfileConfig]) -> Iterator[tuple[str, Any, str]]:
-    """All profiles share one queue, so all must sort it in the same way."""
+    """All profiles share one queue, so they must have the same queue sort plugin."""
     first = profiles[0].plugins["queueSort"]
     if len(first.enabled) > 1:
         text = "only one queue sort plugin can be enabled"
