@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Code(IntEnum):
@@ -21,7 +25,7 @@ class Code(IntEnum):
         return _LABELS[self]
 
 
-_LABELS = {
+_LABELS: Final[Mapping[int, str]] = {
     Code.SUCCESS: "Success",
     Code.ERROR: "Error",
     Code.UNSCHEDULABLE: "Unschedulable",
@@ -33,7 +37,7 @@ _LABELS = {
 
 def code_label(code: int) -> str:
     """The name of a code; unknown numbers count as Error."""
-    return _LABELS.get(code, "Error")  # type: ignore[call-overload, no-any-return]
+    return _LABELS.get(code, "Error")
 
 
 @dataclass(frozen=True, slots=True)

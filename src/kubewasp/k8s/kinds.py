@@ -26,7 +26,7 @@ def message_name(api_version: str, kind: str) -> str:
     for name in _messages_of(kind):
         if _PACKAGES[name.rpartition(".")[0]] == api_version:
             return name
-    raise ManifestError("", f"no kind {quoted(kind)} in apiVersion {quoted(api_version)} is known here")
+    raise ManifestError("", f"unknown kind {quoted(kind)} in apiVersion {quoted(api_version)}")
 
 
 def message_of_kind(kind: str) -> str:
@@ -35,7 +35,7 @@ def message_of_kind(kind: str) -> str:
         return kind
     names = _messages_of(kind)
     if not names:
-        raise ManifestError("", f"no kind {quoted(kind)} is known here")
+        raise ManifestError("", f"unknown kind {quoted(kind)}")
     return names[0]
 
 

@@ -75,7 +75,7 @@ def parse(written: str | int | float) -> Quantity:
             raise ValueError(f"a quantity has at most {_MAX_CHARACTERS} characters")
         return _parse(written)
     if isinstance(written, bool):
-        raise ValueError("a quantity is a string or a number")  # noqa: TRY004 one error for all that is no quantity
+        raise ValueError("a quantity is a string or a number")  # noqa: TRY004 one error type for all invalid quantities
     if isinstance(written, int):
         return _decimal(written * _NANO, Notation.DECIMAL)
     if not math.isfinite(written):

@@ -46,4 +46,4 @@ def _moment(microseconds: int) -> datetime:
     try:
         return _EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:
-        raise ValueError("a time lies in the years 1 to 9999") from None
+        raise ValueError("a time must be in the years 1 to 9999") from None

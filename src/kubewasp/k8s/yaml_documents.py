@@ -137,12 +137,12 @@ class _Document:
             raise YamlError(f"*{event.anchor} has no anchor &{event.anchor} before it", _line(event))
         anchored = self._anchored[event.anchor]
         if anchored is None:
-            raise YamlError(f"*{event.anchor} stands within &{event.anchor}, so it would never end", _line(event))
+            raise YamlError(f"*{event.anchor} inside &{event.anchor}: an alias must not contain itself", _line(event))
         value, size = anchored
         self._count += size
         self._aliased += size
         if self._aliased > MAX_ALIASED_VALUES:
-            raise YamlError(f"aliases stand for more than {MAX_ALIASED_VALUES:,} values", _line(event))
+            raise YamlError(f"aliases expand to more than {MAX_ALIASED_VALUES:,} values", _line(event))
         self._place(value, event)
 
     def _place(self, value: Any, event: yaml.Event) -> None:
@@ -157,7 +157,7 @@ class _Document:
             if not isinstance(value, str):
                 raise YamlError("a key must be a string", _line(event))
             if value in parent.value:
-                raise YamlError(f"the key {quoted(value)} stands twice in the same object", _line(event))
+                raise YamlError(f"duplicate key {quoted(value)} in the same object", _line(event))
             parent.key = value
         else:
             if parent.key == "<<":

@@ -200,7 +200,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
                 return True
         return False
 
-    # ------------------------------------------------------------------ what is kept
+    # ------------------------------------------------------------------ caches
 
     def _own_terms(self, pod: Pod) -> _Own:
         affinity = pod.spec.pod_affinity

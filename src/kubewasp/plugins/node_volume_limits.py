@@ -77,7 +77,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
             numbers[index] = self._exceeds(new, int(rows[index]), table)
         return Verdicts(numbers, (SUCCESS, _TOO_MANY)) if np.count_nonzero(numbers) else None
 
-    # ------------------------------------------------------------------ what is on a node
+    # ------------------------------------------------------------------ volumes of a node
 
     def _attached_at_most(self, table: NodeTable) -> NDArray[np.int64]:
         """An upper bound of the volumes per row: volumes shared by pods count several times."""
@@ -128,7 +128,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
             known = self._limits[driver] = (version, limits)
         return known[1]
 
-    # ------------------------------------------------------------------ what a pod brings
+    # ------------------------------------------------------------------ volumes of a pod
 
     def _collect(self, pod: Pod, volumes: Volumes, *, is_new: bool) -> Status:
         """Adds the volumes of a pod that CSI drivers attach. Nodes without a CSINode have no limits."""

@@ -197,7 +197,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         moved = any(old.labels[key] != new.labels[key] for key in keys) if has else False
         return has and (moved or old.taints != new.taints)
 
-    # ------------------------------------------------------------------ what is kept
+    # ------------------------------------------------------------------ caches
 
     def _constraints(self, pod: Pod, *, is_hard: bool) -> tuple[_Constraint, ...]:
         """The constraints of the pod, else the default ones, each with a selector."""

@@ -132,7 +132,7 @@ class VolumeBinder:
         self._by_class: dict[str, list[PersistentVolume]] = {}
         self._by_class_version = (-1, -1)
 
-    # ------------------------------------------------------------------ the pod
+    # ------------------------------------------------------------------ claims of a pod
 
     def claims_of(self, pod: Pod) -> PodClaims:
         """The claims of a pod; BindingError if one does not exist."""
@@ -175,7 +175,7 @@ class VolumeBinder:
             self._by_class_version = (version[0], self.volumes.version)
         return self._by_class.get(storage_class, [])
 
-    # ------------------------------------------------------------------ the nodes
+    # ------------------------------------------------------------------ nodes
 
     def find(self, claims: PodClaims, table: NodeTable, rows: Rows) -> Findings:
         """The rows where the claims can be bound, and their volumes there."""

@@ -1,6 +1,7 @@
 """Plugin args: fields, defaults and validation, with the error texts of kube-scheduler.
 
 Args keep the form of the file, with defaults, so that built-in and Python plugins receive the same.
+More than 400 lines: one reader per plugin and their shared fields.
 """
 
 from __future__ import annotations
@@ -52,8 +53,20 @@ def read_args(plugin: str, section: Section) -> Args:
     return args
 
 
-def check_resources_fit(args: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """Validation at instantiation, as in kube-scheduler: it does not apply while the plugin is disabled."""
+def check_enabled(plugin: str, args: Args, path: str, problems: Problems) -> None:
+    """Validation at instantiation, as in kube-scheduler: it does not apply to disabled plugins."""
+    check = _CHECKS_OF_ENABLED.get(plugin)
+    if check is not None:
+        check(args, path, problems)
+
+
+def ignore_resources(args: Mapping[str, Args], resources: Sequence[str]) -> None:
+    """Excludes resources that are managed by extenders from the fit check."""
+    if "NodeResourcesFit" in args:
+        args["NodeResourcesFit"]["ignoredResources"] = list(resources)
+
+
+def _check_resources_fit(args: Args, path: str, problems: Problems) -> None:
     _check_names(args["ignoredResources"], f"{path}.ignoredResources", problems)
     groups = f"{path}.ignoredResourceGroups"
     for index, group in enumerate(args["ignoredResourceGroups"]):
@@ -131,7 +144,7 @@ def _check_type(plugin: str, section: Section) -> None:
         section.problems.add(section.at("apiVersion"), f"expected {API_VERSION}, got {api_version}")
 
 
-# ---------------------------------------------------------------------- one function for each plugin
+# ---------------------------------------------------------------------- plugins
 
 
 def _default_preemption(section: Section) -> Args:
@@ -351,9 +364,12 @@ _READERS: Final[Mapping[str, Callable[[Section], Args]]] = {
     "PodTopologySpread": _pod_topology_spread,
     "VolumeBinding": _volume_binding,
 }
+_CHECKS_OF_ENABLED: Final[Mapping[str, Callable[[Args, str, Problems], None]]] = {
+    "NodeResourcesFit": _check_resources_fit
+}
 
 
-# ---------------------------------------------------------------------- what several plugins have
+# ---------------------------------------------------------------------- shared fields
 
 
 def _resources(section: Section) -> list[Args]:

@@ -31,9 +31,10 @@ from kubewasp.framework.config.model import (
 )
 from kubewasp.framework.config.plugin_args import (
     GUEST_URL,
-    check_resources_fit,
+    check_enabled,
     default_args,
     has_args,
+    ignore_resources,
     read_args,
     read_wasm_settings,
 )
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
 
 MAX_BYTES: Final = 8 * 2**20
 _REMOVED_PLUGINS: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
-_FIT: Final = "NodeResourcesFit"
 
 
 def load_config(path: str | Path, *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
@@ -129,7 +129,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise _DuplicateKeyError(f"the key {quoted(key)} stands twice in the same object")
+            raise _DuplicateKeyError(f"duplicate key {quoted(key)} in the same object")
         found[key] = value
     return found
 
@@ -195,11 +195,12 @@ class _Reader:
             self._problems.required(section.at("schedulerName"))
         enabled = ProfileConfig(name, plugins).plugin_names
         args |= {plugin: default_args(plugin) for plugin in sorted(enabled) if has_args(plugin) and plugin not in args}
-        if _FIT in args and ignored_resources:
-            args[_FIT]["ignoredResources"] = list(ignored_resources)
-        if _FIT in enabled:
-            path = paths.get(_FIT, section.at("pluginConfig"))
-            check_resources_fit(args[_FIT], f"{path}.args", self._problems)
+        if ignored_resources:
+            ignore_resources(args, ignored_resources)
+        for plugin in sorted(enabled):
+            if plugin in args:
+                path = paths.get(plugin, section.at("pluginConfig"))
+                check_enabled(plugin, args[plugin], f"{path}.args", self._problems)
         for plugin, path in paths.items():
             if plugin not in enabled:
                 text = f"{quoted(plugin)} is configured but not enabled; to use it, enable it under plugins.multiPoint"
@@ -259,7 +260,7 @@ class _Reader:
             self._problems.invalid(path, plugin, text)
 
 
-# ---------------------------------------------------------------------- the other parts of the file
+# ---------------------------------------------------------------------- other sections
 
 
 def _leader_election(section: Section) -> LeaderElection:
@@ -332,7 +333,7 @@ def _managed_resource(section: Section) -> ManagedResource:
     return found
 
 
-# ---------------------------------------------------------------------- what must hold between the parts
+# ---------------------------------------------------------------------- validation
 
 
 def _check_settings(config: SchedulerConfig, problems: Problems) -> None:
