@@ -1,4 +1,4 @@
-"""The framework's rules: what follows from what a plugin says at each extension point."""
+"""Framework runtime: the rules of each extension point."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Objects by kind and name, and who hears of their changes."""
+"""Object store: typed lookups, generations and listeners."""
 
 from typing import Any
 
