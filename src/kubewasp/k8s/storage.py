@@ -222,7 +222,7 @@ def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persiste
 
 
 def with_selected_node(claim: PersistentVolumeClaim, node: str) -> PersistentVolumeClaim:
-    """The claim with the annotation that asks its provisioner for a volume for that node."""
+    """The claim annotated for provisioning on that node."""
     annotations = {**(_metadata(claim.manifest).get("annotations") or {}), SELECTED_NODE: node}
     return parse_claim(changed(claim.manifest, metadata={"annotations": annotations}))
 

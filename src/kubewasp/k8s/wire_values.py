@@ -49,10 +49,10 @@ class ValueType:
     json_zero: Any
 
 
-def _remembering(from_wire: Callable[[bytes], str]) -> Callable[[bytes], str]:
+def _cached(from_wire: Callable[[bytes], str]) -> Callable[[bytes], str]:
     """The function with a cache for short values: quantities and times repeat often."""
-    remembered = lru_cache(maxsize=8192)(from_wire)
-    return lambda wire: remembered(wire) if len(wire) <= _CACHED_LENGTH else from_wire(wire)
+    cached = lru_cache(maxsize=8192)(from_wire)
+    return lambda wire: cached(wire) if len(wire) <= _CACHED_LENGTH else from_wire(wire)
 
 
 def text_to_wire(value: Any) -> str:
@@ -119,7 +119,7 @@ def _quantity_message(text: str) -> bytes:
     return bytes(_Quantity(string=text).SerializeToString())
 
 
-@_remembering
+@_cached
 def _quantity_from_wire(wire: bytes) -> str:
     return str(_Quantity.FromString(wire).string) or "0"
 
@@ -154,7 +154,7 @@ def _time_message(microseconds: int) -> bytes:
     return bytes(_Time(seconds=seconds, nanos=fraction * 1000).SerializeToString())
 
 
-@_remembering
+@_cached
 def _time_from_wire(wire: bytes) -> str:
     return timestamps.in_seconds(_Time.FromString(wire).seconds if wire else timestamps.ZERO // timestamps.MICROSECONDS)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MIB = 1024 * 1024
 _MINIMUM = 23 * _MIB
 _MAXIMUM = 1000 * _MIB
-_REMEMBERED = 1024
+_MOST = 1024
 
 
 class ImageLocality(ScorePlugin):
@@ -36,7 +36,7 @@ class ImageLocality(ScorePlugin):
         moment = (table.images.generation, len(table), table.capacity)
         known = self._known.get(pod.spec)
         if known is None or known[0] != moment:
-            if len(self._known) >= _REMEMBERED:
+            if len(self._known) >= _MOST:
                 self._known.clear()
             known = self._known[pod.spec] = (moment, _scores(pod.spec, table))
         return known[1][rows]

@@ -74,8 +74,8 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._hard_weight = int(args.get("hardPodAffinityWeight", 1))
         self._ignores_others = bool(args.get("ignorePreferredTermsOfExistingPods", False))
         self._store = handle.store
-        self._own: dict[PodAffinity, _Own] = {}
-        self._others: dict[tuple[str, int], _Others] = {}
+        self._own: dict[PodAffinity, _IncomingTerms] = {}
+        self._others: dict[tuple[str, int], _SelectingTerms] = {}
         self._terms = _TermIndex(self._hard_weight)
 
     # ------------------------------------------------------------------ filtering
@@ -83,10 +83,10 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
         if pod.spec.pod_affinity is None and not table.pods.with_affinity:
             return _SKIPPED
-        own = self._own_terms(pod)
+        own = self._incoming_terms(pod)
         if own.error:
             return PreFilterResult(rejection(f"parsing pod: {own.error}", resolvable=False))
-        others = self._other_terms(pod, table)
+        others = self._selecting_terms(pod, table)
         existing = Domains(table)
         existing.add_groups(others.repelling)
         if existing.is_empty and own.affinity is None and not own.anti:
@@ -125,10 +125,10 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         )
         if not prefers and (self._ignores_others or not table.pods.with_affinity):
             return _SKIP
-        own = self._own_terms(pod)
+        own = self._incoming_terms(pod)
         if own.error:
             return Status(Code.ERROR, f"failed to parse pod: {own.error}")
-        others = self._other_terms(pod, table)
+        others = self._selecting_terms(pod, table)
         sums = Domains(table)
         for query, weight in own.preferred:
             sums.add(query.keys[0], query.counts(table), weight)
@@ -168,7 +168,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         changed = [item for item in (old, new) if item is not None]
         if not all(item.node or item.nominated_node for item in changed):
             return False
-        own = self._own_terms(pod)
+        own = self._incoming_terms(pod)
         if own.error:
             return True
         if new is None:
@@ -189,7 +189,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         affinity = pod.spec.pod_affinity
         if affinity is None or new is None:
             return False
-        if self._own_terms(pod).error:
+        if self._incoming_terms(pod).error:
             return True
         before = {} if old is None else old.labels
         for key in (term.topology_key for term in affinity.required):
@@ -202,7 +202,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     # ------------------------------------------------------------------ caches
 
-    def _own_terms(self, pod: Pod) -> _Own:
+    def _incoming_terms(self, pod: Pod) -> _IncomingTerms:
         affinity = pod.spec.pod_affinity
         if affinity is None:
             return _NO_TERMS
@@ -211,10 +211,10 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         if known is None or known.generation != generation:
             if len(self._own) >= _MOST:
                 self._own.clear()
-            known = self._own[affinity] = _Own.of(affinity, self._store)
+            known = self._own[affinity] = _IncomingTerms.of(affinity, self._store)
         return known
 
-    def _other_terms(self, pod: Pod, table: NodeTable) -> _Others:
+    def _selecting_terms(self, pod: Pod, table: NodeTable) -> _SelectingTerms:
         """The terms of existing pods that select pods like this one."""
         versions = (self._store.generation(NAMESPACE), table.pods.affinity_version)
         key = (pod.namespace, id(pod.labels))
@@ -222,7 +222,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         if known is None or known.labels is not pod.labels or known.versions != versions:
             if len(self._others) >= _MOST:
                 self._others.clear()
-            known = _Others(pod.labels, self._namespace_labels(pod), versions, {}, {})
+            known = _SelectingTerms(pod.labels, self._namespace_labels(pod), versions, {}, {})
             for theirs in self._terms.selecting(pod, known.namespace_labels, table.pods):
                 groups = known.repelling if theirs.repels else known.preferring
                 counts = table.pods.with_affinity[theirs.affinity]
@@ -349,7 +349,7 @@ class _Query:
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
+class _IncomingTerms:
     """The terms of the incoming pod; `affinity` and `all_anti` select pods that match all required terms."""
 
     generation: int = 0
@@ -360,7 +360,7 @@ class _Own:
     preferred: tuple[tuple[_Query, int], ...] = ()
 
     @classmethod
-    def of(cls, affinity: PodAffinity, store: ObjectStore) -> _Own:
+    def of(cls, affinity: PodAffinity, store: ObjectStore) -> _IncomingTerms:
         generation = store.generation(NAMESPACE)
         error = _error_of(affinity)
         if error:
@@ -376,11 +376,11 @@ class _Own:
         )
 
 
-_NO_TERMS = _Own()
+_NO_TERMS = _IncomingTerms()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Theirs:
+class _ExistingTerm:
     """A term of existing pods: it repels the pods that it selects, or adds its weight to their score."""
 
     affinity: PodAffinity
@@ -401,10 +401,10 @@ class _TermIndex:
     def __init__(self, hard_weight: int) -> None:
         self._hard_weight = hard_weight
         self._version = -1
-        self._known: dict[PodAffinity, list[_Theirs]] = {}
-        self._by_label: dict[tuple[str, str], dict[_Theirs, None]] = {}
+        self._known: dict[PodAffinity, list[_ExistingTerm]] = {}
+        self._by_label: dict[tuple[str, str], dict[_ExistingTerm, None]] = {}
 
-    def selecting(self, pod: Pod, namespace_labels: Mapping[str, str], index: PodIndex) -> Iterable[_Theirs]:
+    def selecting(self, pod: Pod, namespace_labels: Mapping[str, str], index: PodIndex) -> Iterable[_ExistingTerm]:
         """The terms that select a pod."""
         if self._version != index.affinity_version:
             self._version = index.affinity_version
@@ -423,14 +423,14 @@ class _TermIndex:
                     if not self._by_label[label]:
                         del self._by_label[label]
         for affinity in index.with_affinity.keys() - self._known.keys():
-            self._known[affinity] = _their_terms(affinity, self._hard_weight)
+            self._known[affinity] = _existing_terms(affinity, self._hard_weight)
             for theirs in self._known[affinity]:
                 for label in _labels_needed(theirs.term):
                     self._by_label.setdefault(label, {})[theirs] = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Others:
+class _SelectingTerms:
     """The terms of existing pods that select incoming pods with the same namespace and labels."""
 
     labels: Mapping[str, str]
@@ -444,8 +444,8 @@ class _Others:
 class _Filtering:
     """State for Filter: numbers of pods by label and value, for each of the three rules."""
 
-    own: _Own
-    others: _Others
+    own: _IncomingTerms
+    others: _SelectingTerms
     affinity: Domains
     anti: Domains
     existing: Domains
@@ -491,23 +491,23 @@ def _selects(query: _Query | None, pod: Pod) -> bool:
     return query is not None and query.matches(pod.namespace, pod.labels)
 
 
-def _their_terms(affinity: PodAffinity, hard_weight: int) -> list[_Theirs]:
+def _existing_terms(affinity: PodAffinity, hard_weight: int) -> list[_ExistingTerm]:
     """One invalid term disables all terms of its sort."""
     kinds = [
-        [_Theirs(affinity, term, 1, repels=True) for term in affinity.required_anti],
-        [_Theirs(affinity, term, hard_weight) for term in affinity.required if hard_weight > 0],
-        [_Theirs(affinity, term, term.weight) for term in affinity.preferred],
-        [_Theirs(affinity, term, -term.weight) for term in affinity.preferred_anti],
+        [_ExistingTerm(affinity, term, 1, repels=True) for term in affinity.required_anti],
+        [_ExistingTerm(affinity, term, hard_weight) for term in affinity.required if hard_weight > 0],
+        [_ExistingTerm(affinity, term, term.weight) for term in affinity.preferred],
+        [_ExistingTerm(affinity, term, -term.weight) for term in affinity.preferred_anti],
     ]
     return [theirs for kind in kinds if not any(item.term.error for item in kind) for theirs in kind]
 
 
-def _repelling(other: Pod, pod: Pod, namespace_labels: Mapping[str, str]) -> list[_Theirs]:
+def _repelling(other: Pod, pod: Pod, namespace_labels: Mapping[str, str]) -> list[_ExistingTerm]:
     """The required anti-affinity terms of another pod that select this one."""
     affinity = other.spec.pod_affinity
     if affinity is None or not affinity.required_anti:
         return []
-    return [item for item in _their_terms(affinity, 0) if item.repels and item.selects(pod, namespace_labels)]
+    return [item for item in _existing_terms(affinity, 0) if item.repels and item.selects(pod, namespace_labels)]
 
 
 def _labels_needed(term: AffinityTerm) -> list[tuple[str, str]]:

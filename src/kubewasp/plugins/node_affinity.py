@@ -111,7 +111,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, E
     def events(self) -> Sequence[Registration]:
         return [Registration("Node", Action.ADD | Action.UPDATE_NODE_LABEL, self._matches_now)]
 
-    def _matches_now(self, pod: Pod, old: Any, new: Any) -> bool:
+    def _matches_now(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         if new is None or self._verdict(pod.spec, new):
             return False
         return old is None or bool(self._verdict(pod.spec, old))

@@ -75,7 +75,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         spec = pod.spec
         if len(rows) == 1:  # trials of preemption: faster than the cache, because the row has just changed
             bits = self._short_on(spec, table, rows.item())
-            return Verdicts(np.array([bits]), _Shortages(self._asked(spec.resources.requests))) if bits else None
+            return Verdicts(np.array([bits]), _Shortages(self._requests_of(spec.resources.requests))) if bits else None
         verdicts = table.cache.get(
             (self, "fit", spec),
             lambda some: self._short(spec, table, some),
@@ -83,11 +83,11 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         )[rows]
         if not np.count_nonzero(verdicts):
             return None
-        return Verdicts(verdicts, _Shortages(self._asked(spec.resources.requests)))
+        return Verdicts(verdicts, _Shortages(self._requests_of(spec.resources.requests)))
 
     def _short(self, spec: PodSpec, table: NodeTable, rows: Rows) -> NDArray[np.int64]:
         short = (table.pod_count[rows] + 1 > table.max_pods[rows]).astype(np.int64)
-        for place, (name, amount) in enumerate(self._asked(spec.resources.requests), start=1):
+        for place, (name, amount) in enumerate(self._requests_of(spec.resources.requests), start=1):
             allocatable = table.allocatable_of(name)[rows]
             short[amount > allocatable - table.requested_of(name)[rows]] |= 1 << min(place, _LAST_BIT)
             short[amount > allocatable] |= _NEVER
@@ -96,7 +96,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def _short_on(self, spec: PodSpec, table: NodeTable, row: int) -> int:
         """`_short` for one row."""
         short = int(table.pod_count.item(row) + 1 > table.max_pods.item(row))
-        for place, (name, amount) in enumerate(self._asked(spec.resources.requests), start=1):
+        for place, (name, amount) in enumerate(self._requests_of(spec.resources.requests), start=1):
             allocatable = table.allocatable_of(name).item(row)
             if amount > allocatable - table.requested_of(name).item(row):
                 short |= 1 << min(place, _LAST_BIT)
@@ -104,9 +104,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
                 short |= _NEVER
         return short
 
-    def _asked(self, requests: Resources) -> list[tuple[str, int]]:
-        asked = [(CPU, requests.cpu), (MEMORY, requests.memory), (EPHEMERAL, requests.ephemeral)]
-        return [(name, amount) for name, amount in asked if amount > 0] + [
+    def _requests_of(self, requests: Resources) -> list[tuple[str, int]]:
+        named = [(CPU, requests.cpu), (MEMORY, requests.memory), (EPHEMERAL, requests.ephemeral)]
+        return [(name, amount) for name, amount in named if amount > 0] + [
             (name, amount) for name, amount in requests.scalars.items() if amount and not self._is_ignored(name)
         ]
 
@@ -132,11 +132,11 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         total = np.zeros(len(rows), np.int64)
         weights = np.zeros(len(rows), np.int64)
         for name, weight in self._weights:
-            asked = spec.resources.scoring.get(name)
-            if not asked and name not in (CPU, MEMORY, EPHEMERAL):
+            requests = spec.resources.scoring.get(name)
+            if not requests and name not in (CPU, MEMORY, EPHEMERAL):
                 continue
             capacity = table.allocatable_of(name)[rows]
-            used = (table.non_zero[name] if name in table.non_zero else table.requested_of(name))[rows] + asked
+            used = (table.non_zero[name] if name in table.non_zero else table.requested_of(name))[rows] + requests
             there = capacity != 0
             score = self._strategy(used, np.where(there, capacity, 1))
             counted = there & (score > 0) if self._drops_zeros else there
@@ -151,13 +151,13 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         """`_scores` for one row."""
         total = weights = 0
         for name, weight in self._weights:
-            asked = spec.resources.scoring.get(name)
-            if not asked and name not in (CPU, MEMORY, EPHEMERAL):
+            requests = spec.resources.scoring.get(name)
+            if not requests and name not in (CPU, MEMORY, EPHEMERAL):
                 continue
             capacity = table.allocatable_of(name).item(row)
             if capacity:
                 column = table.non_zero[name] if name in table.non_zero else table.requested_of(name)
-                total += weight * strategy(column.item(row) + asked, capacity)
+                total += weight * strategy(column.item(row) + requests, capacity)
                 weights += weight
         return total // max(weights, 1)
 
@@ -180,20 +180,20 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             Registration("Node", Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._has_more),
         ]
 
-    def _has_more(self, pod: Pod, old: Any, new: Any) -> bool:
+    def _has_more(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         if new is None:
             return False
-        asked = self._asked(pod.spec.resources.requests)
-        if new.max_pods < 1 or any(amount > new.allocatable.get(name) for name, amount in asked):
+        requests = self._requests_of(pod.spec.resources.requests)
+        if new.max_pods < 1 or any(amount > new.allocatable.get(name) for name, amount in requests):
             return False
-        return old is None or new.max_pods > old.max_pods or _grew(asked, old, new)
+        return old is None or new.max_pods > old.max_pods or _grew(requests, old, new)
 
 
 class _Shortages(Sequence[Status]):
     """The statuses by bit set, created on demand: there are too many for a table."""
 
-    def __init__(self, asked: Sequence[tuple[str, int]]) -> None:
-        self._texts = ["Too many pods", *(f"Insufficient {name}" for name, _ in asked)]
+    def __init__(self, requests: Sequence[tuple[str, int]]) -> None:
+        self._texts = ["Too many pods", *(f"Insufficient {name}" for name, _ in requests)]
 
     def __len__(self) -> int:
         return 2 * _NEVER
@@ -205,11 +205,11 @@ class _Shortages(Sequence[Status]):
         return Status(code, tuple(text for place, text in enumerate(self._texts[: _LAST_BIT + 1]) if bits >> place & 1))
 
 
-def _grew(asked: Sequence[tuple[str, int]], old: Node, new: Node) -> bool:
-    return any(new.allocatable.get(name) > old.allocatable.get(name) for name, _ in asked)
+def _grew(requests: Sequence[tuple[str, int]], old: Node, new: Node) -> bool:
+    return any(new.allocatable.get(name) > old.allocatable.get(name) for name, _ in requests)
 
 
-def _gave_back(pod: Pod, old: Any, new: Any) -> bool:
+def _gave_back(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     if old is None:
         return False
     if new is None:
@@ -218,9 +218,9 @@ def _gave_back(pod: Pod, old: Any, new: Any) -> bool:
         return True
     if not old.node:
         return False
-    asked, before, after = pod.spec.resources.requests, old.resources.requests, new.resources.requests
-    names = [CPU, MEMORY, EPHEMERAL, *asked.scalars]
-    return any(asked.get(name) and after.get(name) < before.get(name) for name in names)
+    requests, before, after = pod.spec.resources.requests, old.resources.requests, new.resources.requests
+    names = [CPU, MEMORY, EPHEMERAL, *requests.scalars]
+    return any(requests.get(name) and after.get(name) < before.get(name) for name in names)
 
 
 def _least_allocated(used: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:

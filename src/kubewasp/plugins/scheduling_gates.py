@@ -33,6 +33,6 @@ class SchedulingGates(PreEnqueuePlugin, EnqueueExtensions):
         return [Registration("Pod", Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, is_same_pod)]
 
 
-def is_same_pod(pod: Pod, _old: Any, new: Any) -> bool:
+def is_same_pod(pod: Pod, _old: Pod | None, new: Pod | None) -> bool:
     """Queueing hint: the changed pod is the waiting pod itself."""
     return new is not None and new.uid == pod.uid

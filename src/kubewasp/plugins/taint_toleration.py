@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows, Scores
+    from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod
     from kubewasp.k8s.taints import Taint, Toleration
     from kubewasp.state.node_table import NodeTable
@@ -70,7 +71,7 @@ def _unwanted(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> int
     return sum(taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(taint, tolerations) for taint in taints)
 
 
-def _tolerated_now(pod: Pod, old: Any, new: Any) -> bool:
+def _tolerated_now(pod: Pod, old: Node | None, new: Node | None) -> bool:
     tolerations = pod.spec.tolerations
     if new is None or untolerated(new.taints, tolerations) is not None:
         return False

@@ -81,14 +81,14 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         if claim is None:
             return f'persistentvolumeclaim "{name}" not found'
         if not claim.volume:
-            return self._why_unbound(claim)
+            return self._unbound_problem(claim)
         volume = self._store.get(PERSISTENT_VOLUME, claim.volume)
         if volume is None:
             return f'persistentvolume "{claim.volume}" not found'
         topologies.extend(_topologies(volume))
         return ""
 
-    def _why_unbound(self, claim: PersistentVolumeClaim) -> str:
+    def _unbound_problem(self, claim: PersistentVolumeClaim) -> str:
         if not claim.storage_class:
             return "PersistentVolumeClaim had no pv name and storageClass name"
         storage_class = self._store.get(STORAGE_CLASS, claim.storage_class)

@@ -93,7 +93,8 @@ def simulate(
     profiles.start(cluster.scheduler, settings, added=named.keys(), seed=seed)
     loading.fill(cluster, found)
     cluster.settle()
-    return _result(cluster, (*settings.warnings, *found.warnings))
+    unused = ("extenders are configured, but a simulation does not call them",) if settings.extenders else ()
+    return _result(cluster, (*settings.warnings, *unused, *found.warnings))
 
 
 def _read(manifests: Iterable[str | os.PathLike[str] | Mapping[str, object]]) -> ClusterInput:

@@ -109,7 +109,7 @@ class NodeTable:
         self._labels: dict[str, LabelColumn] = {}
         self._changes: OrderedDict[int, int] = OrderedDict()
         self._order = ZoneOrder()
-        self._homeless: dict[str, dict[str, Pod]] = {}
+        self._orphans: dict[str, dict[str, Pod]] = {}
         self._allocatable = ResourceColumns((CPU, MEMORY, EPHEMERAL))
         self._requested = ResourceColumns((CPU, MEMORY, EPHEMERAL))
         self._non_zero = ResourceColumns((CPU, MEMORY))
@@ -211,7 +211,7 @@ class NodeTable:
         self.images.move(row, before, node)
         self._order.move(row, before, node)
         self._changed(row)
-        for pod in list(self._homeless.pop(node.name, {}).values()):
+        for pod in list(self._orphans.pop(node.name, {}).values()):
             self.add_pod(pod)
         return row
 
@@ -237,7 +237,7 @@ class NodeTable:
             label.set(row, None)
         self._changed(row)
         if pods:
-            self._homeless[name] = {pod.uid: pod for pod in pods}
+            self._orphans[name] = {pod.uid: pod for pod in pods}
 
     # ------------------------------------------------------------------ pods
 
@@ -245,7 +245,7 @@ class NodeTable:
         """Counts a pod on its node; a pod with the same uid is replaced."""
         row = self.objects.row(pod.node)
         if row is None:
-            self._homeless.setdefault(pod.node, {})[pod.uid] = pod
+            self._orphans.setdefault(pod.node, {})[pod.uid] = pod
             return
         if pod.uid in self.pods_on[row]:
             self._count(row, self.pods_on[row][pod.uid], -1)
@@ -255,10 +255,10 @@ class NodeTable:
     def remove_pod(self, pod: Pod) -> None:
         row = self.objects.row(pod.node)
         if row is None:
-            waiting = self._homeless.get(pod.node, {})
+            waiting = self._orphans.get(pod.node, {})
             waiting.pop(pod.uid, None)
             if not waiting:
-                self._homeless.pop(pod.node, None)
+                self._orphans.pop(pod.node, None)
             return
         known = self.pods_on[row].pop(pod.uid, None)
         if known is not None:

@@ -87,7 +87,7 @@ class Section:
         self.path = path
         self.problems = problems
         self._fields: dict[str, Any] = value if isinstance(value, dict) else {}
-        self._asked: set[str] = set()
+        self._read: set[str] = set()
 
     def at(self, name: str) -> str:
         return child(self.path, name)
@@ -100,7 +100,7 @@ class Section:
         return list(self._fields)
 
     def take(self, name: str) -> Any:
-        self._asked.add(name)
+        self._read.add(name)
         return self._fields.get(name)
 
     def text(self, name: str, default: str = "") -> str:
@@ -165,7 +165,7 @@ class Section:
             return default
         return seconds
 
-    def data(self, name: str) -> bytes:
+    def base64_bytes(self, name: str) -> bytes:
         """Bytes in base64."""
         value = self.take(name)
         try:
@@ -191,7 +191,7 @@ class Section:
     def everything(self) -> dict[str, Any]:
         """All fields, unchanged."""
         self.check_plain()
-        self._asked.update(self._fields)
+        self._read.update(self._fields)
         return dict(self._fields)
 
     def check_plain(self) -> None:
@@ -203,8 +203,8 @@ class Section:
     def refuse_unknown(self) -> None:
         """Reports fields that were never read. Call it last."""
         for name in self._fields:
-            if name not in self._asked:
-                close = get_close_matches(name[:100], self._asked, 1)
+            if name not in self._read:
+                close = get_close_matches(name[:100], self._read, 1)
                 hint = f"; did you mean {close[0]}?" if close else ""
                 self.problems.unreadable(self.at(name), f"unknown field{hint}")
 

@@ -111,7 +111,7 @@ def _parsed(content: bytes, source: str, kind: str) -> Any:
         except _DuplicateKeyError as error:
             raise ConfigError([Problem("", str(error))], source=source) from None
         except (ValueError, RecursionError):
-            pass  # YAML may begin like this, and the YAML reader says in which line the error is
+            pass  # YAML may begin like this, and the YAML reader reports the line of an error
     try:
         documents = [document for document in yaml_documents.documents(text) if document is not None]
     except yaml_documents.YamlError as error:
@@ -319,9 +319,9 @@ def _extender_tls(section: Section) -> ExtenderTLS:
         cert_file=section.text("certFile"),
         key_file=section.text("keyFile"),
         ca_file=section.text("caFile"),
-        cert_data=section.data("certData"),
-        key_data=section.data("keyData"),
-        ca_data=section.data("caData"),
+        cert_data=section.base64_bytes("certData"),
+        key_data=section.base64_bytes("keyData"),
+        ca_data=section.base64_bytes("caData"),
     )
     section.refuse_unknown()
     return found
