@@ -4,11 +4,11 @@ import pytest
 
 from kubewasp.apiserver.api_resources import LEASES, NODES, PODS, RESOURCES, RequestInfo, Resource, request_info
 from kubewasp.k8s.kinds import message_name
-from kubewasp.state.object_store import CLUSTER_SCOPED, PARSERS
+from kubewasp.state.object_kinds import CLUSTER_SCOPED, KINDS
 
 
 def test_all_that_the_store_keeps_can_be_listed() -> None:
-    assert {resource.kind for resource in RESOURCES.values()} >= PARSERS.keys() | {"Pod", "Node"}
+    assert {resource.kind for resource in RESOURCES.values()} >= KINDS.keys() | {"Pod", "Node"}
     for resource in RESOURCES.values():
         assert resource.namespaced == (resource.kind not in CLUSTER_SCOPED)
 

@@ -6,7 +6,7 @@ import pytest
 
 from kubewasp.explain.explanation import Explanation, NodeExplanation, amount, explain
 from kubewasp.framework.config.model import SchedulerConfig
-from kubewasp.framework.record import DecisionRecord
+from kubewasp.framework.decision_record import DecisionRecord
 from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY
 from tests.guests.build import wat
 from tests.simulation.simulating import Object, config, filled, node, pod, priority_class, profile, wasm

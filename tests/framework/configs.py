@@ -1,4 +1,4 @@
-"""Configurations as tests write them: only what the test is about."""
+"""Short configurations for tests."""
 
 from collections.abc import Collection, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""A plugin that does what a test tells it to, at every extension point, and writes down what it was asked."""
+"""Scripted plugin with all extension points, which records its calls."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

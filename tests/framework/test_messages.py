@@ -1,4 +1,4 @@
-"""The texts of a pod that fits nowhere."""
+"""Texts for unschedulable pods."""
 
 from kubewasp.framework.messages import NO_NODES, fit_error, histogram
 from kubewasp.framework.status import Code, Status

@@ -1,4 +1,4 @@
-"""The framework's rules: what follows from what a plugin says at each extension point."""
+"""Framework runtime: the rules of each extension point."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.cycle_state import CycleState
+from kubewasp.framework.decision_record import DecisionRecord
 from kubewasp.framework.plugin import (
     FilterPlugin,
     NodeByNode,
@@ -17,7 +18,6 @@ from kubewasp.framework.plugin import (
     Registration,
     normalized,
 )
-from kubewasp.framework.record import DecisionRecord
 from kubewasp.framework.runtime import Framework
 from kubewasp.framework.status import SUCCESS, Code, Status
 from tests.framework.fakes import SKIP, WAIT, Scripted, error, make_framework, unresolvable, unschedulable

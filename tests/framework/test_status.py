@@ -1,4 +1,4 @@
-"""Codes, reasons and who gave them."""
+"""Status codes, reasons and plugins."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What holds for every message of the wire table and every input."""
+"""Properties of the codec, for every message of the wire table and any input."""
 
 from contextlib import suppress
 from datetime import UTC, datetime

@@ -26,7 +26,7 @@ def test_api_version_and_kind_name_a_message(api_version: str, kind: str, name: 
 
 
 def test_kind_of_another_group_is_refused() -> None:
-    with pytest.raises(ManifestError, match='no kind "Pod" in apiVersion "apps/v1" is known here'):
+    with pytest.raises(ManifestError, match='unknown kind "Pod" in apiVersion "apps/v1"'):
         message_name("apps/v1", "Pod")
 
 
@@ -37,6 +37,6 @@ def test_kind_alone_means_the_core_group_first() -> None:
 
 
 def test_unknown_kind_is_refused() -> None:
-    with pytest.raises(ManifestError, match='no kind "Deployment" is known here'):
+    with pytest.raises(ManifestError, match='unknown kind "Deployment"'):
         message_of_kind("Deployment")
     assert api_versions("Deployment") == ()

@@ -1,4 +1,4 @@
-"""What is read of a node."""
+"""Node parsing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The small objects that plugins look up."""
+"""Namespaces, owners, budgets and priority classes."""
 
 from typing import Any
 

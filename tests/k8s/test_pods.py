@@ -1,4 +1,4 @@
-"""What is read of a pod, and what pods share: specs that scheduling cannot tell apart, labels, terms of affinity."""
+"""Pod parsing, and the sharing of specs, labels and affinity terms."""
 
 from typing import Any
 

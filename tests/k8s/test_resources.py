@@ -1,4 +1,4 @@
-"""Requests of pods and what nodes have: the sums, the rounding and the defaults of kube-scheduler."""
+"""Requests and allocatable amounts: sums, rounding and defaults of kube-scheduler."""
 
 from typing import Any
 

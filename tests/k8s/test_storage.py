@@ -17,6 +17,13 @@ from kubewasp.k8s.storage import (
     parse_volume,
     with_selected_node,
 )
+from kubewasp.state.object_kinds import (
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    STORAGE_CLASS,
+)
 from kubewasp.state.object_store import ObjectStore
 from tests.plugins.storage_building import capacity, claim, csi_node, storage_class, topology, volume
 
@@ -25,11 +32,11 @@ def test_the_store_knows_all_kinds_of_storage() -> None:
     store = ObjectStore()
     for manifest in (volume("v"), claim("c"), storage_class("s"), csi_node("n"), capacity("x", "s", {})):
         store.put(manifest)
-    assert store.get("PersistentVolume", "v").name == "v"
-    assert store.get("PersistentVolumeClaim", "c", "default").key == "default/c"
-    assert store.get("StorageClass", "s").provisions is False
-    assert store.get("CSINode", "n").limits == {}
-    assert store.get("CSIStorageCapacity", "x", "default").storage_class == "s"
+    assert store.get(PERSISTENT_VOLUME, "v").name == "v"
+    assert store.get(PERSISTENT_VOLUME_CLAIM, "c", "default").key == "default/c"
+    assert store.get(STORAGE_CLASS, "s").provisions is False
+    assert store.get(CSI_NODE, "n").limits == {}
+    assert store.get(CSI_STORAGE_CAPACITY, "x", "default").storage_class == "s"
 
 
 def test_a_class_annotation_comes_before_the_field() -> None:

@@ -1,4 +1,4 @@
-"""Taints and what tolerates them."""
+"""Taints and tolerations."""
 
 import pytest
 

@@ -10,6 +10,7 @@ from kubewasp.k8s.codec import encode
 from kubewasp.live.mirror import Mirror
 from kubewasp.scheduler.composition import Environment, compose
 from kubewasp.scheduler.scheduler import Scheduler
+from kubewasp.state.object_kinds import NAMESPACE, SERVICE
 from tests.framework.fakes import Scripted, make_framework
 from tests.plugins.building import FakeClock
 
@@ -123,10 +124,10 @@ def test_other_objects_go_into_the_store_and_out_of_it(mirror: Mirror, scheduler
     store = scheduler.store
     namespaces = [encode("Namespace", {"metadata": {"name": name, "labels": {"team": name}}}) for name in ("a", "b")]
     mirror.replaced("Namespace", namespaces)
-    assert store.get("Namespace", "b").labels["team"] == "b"
+    assert store.get(NAMESPACE, "b").labels["team"] == "b"
     mirror.changed("Namespace", "DELETED", namespaces[1])
     mirror.replaced("Namespace", [])
-    assert list(store.all("Namespace")) == []
+    assert list(store.all(NAMESPACE)) == []
 
 
 def test_namespaced_objects_are_known_by_their_namespace(mirror: Mirror, scheduler: Scheduler) -> None:
@@ -136,8 +137,8 @@ def test_namespaced_objects_are_known_by_their_namespace(mirror: Mirror, schedul
 
     mirror.replaced("Service", [service("one"), service("two")])
     mirror.changed("Service", "DELETED", service("one"))
-    assert scheduler.store.get("Service", "web", "one") is None
-    assert scheduler.store.get("Service", "web", "two") is not None
+    assert scheduler.store.get(SERVICE, "web", "one") is None
+    assert scheduler.store.get(SERVICE, "web", "two") is not None
 
 
 def test_who_wants_to_know_is_told_of_each_pod_that_is_gone(mirror: Mirror, scheduler: Scheduler) -> None:

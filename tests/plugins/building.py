@@ -1,4 +1,4 @@
-"""Small clusters for tests of plugins: nodes, pods and terms in one line each, and a scheduler that only listens."""
+"""Small clusters for plugin tests: one-line nodes, pods and terms, and a fake handle."""
 
 import itertools
 import random

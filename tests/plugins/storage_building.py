@@ -1,4 +1,4 @@
-"""Volumes, claims and classes for tests, in one line each, and a client that binds volumes at once."""
+"""One-line volumes, claims and classes for tests, and a client that binds volumes at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DynamicResources: what a pod without claims sees of it, and that one with claims waits."""
+"""DynamicResources: results for pods without claims, and rejection of pods with claims."""
 
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.plugin import PreFilterResult

@@ -1,4 +1,4 @@
-"""ImageLocality: nodes that have the pod's images, weighted by how widespread they are."""
+"""ImageLocality: scores by present images and their spread over the nodes."""
 
 from typing import Any
 

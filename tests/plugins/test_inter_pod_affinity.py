@@ -1,4 +1,4 @@
-"""InterPodAffinity: what it says of each node, and that columns and node by node come to the same."""
+"""InterPodAffinity: verdicts and scores, compared with a node-by-node reference."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

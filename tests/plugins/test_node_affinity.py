@@ -1,4 +1,4 @@
-"""NodeAffinity: node selectors, required and preferred terms, and what the configuration adds."""
+"""NodeAffinity: node selectors, required and preferred terms, and added affinity of the configuration."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""NodeName: a pod that names its node goes there or nowhere."""
+"""NodeName: pods with `spec.nodeName`."""
 
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.cycle_state import CycleState

@@ -1,4 +1,4 @@
-"""NodePorts: a host port is given out once a node."""
+"""NodePorts: host port conflicts."""
 
 from typing import Any
 

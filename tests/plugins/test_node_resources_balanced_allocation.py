@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: how evenly a node's resources are used, with the pod and without."""
+"""NodeResourcesBalancedAllocation: balance of used resources with and without the pod."""
 
 import math
 from typing import Any

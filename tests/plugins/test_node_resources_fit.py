@@ -1,4 +1,4 @@
-"""NodeResourcesFit: what is short on a node, and how full it would be."""
+"""NodeResourcesFit: insufficient resources, and scoring strategies."""
 
 from typing import Any
 

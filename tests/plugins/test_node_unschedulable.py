@@ -1,4 +1,4 @@
-"""NodeUnschedulable: cordoned nodes take only pods that tolerate it."""
+"""NodeUnschedulable: cordoned nodes and tolerations."""
 
 from typing import Any
 

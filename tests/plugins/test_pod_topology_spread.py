@@ -1,4 +1,4 @@
-"""PodTopologySpread: what it says of each node, and that columns and node by node come to the same."""
+"""PodTopologySpread: verdicts and scores, compared with a node-by-node reference."""
 
 import math
 from collections.abc import Iterable, Mapping

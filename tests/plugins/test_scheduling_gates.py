@@ -1,4 +1,4 @@
-"""SchedulingGates: a pod with gates waits until the last one is gone."""
+"""SchedulingGates: pods with gates, and the removal of the last gate."""
 
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.status import SUCCESS, Code, Status

@@ -1,4 +1,4 @@
-"""TaintToleration: taints that keep pods off, and taints that only count against a node."""
+"""TaintToleration: filtering and scoring by taints."""
 
 from typing import Any
 

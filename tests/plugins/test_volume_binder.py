@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubewasp.plugins.volume_binder import BIND_CONFLICT, VolumeBinder
+from kubewasp.state.object_kinds import PERSISTENT_VOLUME
 from tests.plugins.building import FakeHandle, make_node, make_table
 from tests.plugins.storage_building import claim, claiming, storage_class, volume
 
@@ -89,7 +90,7 @@ def test_all_nodes_at_once_get_what_they_would_get_one_by_one(
     wanted = binder.claims_of(pod)
     rows = handle.table.order()
     findings = binder.find(wanted, handle.table, rows)
-    stored = list(handle.store.all("PersistentVolume"))
+    stored = list(handle.store.all(PERSISTENT_VOLUME))
     for index, row in enumerate(rows.tolist()):
         found = []
         for item, choice in findings.matches:

@@ -11,6 +11,7 @@ from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.plugins.volume_binding import VolumeBinding
 from kubewasp.simulation.volume_controller import VolumeController
+from kubewasp.state.object_kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
 from tests.plugins.building import FakeHandle, filtered, make_node, make_pod, make_table
 from tests.plugins.storage_building import (
     BindingClient,
@@ -138,7 +139,7 @@ def test_the_first_problem_is_told() -> None:
 
 def test_a_class_without_a_binding_mode_is_an_error() -> None:
     handle = cluster(claim("c", storage_class="s"))
-    handle.store.put_parsed("StorageClass", ("", "s"), replace(parsed(storage_class("s")), binding_mode=""))
+    handle.store.put_parsed(STORAGE_CLASS, ("", "s"), replace(parsed(storage_class("s")), binding_mode=""))
     status, _ = pre_filtered(VolumeBinding(ARGS, handle), claiming("c"), handle.table)
     assert status == Status(Code.ERROR, 'VolumeBindingMode not set for StorageClass "s"')
 
@@ -440,10 +441,10 @@ class Scheduling:
         return self.plugin.pre_bind(self.states[pod.uid], pod, node)
 
     def claim(self, name: str) -> Any:
-        return self.handle.store.get("PersistentVolumeClaim", name, "default")
+        return self.handle.store.get(PERSISTENT_VOLUME_CLAIM, name, "default")
 
     def volume(self, name: str) -> Any:
-        return self.handle.store.get("PersistentVolume", name)
+        return self.handle.store.get(PERSISTENT_VOLUME, name)
 
     def written(self) -> list[dict[str, Any]]:
         return [call[1] for call in self.handle.client.calls]

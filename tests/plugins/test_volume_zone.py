@@ -8,6 +8,7 @@ import pytest
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.plugins.volume_zone import VolumeZone
+from kubewasp.state.object_kinds import STORAGE_CLASS
 from tests.plugins.building import FakeHandle, filtered, make_node, make_pod, make_table
 from tests.plugins.storage_building import (
     claim,
@@ -113,7 +114,7 @@ def test_a_claim_without_a_volume_rejects_the_pod(objects: list[dict[str, Any]],
 
 def test_a_class_without_a_binding_mode_rejects_the_pod() -> None:
     handle = FakeHandle(make_table([make_node("n")]), [claim("c", storage_class="s")])
-    handle.store.put_parsed("StorageClass", ("", "s"), replace(parsed(storage_class("s")), binding_mode=""))
+    handle.store.put_parsed(STORAGE_CLASS, ("", "s"), replace(parsed(storage_class("s")), binding_mode=""))
     status, _ = pre_filtered(VolumeZone({}, handle), claiming("c"), handle.table)
     assert status == Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, 'VolumeBindingMode not set for StorageClass "s"')
 

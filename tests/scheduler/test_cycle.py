@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kubewasp.framework.decision_record import DecisionRecord
 from kubewasp.framework.plugin import PostFilterResult
-from kubewasp.framework.record import DecisionRecord
 from kubewasp.framework.status import Status
 from kubewasp.k8s.pods import Pod
 from kubewasp.scheduler.cycle import Choice, Rotation, SchedulingCycle, select

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kubewasp.framework.record import DecisionRecord
+from kubewasp.framework.decision_record import DecisionRecord
 from kubewasp.k8s.pods import Pod
 from tests.plugins.building import ZONE, affinity, make_node, make_pod, spread, term
 from tests.scheduler.building import Cluster, default_cluster

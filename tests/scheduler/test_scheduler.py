@@ -8,8 +8,8 @@ import pytest
 
 from kubewasp.framework.cluster_events import Action, ObjectReference, RecordedEvent
 from kubewasp.framework.cycle_state import CycleState
+from kubewasp.framework.decision_record import DecisionRecord
 from kubewasp.framework.plugin import PostFilterResult, Registration
-from kubewasp.framework.record import DecisionRecord
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.pods import Pod, placed_on
 from kubewasp.plugins.default_binder import DefaultBinder

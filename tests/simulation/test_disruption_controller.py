@@ -7,6 +7,7 @@ import pytest
 
 from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.simulation.disruption_controller import DisruptionController
+from kubewasp.state.object_kinds import DISRUPTION_BUDGET
 from kubewasp.state.object_store import ObjectStore
 
 PARSER = PodParser()
@@ -23,7 +24,7 @@ def pod(name: str, node: str = "n", app: str = "web", namespace: str = "default"
 
 
 def allowed(store: ObjectStore) -> int:
-    return int(store.get("PodDisruptionBudget", "b", "default").disruptions_allowed)
+    return int(store.get(DISRUPTION_BUDGET, "b", "default").disruptions_allowed)
 
 
 def watching(manifest: dict[str, Any], *pods: Pod) -> tuple[ObjectStore, DisruptionController]:
@@ -76,12 +77,12 @@ def test_a_budget_that_is_gone_is_not_written_again() -> None:
     store.delete("PodDisruptionBudget", "default", "b")
     controller.drop("default", "b")
     controller.moved(None, pod("a"))
-    assert store.get("PodDisruptionBudget", "b", "default") is None
+    assert store.get(DISRUPTION_BUDGET, "b", "default") is None
 
 
 def test_only_changes_are_written() -> None:
     store, controller = watching(budget(minAvailable=1), pod("a"))
-    before = store.generation("PodDisruptionBudget")
+    before = store.generation(DISRUPTION_BUDGET)
     controller.moved(None, pod("x", app="db"))
     controller.moved(None, pod("pending", node=""))
-    assert store.generation("PodDisruptionBudget") == before
+    assert store.generation(DISRUPTION_BUDGET) == before

@@ -6,6 +6,7 @@ from kubewasp.k8s.errors import ManifestError
 from kubewasp.scheduler.attempt import Attempt
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from kubewasp.simulation.loading import fill
+from kubewasp.state.object_kinds import PERSISTENT_VOLUME_CLAIM
 from tests.simulation.simulating import (
     Object,
     added,
@@ -158,7 +159,7 @@ def test_claims_are_bound_and_the_pod_goes_where_the_volume_is(mode: str) -> Non
     mounted = pod("web", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
     cluster = settled(node("a", zone="z1"), node("b", zone="z2"), storage_class(mode), claim("data"), mounted)
     assert placed(cluster) == {"web": "b"}
-    assert cluster.scheduler.store.get("PersistentVolumeClaim", "data", "default").is_bound
+    assert cluster.scheduler.store.get(PERSISTENT_VOLUME_CLAIM, "data", "default").is_bound
 
 
 def test_a_stateful_set_gets_its_claims() -> None:
@@ -167,7 +168,7 @@ def test_a_stateful_set_gets_its_claims() -> None:
     database = workload("StatefulSet", "db", 2, template=template_spec, volumeClaimTemplates=[template])
     cluster = settled(node("a", zone="z1"), node("b", zone="z2"), storage_class("WaitForFirstConsumer"), database)
     assert placed(cluster) == {"db-0": "b", "db-1": "b"}
-    claims = {item.name for item in cluster.scheduler.store.all("PersistentVolumeClaim") if item.is_bound}
+    claims = {item.name for item in cluster.scheduler.store.all(PERSISTENT_VOLUME_CLAIM) if item.is_bound}
     assert claims == {"data-db-0", "data-db-1"}
 
 

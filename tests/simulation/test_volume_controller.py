@@ -6,6 +6,7 @@ import pytest
 
 from kubewasp.k8s.storage import bound_to, with_selected_node
 from kubewasp.simulation.volume_controller import VolumeController
+from kubewasp.state.object_kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
 from kubewasp.state.object_store import ObjectStore
 from tests.plugins.building import make_pod
 from tests.plugins.storage_building import claim, claiming, csi_node, storage_class, topology, volume
@@ -33,10 +34,10 @@ class Cluster:
         self.controller.sync()
 
     def claim(self, name: str = "c") -> Any:
-        return self.store.get("PersistentVolumeClaim", name, "default")
+        return self.store.get(PERSISTENT_VOLUME_CLAIM, name, "default")
 
     def volume(self, name: str = "v") -> Any:
-        return self.store.get("PersistentVolume", name)
+        return self.store.get(PERSISTENT_VOLUME, name)
 
 
 IMMEDIATE = storage_class("s", delayed=False)
@@ -227,17 +228,17 @@ def test_claims_of_ephemeral_volumes_are_the_pods_own() -> None:
     assert (made.storage_class, made.phase) == ("s", "Pending")
     cluster.controller.create_claims_of(pod)
     cluster.controller.create_claims_of(claiming("c"))
-    assert [item.name for item in cluster.store.all("PersistentVolumeClaim")] == ["p-v"]
+    assert [item.name for item in cluster.store.all(PERSISTENT_VOLUME_CLAIM)] == ["p-v"]
 
 
 def test_what_is_settled_is_not_written_again() -> None:
     cluster = Cluster(IMMEDIATE, WANTED, volume("v", storage_class="s"))
-    generation = cluster.store.generation("PersistentVolume"), cluster.store.generation("PersistentVolumeClaim")
+    generation = cluster.store.generation(PERSISTENT_VOLUME), cluster.store.generation(PERSISTENT_VOLUME_CLAIM)
     cluster.controller.sync()
     VolumeController(cluster.store).sync()
     assert generation == (
-        cluster.store.generation("PersistentVolume"),
-        cluster.store.generation("PersistentVolumeClaim"),
+        cluster.store.generation(PERSISTENT_VOLUME),
+        cluster.store.generation(PERSISTENT_VOLUME_CLAIM),
     )
 
 

@@ -1,4 +1,4 @@
-"""The node table: that its columns, kept up to date change by change, are those of a table built afresh."""
+"""Node table: incremental updates equal a table built afresh."""
 
 from typing import Any
 
@@ -10,7 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from kubewasp.k8s.nodes import Node
 from kubewasp.k8s.pods import Pod
-from kubewasp.state.node_table import ABSENT, NodeTable, RowCache
+from kubewasp.state.columns import ABSENT
+from kubewasp.state.node_table import NodeTable
 from tests.plugins.building import ZONE, affinity, make_node, make_pod, make_table, term
 
 REGION, BETA_ZONE = "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone"
@@ -137,13 +138,13 @@ def test_a_row_without_a_node_cannot_be_asked_for_it() -> None:
 
 def test_the_size_of_an_image_is_that_of_the_first_node_as_long_as_any_node_has_it() -> None:
     table = make_table([make_node("a", images={"i": 1}), make_node("b", images={"i": 2})])
-    assert table.images == {"i": (1, {0, 1})}
+    assert table.images.by_name == {"i": (1, {0, 1})}
     table.remove_node("a")
-    assert table.images == {"i": (1, {1})}
+    assert table.images.by_name == {"i": (1, {1})}
     table.put_node(make_node("b", images={"i": 3}))
-    assert table.images == {"i": (3, {1})}
+    assert table.images.by_name == {"i": (3, {1})}
     table.put_node(make_node("b"))
-    assert table.images == {}
+    assert table.images.by_name == {}
 
 
 # ---------------------------------------------------------------------- labels
@@ -158,57 +159,6 @@ def test_a_label_column_has_a_number_a_value_and_none_where_it_lacks() -> None:
     assert column.find("hdd") == -1
     table.put_node(make_node("b", {"disk": "ssd"}))
     assert column.ids[1] == column.ids[0]
-
-
-# ---------------------------------------------------------------------- columns derived from it
-
-
-def test_only_rows_that_changed_are_computed_again() -> None:
-    table = make_table(make_node(f"n{number}") for number in range(10))
-    asked: list[list[int]] = []
-
-    def compute(rows: Any) -> Any:
-        asked.append(rows.tolist())
-        return table.pod_count[rows]
-
-    for _ in range(2):
-        table.cache.get("key", compute)
-    table.add_pod(make_pod(node="n3"))
-    assert table.cache.get("key", compute)[3] == 1
-    assert asked == [list(range(10)), [3]]
-
-
-def test_what_depends_on_nodes_only_is_not_computed_again_for_pods() -> None:
-    table = make_table(make_node(f"n{number}") for number in range(10))
-    asked: list[list[int]] = []
-
-    def compute(rows: Any) -> Any:
-        asked.append(rows.tolist())
-        return table.max_pods[rows]
-
-    table.cache.get("key", compute, of_nodes=True)
-    table.add_pod(make_pod(node="n3"))
-    table.cache.get("key", compute, of_nodes=True)
-    table.put_node(make_node("n4", pods="7"))
-    assert table.cache.get("key", compute, of_nodes=True)[4] == 7
-    assert asked == [list(range(10)), [4]]
-
-
-def test_the_entry_that_was_not_asked_for_longest_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RowCache, "_MOST", 2)
-    table = make_table([make_node("n")])
-    asked: list[str] = []
-
-    def get(key: str) -> None:
-        def compute(rows: Any) -> Any:
-            asked.append(key)
-            return table.max_pods[rows]
-
-        table.cache.get(key, compute)
-
-    for key in "abacab":
-        get(key)
-    assert asked == ["a", "b", "c", "b"]
 
 
 # ---------------------------------------------------------------------- any sequence of changes
@@ -307,7 +257,7 @@ def summary(table: NodeTable) -> dict[str, Any]:
             },
         }
     found["images"] = {
-        image: {table.node(row).name for row in having} for image, (_size, having) in table.images.items()
+        image: {table.node(row).name for row in having} for image, (_size, having) in table.images.by_name.items()
     }
     found["claims"] = table.volumes.claims
     found["affinities"] = {id(terms) for terms in table.pods.with_affinity}

@@ -1,4 +1,4 @@
-"""Counting pods by labels and by affinity, row by row."""
+"""Pod index: counts by labels and by affinity terms, per row."""
 
 import itertools
 from collections.abc import Mapping

@@ -10,6 +10,7 @@ import typer
 
 from kubewasp import __version__
 from kubewasp.cli import cluster_commands, config, extender, http, plugin, wasi
+from kubewasp.errors import KubewaspError
 
 app = typer.Typer(
     name="kubewasp",
@@ -56,9 +57,7 @@ def main() -> None:
     except OSError as error:
         _discard_output()
         _fail(error)
-    except Exception as error:
-        if not _is_users(error):
-            raise
+    except KubewaspError as error:
         _fail(error)
 
 
@@ -84,10 +83,3 @@ def _fail(error: Exception) -> None:
 
     print(f"error: {printable(str(error))}", file=sys.stderr)  # noqa: T201
     sys.exit(1)
-
-
-def _is_users(error: Exception) -> bool:
-    from kubewasp.errors import KubewaspError
-    from kubewasp.k8s.errors import ManifestError
-
-    return isinstance(error, KubewaspError | ManifestError)

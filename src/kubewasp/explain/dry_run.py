@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubewasp.errors import KubewaspError
 from kubewasp.explain.explanation import Explanation, explain
-from kubewasp.framework.record import DecisionRecord
+from kubewasp.framework.decision_record import DecisionRecord
 from kubewasp.k8s.pods import DEFAULT_SCHEDULER
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kubewasp.framework.record import DecisionRecord
+from kubewasp.framework.decision_record import DecisionRecord
 from kubewasp.framework.status import Code, Status
 from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY
 from kubewasp.k8s.taints import untolerated

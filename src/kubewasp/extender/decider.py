@@ -19,7 +19,7 @@ from kubewasp.framework.status import Code, Status
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kubewasp.framework.outcomes import FilterOutcome, PreFilterOutcome
+    from kubewasp.framework.filtering import FilterOutcome, PreFilterOutcome
     from kubewasp.framework.plugin import Rows, Scores
     from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.pods import Pod

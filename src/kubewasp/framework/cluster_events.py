@@ -1,10 +1,10 @@
-"""Cluster events, which plugins register for, and recorded events, which they send."""
+"""Cluster events for queueing hints, and events that plugins record."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from enum import IntFlag
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,7 @@ RESOURCES = (
 
 
 class Action(IntFlag):
-    """What happened to an object. The first six are the bits of the guest ABI."""
+    """Changes of an object. The first six bits are those of the guest ABI."""
 
     NONE = 0
     ADD = 1 << 0
@@ -59,7 +59,7 @@ ALL_ACTIONS = sum(ACTIONS)
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """A change of the cluster that may make a pod schedulable: which resource, which actions (bits)."""
+    """A change that may make a pod schedulable: a resource and its actions (bits)."""
 
     resource: str
     action: int
@@ -74,7 +74,7 @@ ALL_EVENTS = (ClusterEvent("*", ALL_ACTIONS),)
 
 @dataclass(frozen=True, slots=True)
 class ObjectReference:
-    """The object an event is about."""
+    """Reference to the subject of an event."""
 
     kind: str = ""
     api_version: str = ""
@@ -86,7 +86,7 @@ class ObjectReference:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """An event as a plugin records it; the scheduler turns it into an events.k8s.io/v1 Event."""
+    """An event recorded by a plugin. The scheduler sends it as an events.k8s.io/v1 Event."""
 
     regarding: ObjectReference
     related: ObjectReference
@@ -95,5 +95,5 @@ class RecordedEvent:
     action: str
     note: str
 
-    def as_dict(self) -> Mapping[str, Any]:
+    def as_dict(self) -> Mapping[str, object]:
         return asdict(self)

@@ -1,15 +1,31 @@
-"""What plugins remember of a pod between extension points of one scheduling cycle."""
+"""State of one scheduling attempt, shared between the extension points of its plugins."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class StateKey(str, Generic[Value]):
+    """A key of a cycle state with the type of its value. Keys are compared by name: begin it with the plugin's.
+
+    >>> DIGIT = StateKey[int]("NodeNumber")
+    >>> state = CycleState()
+    >>> state[DIGIT] = 7
+    >>> state[DIGIT]
+    7
+    """
+
+    __slots__ = ()
 
 
 class CycleState:
-    """A dictionary by plugin. `clone` gives a state for a trial whose changes do not come back.
+    """Values by key. `clone` gives a state for a trial whose changes stay in the clone.
 
-    A value that AddPod and RemovePod change in place needs a method `clone`; others are in the clones as they are. What
-    a plugin shares is one and the same in all clones, even if it was made in one of them.
+    A value that AddPod and RemovePod change in place needs a method `clone`; other values are the same object in all
+    clones. Shared values are the same in all clones, also those shared by a clone. A value with a method `close` is
+    closed at the end of the attempt.
     """
 
     __slots__ = ("_shared", "_until_chosen", "_values", "is_sampled", "skip_filter", "skip_score")
@@ -20,39 +36,40 @@ class CycleState:
         self._until_chosen: list[str] = []
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
-        self.is_sampled = False  # whether metrics are told of each plugin
+        self.is_sampled = False  # metrics of each plugin call
 
-    def __setitem__(self, plugin: str, value: Any) -> None:
-        self._values[plugin] = value
+    def __setitem__(self, key: StateKey[Value], value: Value) -> None:
+        self._values[key] = value
 
-    def __getitem__(self, plugin: str) -> Any:
-        return self._values[plugin]
+    def __getitem__(self, key: StateKey[Value]) -> Value:
+        found: Value = self._values[key]
+        return found
 
-    def get(self, plugin: str) -> Any:
-        return self._values.get(plugin)
+    def get(self, key: StateKey[Value]) -> Value | None:
+        return self._values.get(key)
 
-    def __contains__(self, plugin: str) -> bool:
-        return plugin in self._values
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
 
-    def share(self, plugin: str, value: Any, *, until_chosen: bool = False) -> None:
-        """A value for all clones; one that is needed only `until_chosen` is closed once the pod has a node, or none."""
-        self._shared[plugin] = value
+    def share(self, key: StateKey[Value], value: Value, *, until_chosen: bool = False) -> None:
+        """Sets a value for all clones; with `until_chosen` it is closed once a node is chosen, or none."""
+        self._shared[key] = value
         if until_chosen:
-            self._until_chosen.append(plugin)
+            self._until_chosen.append(key)
 
-    def shared(self, plugin: str) -> Any:
-        return self._shared.get(plugin)
+    def shared(self, key: StateKey[Value]) -> Value | None:
+        return self._shared.get(key)
 
     def chosen(self) -> None:
-        """The scheduling cycle is over: what only that needed is given back, however long binding takes."""
+        """Closes the values shared `until_chosen`: the scheduling cycle is over, binding may take long."""
         while self._until_chosen:
             self._shared.pop(self._until_chosen.pop()).close()
 
     def close(self) -> None:
-        """The pod is bound, or has failed: values that hold something give it back."""
+        """Closes all values: the pod is bound, or has failed."""
         for values in (self._shared, self._values):
             for value in values.values():
-                close = getattr(value, "close", None)  # asking for a protocol takes ten times as long
+                close = getattr(value, "close", None)  # isinstance with a protocol takes ten times as long
                 if close is not None:
                     close()
             values.clear()

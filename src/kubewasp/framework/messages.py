@@ -1,4 +1,4 @@
-"""The texts that tell why a pod was not scheduled, letter by letter as kube-scheduler writes them."""
+"""Texts for unschedulable pods, identical to kube-scheduler's."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ NO_NODES = "no nodes available to schedule pods"
 
 
 def fit_error(total: int, reasons: Mapping[str, int], *, pre_filter: str = "", post_filter: str = "") -> str:
-    """`0/N nodes are available: …`: what PreFilter said, or each reason and the number of nodes it holds for."""
+    """`0/N nodes are available: …`: the reason of PreFilter, or each reason with its number of nodes."""
     text = f"0/{total} nodes are available:"
     if pre_filter:
         text += f" {pre_filter}."
     elif reasons:
-        # Sorted as texts, so that "10 x" stands before "2 y".
+        # Sorted as texts: "10 x" precedes "2 y".
         text += f" {', '.join(sorted(f'{count} {reason}' for reason, count in reasons.items()))}."
     if post_filter:
         text += f" {post_filter}"
@@ -33,7 +33,7 @@ def invalid_score(plugin: str, score: int, lowest: int, highest: int) -> str:
 
 
 def histogram(statuses: Iterable[tuple[Status, int]]) -> dict[str, int]:
-    """How often each reason was given; a node may give several."""
+    """The number of nodes per reason; a node may have several."""
     counts: dict[str, int] = {}
     for status, times in statuses:
         for reason in status.reasons:

@@ -1,24 +1,23 @@
-"""All extension points of the scheduling framework, as the interfaces that every plugin implements.
+"""Extension points of the scheduling framework: the interfaces of built-in, in-process and wasm plugins.
 
-Built-in plugins, in-process Python plugins and wasm plugins are all made of these. Filter and Score answer for all
-nodes at once: they take the rows of the node table they are asked about and return one array. A plugin that is easier
-to write node by node derives from `NodeByNode`.
+Filter and Score answer for all nodes at once: they take rows of the node table and return one array. `NodeByNode` is a
+base class for plugins that are easier to write for a single node. Documented as `kubewasp.plugin_api`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kubewasp.framework.status import SUCCESS, Code, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
+    from typing import Never
 
     from kubewasp.framework.cluster_events import Action
     from kubewasp.framework.cycle_state import CycleState
@@ -26,14 +25,18 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.state.node_table import NodeTable
 
-    Rows = NDArray[np.int32]
-    Scores = NDArray[np.int64]
+    VerdictNumbers = NDArray[np.bool_ | np.int8 | np.int32 | np.int64]
+    # The type of the two objects is that of the registered resource, such as `Node | None`.
+    QueueingHint = Callable[[Pod, Never, Never], bool]
+    EventHint = Callable[[Pod, str, Action, object | None, object | None], bool]
 
+Rows = NDArray[np.int32]
+Scores = NDArray[np.int64]
 MIN_SCORE, MAX_SCORE = 0, 100
 
 
 class Plugin(ABC):
-    """A plugin has a name, under which it is configured and shown."""
+    """Base of all plugins. `name` stands in the configuration, in events and in metrics."""
 
     name: str
 
@@ -42,40 +45,48 @@ class Plugin(ABC):
 
 
 class PreEnqueuePlugin(Plugin):
-    """Asked before a pod enters the active queue; a pod that is rejected waits, gated."""
+    """PreEnqueue: runs before a pod enters the active queue. A rejected pod is gated."""
 
     @abstractmethod
     def pre_enqueue(self, pod: Pod) -> Status: ...
 
     def is_shut(self, pod: Pod) -> bool:
-        """Whether a pod that was rejected would be so again, as far as that is known at once; saves asking others."""
+        """True if a rejected pod would certainly be rejected again: saves calls of other plugins."""
         return False
 
 
+class SortKey(Protocol):
+    """A value that is ordered among values of its own type, such as a number, a text or a tuple of them."""
+
+    def __lt__(self, other: Self, /) -> bool: ...
+
+
 class QueueSortPlugin(Plugin):
-    """Orders the active queue; exactly one is enabled."""
+    """QueueSort: the order of the active queue. Exactly one is enabled."""
 
     @abstractmethod
-    def sort_key(self, pod: Pod, queued_at: float) -> Any:
-        """The smaller key is scheduled first. Computed once each time the pod is queued."""
+    def sort_key(self, pod: Pod, queued_at: float) -> SortKey:
+        """The smallest key is scheduled first. Computed each time the pod is queued, not for each comparison."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A cluster event that may make a pod schedulable which this plugin rejected.
+    """A cluster event that may make a pod schedulable that this plugin rejected.
 
-    The hint looks at the pod and at what changed (old and new object, either may be None) and says whether to try
-    again; without one, always. An event hint is told the kind of object and the action too.
+    The hint takes the pod, the old and the new object (one of them may be None) and returns whether to try the pod
+    again; without a hint, always. An event hint takes the resource and the action too.
+
+    >>> Registration("Node", Action.UPDATE_NODE_LABEL, self._label_changed)            # doctest: +SKIP
     """
 
     resource: str
     actions: Action
-    hint: Callable[[Pod, Any, Any], bool] | None = None
-    event_hint: Callable[[Pod, str, Action, Any, Any], bool] | None = None
+    hint: QueueingHint | None = None
+    event_hint: EventHint | None = None
 
 
 class EnqueueExtensions(Plugin):
-    """Tells which events are worth another try of a pod that this plugin rejected."""
+    """EnqueueExtensions: the events that are worth another try of a pod rejected by this plugin."""
 
     @abstractmethod
     def events(self) -> Sequence[Registration]: ...
@@ -86,55 +97,54 @@ class EnqueueExtensions(Plugin):
 
 @dataclass(frozen=True, slots=True)
 class PreFilterResult:
-    """`nodes` narrows down which nodes are looked at; None means all."""
+    """Result of PreFilter. `nodes` restricts the nodes that are filtered; None means all."""
 
     status: Status = SUCCESS
     nodes: frozenset[str] | None = None
 
 
 class PreFilterPlugin(Plugin):
-    """Looks at the pod and the cluster once, before the nodes. Skip: the pod needs no Filter of this plugin."""
+    """PreFilter: runs once for the pod, before the nodes. Skip: the pod needs no Filter of this plugin."""
 
     @abstractmethod
     def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult: ...
 
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, row: int, table: NodeTable) -> Status:
-        """Another pod comes onto a node, in a trial: the plugin brings its state up to date."""
+        """Updates the state for another pod that is added to a node, in a trial."""
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, row: int, table: NodeTable) -> Status:
-        """Another pod leaves a node, in a trial."""
+        """Updates the state for another pod that is removed from a node, in a trial."""
         return SUCCESS
 
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """One number a row: 0 passes, any other is the place in `statuses` of why it does not."""
+    """Result of Filter: one number per row. 0 is feasible, any other an index into `statuses`."""
 
-    numbers: NDArray[Any]
+    numbers: VerdictNumbers
     statuses: Sequence[Status] = field(default=(SUCCESS,))
 
 
 class FilterPlugin(Plugin):
-    """Says which nodes can take the pod.
+    """Filter: the nodes that can take the pod.
 
-    With `counts_only`, what it says of a node follows from the node's taints, from whether it is cordoned, and from how
-    much of what the pod asks for is there and taken: nodes that are the same in this are the same to the plugin, and no
-    node matters to another.
+    `counts_only` declares that the verdict on a node depends only on its taints, on `spec.unschedulable` and on the
+    allocatable and requested amounts of the resources that the pod requests, and on no other node.
     """
 
     counts_only: ClassVar[bool] = False
 
     @abstractmethod
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
-        """The verdict on each of those rows; None where all pass."""
+        """The verdict on each row; None if all are feasible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node on which a pod fits once the victims are gone; the most important victim stands first.
+    """A node that fits the pod once its victims are gone, the most important victim first.
 
-    `violations` counts the victims that a disruption budget protects.
+    `violations` is the number of victims protected by a PodDisruptionBudget.
     """
 
     node: str
@@ -144,9 +154,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """What helps a pod that fits nowhere. `nominated_node` None leaves the nomination, an empty text clears it.
+    """Result of PostFilter. `nominated_node` None keeps the nomination, an empty text clears it.
 
-    `candidates` are the nodes that were thought of, to be shown.
+    `candidates` are all nodes that were considered; they are shown in explanations.
     """
 
     status: Status
@@ -156,7 +166,7 @@ class PostFilterResult:
 
 
 class PostFilterPlugin(Plugin):
-    """Called when no node passed; may make room."""
+    """PostFilter: runs if no node is feasible, for example to preempt pods."""
 
     preempts: ClassVar[bool] = False  # whether each run counts as a preemption attempt
 
@@ -167,21 +177,21 @@ class PostFilterPlugin(Plugin):
 
 
 class PreScorePlugin(Plugin):
-    """Looks at the pod and the feasible nodes once. Skip means that this pod needs no Score of this plugin."""
+    """PreScore: runs once for the feasible nodes. Skip: the pod needs no Score of this plugin."""
 
     @abstractmethod
     def pre_score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status: ...
 
 
 class ScorePlugin(Plugin):
-    """Ranks the feasible nodes."""
+    """Score: ranks the feasible nodes."""
 
     @abstractmethod
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
-        """A score for each of those rows, or a status that says why there is none."""
+        """A score for each row, or the status of a failure."""
 
     def normalize(self, state: CycleState, pod: Pod, scores: Scores) -> Scores | Status:
-        """The scores of all feasible nodes, brought into the range 0 to 100."""
+        """NormalizeScore: the scores of all feasible nodes in the range 0 to 100."""
         return scores
 
 
@@ -189,7 +199,7 @@ class ScorePlugin(Plugin):
 
 
 class ReservePlugin(Plugin):
-    """Takes what the pod needs on its node; `unreserve` gives it back and must not fail."""
+    """Reserve: claims resources of the chosen node; `unreserve` releases them and must not fail."""
 
     @abstractmethod
     def reserve(self, state: CycleState, pod: Pod, node: str) -> Status: ...
@@ -199,29 +209,29 @@ class ReservePlugin(Plugin):
 
 
 class PermitPlugin(Plugin):
-    """May hold the pod back before it is bound."""
+    """Permit: approves, rejects or delays the binding of a pod."""
 
     @abstractmethod
     def permit(self, state: CycleState, pod: Pod, node: str) -> tuple[Status, float]:
-        """The status and, where it is Wait, for how many seconds at most."""
+        """The status and, for Wait, the timeout in seconds."""
 
 
 class PreBindPlugin(Plugin):
-    """Prepares what the pod needs before it is bound."""
+    """PreBind: work that precedes the binding, such as provisioning volumes."""
 
     @abstractmethod
     def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status: ...
 
 
 class BindPlugin(Plugin):
-    """Binds the pod to its node; the first that does not skip decides."""
+    """Bind: binds the pod to its node. The first plugin that does not skip decides."""
 
     @abstractmethod
     def bind(self, state: CycleState, pod: Pod, node: str) -> Status: ...
 
 
 class PostBindPlugin(Plugin):
-    """Hears that the pod was bound."""
+    """PostBind: runs after the pod is bound."""
 
     @abstractmethod
     def post_bind(self, state: CycleState, pod: Pod, node: str) -> None: ...
@@ -247,7 +257,10 @@ EXTENSION_POINTS: Mapping[str, type[Plugin]] = {
 
 
 class NodeByNode(FilterPlugin, ScorePlugin):
-    """For plugins written node by node: override `filter_node`, `score_node`, or both. The loop is ours."""
+    """Base for plugins that look at one node at a time: override `filter_node`, `score_node`, or both.
+
+    `pods` are the pods on the node.
+    """
 
     def filter_node(self, state: CycleState, pod: Pod, node: Node, pods: Sequence[Pod]) -> Status:
         return SUCCESS
@@ -276,7 +289,7 @@ class NodeByNode(FilterPlugin, ScorePlugin):
 
 
 def normalized(scores: Scores, *, reverse: bool = False) -> Scores:
-    """Scores as a share of the largest, 0 to 100; `reverse` makes the smallest the best."""
+    """The default NormalizeScore: shares of the largest score, 0 to 100. `reverse`: the smallest is the best."""
     largest = int(scores.max(initial=0))
     if largest == 0:
         return np.full_like(scores, MAX_SCORE) if reverse else scores
@@ -285,5 +298,5 @@ def normalized(scores: Scores, *, reverse: bool = False) -> Scores:
 
 
 def rejection(reason: str, *, resolvable: bool) -> Status:
-    """Unschedulable, where removing pods may help, else UnschedulableAndUnresolvable."""
+    """An Unschedulable status; UnschedulableAndUnresolvable if no preemption can help."""
     return Status(Code.UNSCHEDULABLE if resolvable else Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.decision_record import DecisionRecord, FilterRecord, ScoreRecord
+from kubewasp.framework.filtering import FilterOutcome, Objection, PreFilterOutcome
 from kubewasp.framework.messages import invalid_score
 from kubewasp.framework.observer import NO_OBSERVER, PluginUse, SchedulerObserver, always_success, itself, observed
-from kubewasp.framework.outcomes import FilterOutcome, Objection, PreFilterOutcome
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     MIN_SCORE,
@@ -32,7 +33,6 @@ from kubewasp.framework.plugin import (
     ScorePlugin,
     rejection,
 )
-from kubewasp.framework.record import DecisionRecord, FilterRecord, ScoreRecord
 from kubewasp.framework.status import SUCCESS, Code, Status
 
 if TYPE_CHECKING:

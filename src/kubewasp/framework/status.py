@@ -1,13 +1,17 @@
-"""What a plugin says of a pod, or of a pod on a node."""
+"""Status codes and statuses of the scheduling framework."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Code(IntEnum):
-    """The codes of the Kubernetes scheduling framework, with its numbers."""
+    """Status codes with the numbers of the Kubernetes scheduling framework."""
 
     SUCCESS = 0
     ERROR = 1
@@ -21,7 +25,7 @@ class Code(IntEnum):
         return _LABELS[self]
 
 
-_LABELS = {
+_LABELS: Final[Mapping[int, str]] = {
     Code.SUCCESS: "Success",
     Code.ERROR: "Error",
     Code.UNSCHEDULABLE: "Unschedulable",
@@ -32,13 +36,13 @@ _LABELS = {
 
 
 def code_label(code: int) -> str:
-    """The name of a code. A number that is no code is kept as it is and means Error."""
-    return _LABELS.get(code, "Error")  # type: ignore[call-overload, no-any-return]
+    """The name of a code; unknown numbers count as Error."""
+    return _LABELS.get(code, "Error")
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A code and, unless it is Success, the reasons for it; a single reason may be given as a text."""
+    """A code with its reasons and the plugin that returned it. A single reason may be given as a text."""
 
     code: int = Code.SUCCESS
     reasons: tuple[str, ...] | str = ()
@@ -50,11 +54,11 @@ class Status:
 
     @property
     def reason(self) -> str:
-        """All reasons in one text."""
+        """All reasons, joined."""
         return ", ".join(self.reasons)
 
     def of(self, plugin: str) -> Status:
-        """The same, said by that plugin."""
+        """The same status with the name of its plugin."""
         return Status(self.code, self.reasons, plugin)
 
     @property
@@ -67,7 +71,7 @@ class Status:
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the pod was turned down, as opposed to: something went wrong."""
+        """Unschedulable or UnschedulableAndUnresolvable: a rejection, not a failure."""
         return self.code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 

@@ -1,7 +1,6 @@
-"""Kubernetes objects between JSON form and protobuf, byte for byte as the API server writes them (hot path).
+"""Codec of Kubernetes objects: JSON form to protobuf and back, with the bytes of the API server.
 
-Guarded by the benchmark of encoding a 2 KB node: at most 200 µs. Which fields exist is the wire table's business, what
-a single value looks like that of `values`.
+HOT PATH (guard: make bars, codec). The fields are in `wire_table`, single values in `wire_values`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ __all__ = ["decode", "decode_message", "encode", "encode_message", "message_name
 _Encoder: TypeAlias = Callable[[Any], Any]
 _Decoder: TypeAlias = Callable[[Any], Any]
 
-# A dict is found at once; asking for a Mapping first costs a tenth of the encoding.
+# dict first: isinstance with Mapping costs a tenth of the encoding.
 _OBJECT: Final = (dict, Mapping)
 _ENVELOPE: Final = b"k8s\0"
 
@@ -34,7 +33,7 @@ def encode(kind: str, manifest: Mapping[str, Any]) -> bytes:
 
 
 def decode(kind: str, data: bytes) -> dict[str, Any]:
-    """The JSON form of an object of a kind; `kind` and `apiVersion` are not part of the bytes and not added."""
+    """The JSON form of an object of a kind, without `kind` and `apiVersion`: these are not part of the bytes."""
     decoded: dict[str, Any] = decode_message(message_of_kind(kind), data)
     return decoded
 
@@ -51,7 +50,7 @@ def encode_message(name: str, value: Any) -> bytes:
 
 
 def decode_message(name: str, data: bytes) -> Any:
-    """The JSON form of any message of the wire table: a dict, or one value for the likes of a quantity."""
+    """The JSON form of any message of the wire table: a dict, or a single value for types such as Quantity."""
     try:
         return _decoder(name)(data if name in VALUE_MESSAGES else message_class(name).FromString(data))
     except WireError as error:
@@ -61,7 +60,7 @@ def decode_message(name: str, data: bytes) -> Any:
 
 
 def wrap_unknown(api_version: str, kind: str, raw: bytes) -> bytes:
-    """The body of an HTTP request: the bytes of an object in the envelope that says what it is."""
+    """The body of an HTTP request: an object in the envelope `runtime.Unknown`."""
     unknown: Any = message_class("runtime.Unknown")
     type_meta = {"apiVersion": api_version, "kind": kind}
     message = unknown(typeMeta=type_meta, raw=raw, contentEncoding="", contentType="")
@@ -89,7 +88,7 @@ def _encoder(name: str) -> _Encoder:
 
 
 def _object_encoder(name: str) -> _Encoder:
-    """A function that makes the arguments of a message's class from an object in JSON form."""
+    """Function from an object in JSON form to the arguments of its message class."""
     fields = [field for field in messages()[name] if field.in_json]
     encoders = {field.name: _field_encoder(field) for field in fields if not field.inline}
     inlined = tuple((field.name, _encoder(field.type)) for field in fields if field.inline)
@@ -115,7 +114,7 @@ def _object_encoder(name: str) -> _Encoder:
 
 
 def _defaults(name: str) -> dict[str, Any]:
-    """What stands on the wire for an object without fields: its required fields, empty."""
+    """The wire form of an empty object: its required fields with zero values."""
     return {
         field.name: VALUE_TYPES[field.type].wire_zero if field.type in VALUE_TYPES else _defaults(field.type)
         for field in messages()[name]
@@ -138,7 +137,7 @@ def _list_encoder(encode_item: _Encoder) -> _Encoder:
         wire: list[Any] = []
         try:
             for item in value:
-                wire.append(encode_item(item))  # noqa: PERF401 its length tells which item was wrong
+                wire.append(encode_item(item))  # noqa: PERF401 its length is the index of the item in an error
         except Mismatch as mismatch:
             mismatch.segments.append(f"[{len(wire)}]")
             raise
@@ -174,7 +173,7 @@ def _decoder(name: str) -> _Decoder:
 
 
 def _object_decoder(name: str) -> _Decoder:
-    """A function that makes an object in JSON form of a message, leaving out required fields that are empty."""
+    """Function from a message to its JSON form, without required fields that have their zero value."""
     fields = [field for field in messages()[name] if field.in_json]
     decoders = {field.number: (field.name, _field_decoder(field), _zero(field)) for field in fields if not field.inline}
     inlined = {field.number: _decoder(field.type) for field in fields if field.inline}
@@ -196,7 +195,7 @@ def _object_decoder(name: str) -> _Decoder:
 
 
 def _zero(field: Field) -> Any:
-    """The JSON form of the field that says no more than its absence."""
+    """The JSON value that is equivalent to an absent field."""
     if not field.required:
         return None
     return VALUE_TYPES[field.type].json_zero if field.type in VALUE_TYPES else {}

@@ -1,4 +1,4 @@
-"""In-tree volume types whose work CSI drivers do by now: which driver, which handle there, which topology."""
+"""CSI migration: drivers, handles and topology of the in-tree volume types."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _UNSPECIFIED: Final = "UNSPECIFIED"
 
 @dataclass(frozen=True, slots=True)
 class InTreePlugin:
-    """An in-tree volume type. `source` is its field in a volume; `zone_key` the label by which its driver knows zones.
+    """An in-tree volume type. `source` is its field in a volume, `zone_key` the zone label of its driver.
 
-    `is_migrated` is false for types that can be migrated in principle, but never are as far as scheduling goes.
+    `is_migrated` is false for types whose migration does not affect scheduling.
     """
 
     name: str
@@ -30,7 +30,7 @@ class InTreePlugin:
     is_migrated: bool = True
 
     def handle(self, details: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-        """The driver's name for the volume; the labels are those of the PersistentVolume, if it is one."""
+        """The volume handle of the driver; `labels` are those of the PersistentVolume, if any."""
         written = str(details.get(self.handle_field) or "")
         if self.source == "awsElasticBlockStore":
             return written.rpartition("/")[2] if written.startswith("aws://") else written
@@ -44,7 +44,7 @@ class InTreePlugin:
     def affinity(
         self, terms: tuple[NodeSelectorTerm, ...] | None, labels: Mapping[str, str]
     ) -> tuple[NodeSelectorTerm, ...] | None:
-        """The node affinity of a PersistentVolume in the words of the driver: its own label for zones."""
+        """The node affinity of a PersistentVolume with the driver's zone label."""
         if not self.zone_key:
             return terms
         zone, region = _zone_and_region(terms, labels)
@@ -84,7 +84,7 @@ BY_SOURCE: Final = {plugin.source: plugin for plugin in IN_TREE_PLUGINS}
 
 
 def _zone_and_region(terms: tuple[NodeSelectorTerm, ...] | None, labels: Mapping[str, str]) -> tuple[str, str]:
-    """The generation of topology labels that a volume uses, by its affinity before its labels."""
+    """The zone and region labels of a volume, stable or beta: by its affinity, else by its labels."""
     for present in (_keys(terms or ()), labels):
         if ZONE in present:
             return ZONE, REGION

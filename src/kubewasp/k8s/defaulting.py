@@ -1,4 +1,4 @@
-"""What an API server adds to a pod before a scheduler sees it, as far as scheduling looks at it."""
+"""Defaults that an API server adds to a pod, as far as scheduling reads them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REQUIRED, _PREFERRED = (
 def default_pod(
     manifest: Mapping[str, Any], *, uid: str, priority_class: Callable[[str], PriorityClass | None]
 ) -> dict[str, Any]:
-    """The pod as it would be stored. `priority_class` looks one up by name; an empty name asks for the default one."""
+    """The pod as stored by an API server. `priority_class` is a lookup by name; the empty name is the default class."""
     metadata: dict[str, Any] = {**(manifest.get("metadata") or {}), "uid": uid}
     metadata["namespace"] = metadata.get("namespace") or "default"
     spec = dict(manifest.get("spec") or {})
@@ -44,7 +44,7 @@ def default_pod(
 
 
 def _with_requests(container: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A limit without a request is a request too."""
+    """Requests default to limits."""
     resources = container.get("resources") or {}
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     if not limits or limits.keys() <= requests.keys():
@@ -53,7 +53,7 @@ def _with_requests(container: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_pod_requests(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A limit of the pod as a whole is a request too, unless a container requests something of it."""
+    """Pod-level requests default to pod-level limits, unless a container requests the resource."""
     resources = spec["resources"]
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     asked = {name for item in containers for name in (item.get("resources") or {}).get("requests") or ()}
@@ -66,7 +66,7 @@ def _with_pod_requests(spec: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_host_ports(container: Mapping[str, Any]) -> Mapping[str, Any]:
-    """On the network of the node, every port of a container is one of the node."""
+    """With `hostNetwork`, every container port is a host port."""
     ports = container.get("ports")
     if not ports:
         return container

@@ -1,4 +1,4 @@
-"""Durations as Kubernetes writes them: `1h30m`, `500ms`, `1.5s`."""
+"""Durations in the notation of Go and Kubernetes: `1h30m`, `500ms`, `1.5s`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parse_duration(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """As Go writes it: `15s`, `1m30s`, `10m0s`, `1.5ms`; `0s` for nothing."""
+    """The notation of Go: `15s`, `1m30s`, `10m0s`, `1.5ms`, `0s`."""
     nanoseconds = round(abs(seconds) * 1e9)
     sign = "-" if seconds < 0 and nanoseconds else ""
     for unit, size in (("ns", 1), ("µs", 1000), ("ms", 10**6)):

@@ -1,14 +1,16 @@
-"""The errors of this layer: a manifest a user wrote wrongly, and bytes that are not what they claim to be."""
+"""Errors of manifests and protobuf bytes, and the form in which error texts show values."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from kubewasp.errors import KubewaspError
+
 _SHOWN_CHARACTERS = 40
 
 
-class ManifestError(ValueError):
-    """Something in a manifest is wrong: `source` says which document, `path` which field, `problem` what about it."""
+class ManifestError(KubewaspError, ValueError):
+    """An invalid manifest. `source` is the file or document, `path` the field, `problem` the complaint."""
 
     def __init__(self, path: str, problem: str, *, source: str = "") -> None:
         super().__init__(": ".join(part for part in (source, path, problem) if part))
@@ -17,16 +19,16 @@ class ManifestError(ValueError):
         self.source = source
 
     def at(self, source: str) -> ManifestError:
-        """The same error, found in the named file or document."""
+        """The same error with the file or document as its source."""
         return ManifestError(self.path, self.problem, source=source)
 
 
-class WireError(ValueError):
-    """Bytes are not the protobuf message they were said to be."""
+class WireError(KubewaspError, ValueError):
+    """Bytes that are not a protobuf message of the expected type."""
 
 
 def shown(value: Any) -> str:
-    """A value as an error message may show it: in JSON's terms, short, and printable whatever it holds."""
+    """The value for an error text: in JSON's terms, shortened, always printable."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -41,7 +43,7 @@ def shown(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text in double quotes, shortened, with escapes for whatever cannot be printed."""
+    """The text in double quotes, shortened, with escapes for unprintable characters."""
     short = text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
     escaped = "".join(
         character if character.isprintable() and character not in '"\\' else _escape(character) for character in short
@@ -50,7 +52,7 @@ def quoted(text: str) -> str:
 
 
 def described(value: Any) -> str:
-    """What sort of thing a value is: `a list`, `an object`, `a string`."""
+    """The type of a value with its article: `a list`, `an object`, `a string`."""
     if value is None:
         return "nothing"
     if isinstance(value, str):

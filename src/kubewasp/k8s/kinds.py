@@ -1,4 +1,4 @@
-"""Which message of the wire table an `apiVersion` and a `kind` stand for."""
+"""Messages of the wire table by `apiVersion` and `kind`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from kubewasp.k8s.errors import ManifestError, quoted
 from kubewasp.k8s.wire_table import messages
 
-# In the order in which a kind without an apiVersion is looked for.
+# In the lookup order of a kind without an apiVersion.
 _PACKAGES: Final = {
     "core.v1": "v1",
     "apps.v1": "apps/v1",
@@ -26,21 +26,21 @@ def message_name(api_version: str, kind: str) -> str:
     for name in _messages_of(kind):
         if _PACKAGES[name.rpartition(".")[0]] == api_version:
             return name
-    raise ManifestError("", f"no kind {quoted(kind)} in apiVersion {quoted(api_version)} is known here")
+    raise ManifestError("", f"unknown kind {quoted(kind)} in apiVersion {quoted(api_version)}")
 
 
 def message_of_kind(kind: str) -> str:
-    """The message of a kind alone: `core.v1.Pod` for `Pod`; a name such as `events.v1.Event` stays as it is."""
+    """The message of a kind alone: `core.v1.Pod` for `Pod`; a name such as `events.v1.Event` is unchanged."""
     if kind in messages():
         return kind
     names = _messages_of(kind)
     if not names:
-        raise ManifestError("", f"no kind {quoted(kind)} is known here")
+        raise ManifestError("", f"unknown kind {quoted(kind)}")
     return names[0]
 
 
 def api_versions(kind: str) -> tuple[str, ...]:
-    """Every apiVersion that has the kind; empty if the kind is not known here."""
+    """Every apiVersion of the kind; empty for an unknown kind."""
     return tuple(_PACKAGES[name.rpartition(".")[0]] for name in _messages_of(kind))
 
 

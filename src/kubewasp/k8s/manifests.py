@@ -1,4 +1,4 @@
-"""Reading manifests from files: JSON or YAML, several documents, lists. What the objects mean is not looked at here."""
+"""Manifest files: JSON or YAML, with several documents and lists. Objects are not interpreted here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_BYTES: Final = 256 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One object as it was written; `source` says where. `kind` and `api_version` are empty if it says neither."""
+    """One object with its `source` for errors. `kind` and `api_version` are empty if absent."""
 
     source: str
     api_version: str
@@ -29,7 +29,7 @@ class Manifest:
 
 
 def load(path: str | Path) -> list[Manifest]:
-    """Every object in a file, lists taken apart."""
+    """Every object in a file; lists are expanded."""
     try:
         with Path(path).open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -40,7 +40,7 @@ def load(path: str | Path) -> list[Manifest]:
 
 
 def parse(content: bytes, source: str) -> list[Manifest]:
-    """Every object in the content of a file, lists taken apart; `source` is the name errors give it."""
+    """Every object in the content of a file; lists are expanded. Errors begin with `source`."""
     if len(content) > MAX_BYTES:
         raise ManifestError("", f"larger than {MAX_BYTES // 2**20} MiB", source=source)
     try:
@@ -55,7 +55,7 @@ def parse(content: bytes, source: str) -> list[Manifest]:
 
 
 def expect_kind(manifest: Manifest, kind: str) -> dict[str, Any]:
-    """The object of a manifest, which must be of the kind and of an apiVersion that has it."""
+    """The object of a manifest; ManifestError unless it has the kind and one of its apiVersions."""
     if not manifest.kind:
         raise ManifestError("", f"kind is missing: add `kind: {kind}`", source=manifest.source)
     if manifest.kind != kind:
@@ -86,7 +86,7 @@ def _documents(text: str, source: str) -> Iterator[tuple[str, Any]]:
 
 
 def _json_values(text: str) -> list[Any] | None:
-    """The JSON values that follow each other in the text; None if it is not JSON."""
+    """The consecutive JSON values in the text; None if it is not JSON."""
     try:
         return [orjson.loads(text)]
     except orjson.JSONDecodeError:
@@ -111,7 +111,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def taken_apart(document: Any, source: str) -> Iterator[Manifest]:
-    """The object that a document is, or those of a list."""
+    """The object of a document, or the objects of a list."""
     manifest = _manifest(document, source)
     if not manifest.kind.endswith("List"):
         yield manifest
@@ -122,7 +122,7 @@ def taken_apart(document: Any, source: str) -> Iterator[Manifest]:
     if not isinstance(items, list):
         raise ManifestError("items", f"expected a list, got {shown(items)}", source=source)
     item_kind = manifest.kind.removesuffix("List")
-    # The items of a PodList need not say that they are pods; those of a List must.
+    # The items of a PodList may lack apiVersion and kind; those of a List may not.
     implied = {"apiVersion": manifest.api_version, "kind": item_kind} if item_kind else {}
     for index, item in enumerate(items):
         place = f"{source}: items[{index}]"

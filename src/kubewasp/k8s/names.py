@@ -1,4 +1,4 @@
-"""What Kubernetes accepts as a label name and a label value, and what it says of anything else."""
+"""Validation of label names and label values, with the texts of Kubernetes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EMPTY: Final = "must be non-empty"
 
 
 def name_problems(name: str) -> list[str]:
-    """What is wrong with a qualified name such as `example.com/gpu` or `zone`; nothing if it is one."""
+    """The problems of a qualified name such as `example.com/gpu` or `zone`."""
     prefix, slash, word = name.rpartition("/")
     if "/" in prefix:
         expected = _expected(_WORD_RULE, _WORD, "MyName", "my.name", "123-abc")
@@ -30,7 +30,7 @@ def name_problems(name: str) -> list[str]:
 
 
 def value_problems(value: str) -> list[str]:
-    """What is wrong with the value of a label."""
+    """The problems of a label value."""
     problems = []
     if len(value.encode("utf-8", "replace")) > _MAX_WORD:
         problems.append(_at_most(_MAX_WORD))

@@ -1,4 +1,4 @@
-"""A node as the scheduler reads it."""
+"""Node: the scheduling view of a node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Node:
-    """One node. `encoded` is its protobuf, which guests get."""
+    """One node. `encoded` is its protobuf, the form that guests receive."""
 
     name: str
     labels: Mapping[str, str]
@@ -34,13 +34,13 @@ class Node:
 
     @property
     def zone_key(self) -> tuple[str, str]:
-        """Region and zone; nodes are visited zone by zone in turn."""
+        """Region and zone: the group of a node in the visiting order."""
         labels = self.labels
         return labels.get(BETA_REGION, labels.get(REGION, "")), labels.get(BETA_ZONE, labels.get(ZONE, ""))
 
 
 def parse_node(manifest: Mapping[str, Any], encoded: bytes = b"") -> Node:
-    """A node from its (valid) manifest."""
+    """A node from its valid manifest."""
     metadata, spec, status = (manifest.get(part) or {} for part in ("metadata", "spec", "status"))
     resources, max_pods = allocatable(status)
     return Node(

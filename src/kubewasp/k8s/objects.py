@@ -1,4 +1,4 @@
-"""The small objects that plugins look up: namespaces, owners, services, budgets, priority classes."""
+"""Scheduling views of namespaces, pod owners, disruption budgets and priority classes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class PodOwner:
-    """A Service, ReplicationController, ReplicaSet or StatefulSet: whatever selects pods."""
+    """A Service, ReplicationController, ReplicaSet or StatefulSet, with its pod selector."""
 
     kind: str
     namespace: str
@@ -31,7 +31,7 @@ class PodOwner:
 
 @dataclass(frozen=True, slots=True)
 class DisruptionBudget:
-    """A PodDisruptionBudget as preemption reads it."""
+    """A PodDisruptionBudget: the fields that preemption reads."""
 
     namespace: str
     name: str
@@ -42,7 +42,7 @@ class DisruptionBudget:
 
 @dataclass(frozen=True, slots=True)
 class PriorityClass:
-    """A priority by name."""
+    """A PriorityClass."""
 
     name: str
     value: int

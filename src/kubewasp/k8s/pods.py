@@ -1,7 +1,7 @@
-"""A pod as the scheduler reads it: parsed once from its manifest, frozen, and shared between pods that are alike.
+"""Pod: the scheduling view of a pod, parsed once from its manifest and frozen.
 
-`PodSpec` holds what comes from the spec; pods of one template have the same one, so that what is derived from it
-(masks, scores) is derived once. `Pod` adds what is the pod's own.
+Pods of one template share one `PodSpec`, so that masks and scores derived from it are computed once. `Pod` adds the
+metadata and status of the single pod.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 DEFAULT_SCHEDULER = "default-scheduler"
-# What is read of a spec and of a container. The rest (mounts, environment, the name of a token's volume …) is left out
-# before specs are compared: in a real cluster it makes every pod different from every other.
+# The fields of a spec and of a container that are read. All others (mounts, environment, names of token volumes …)
+# are removed before specs are compared: in a real cluster they differ from pod to pod.
 _SPEC = (
     *("affinity", "containers", "hostNetwork", "hostUsers", "initContainers", "nodeSelector", "overhead"),
     *("preemptionPolicy", "priority", "priorityClassName", "resourceClaims", "resources", "schedulerName"),
@@ -43,7 +43,7 @@ _HOST_IP, _PROTOCOL = "0.0.0.0", "TCP"  # noqa: S104 - what an empty hostIP mean
 
 @dataclass(frozen=True, slots=True)
 class HostPort:
-    """A port of the node that a container wants."""
+    """A host port of a container."""
 
     protocol: str
     ip: str
@@ -57,7 +57,7 @@ class HostPort:
 
 @dataclass(frozen=True, slots=True)
 class AffinityTerm:
-    """A required or preferred term of pod affinity; `error` is set where it cannot be parsed."""
+    """A required or preferred term of pod affinity; `error` is set if it is invalid."""
 
     selector: LabelSelector | None
     namespaces: frozenset[str]
@@ -69,7 +69,7 @@ class AffinityTerm:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PodAffinity:
-    """All terms between pods. Compared by identity: specs with equal terms share one, of all pods of a cluster."""
+    """All pod affinity terms of a spec. Compared by identity: equal terms are one object per cluster."""
 
     required: tuple[AffinityTerm, ...]
     required_anti: tuple[AffinityTerm, ...]
@@ -79,7 +79,7 @@ class PodAffinity:
 
 @dataclass(frozen=True, slots=True)
 class SpreadConstraint:
-    """A topology spread constraint, its defaults filled in."""
+    """A topology spread constraint with defaults."""
 
     max_skew: int
     topology_key: str
@@ -101,7 +101,7 @@ class PreferredTerm:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A volume, as far as scheduling looks at it."""
+    """A volume of a pod: the fields that scheduling reads."""
 
     name: str
     claim: str = ""
@@ -112,7 +112,7 @@ class Volume:
 
 @dataclass(frozen=True, eq=False)
 class PodSpec:
-    """The spec of a pod without its node. Compared by identity: equal specs are the same object, numbered by `id`."""
+    """The spec of a pod without its node. Compared by identity: equal specs are one object with one `id`."""
 
     id: int
     scheduler_name: str
@@ -148,7 +148,7 @@ class Owner:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pod:
-    """One pod. `encoded` is its protobuf, which guests get; `node` is where it is bound, or empty."""
+    """One pod. `encoded` is its protobuf, the form that guests receive; `node` is empty until it is bound."""
 
     namespace: str
     name: str
@@ -190,12 +190,12 @@ def placed_on(pod: Pod, node: str) -> Pod:
     return replace(pod, node=node, encoded=pod.encoded + b"\x12" + leb128(len(field)) + field)
 
 
-# How many different specs, affinities and label sets are remembered. Pods keep theirs in any case.
+# Number of specs, affinities and label sets kept for sharing. Pods keep their own in any case.
 _MOST_KEPT = 20_000
 
 
 class PodParser:
-    """Makes pods from manifests; equal specs are parsed once. One for a cluster."""
+    """Parser of pods. Equal specs are parsed once; one parser per cluster."""
 
     def __init__(self) -> None:
         self._specs: dict[bytes, PodSpec] = {}
@@ -204,7 +204,7 @@ class PodParser:
         self._numbers = itertools.count()
 
     def parse(self, manifest: Mapping[str, Any], encoded: bytes = b"") -> Pod:
-        """A pod from its (valid) manifest."""
+        """A pod from its valid manifest."""
         metadata, spec, status = (manifest.get(part) or {} for part in ("metadata", "spec", "status"))
         namespace = metadata.get("namespace") or "default"
         parsed = self.spec(spec, namespace)
@@ -230,7 +230,7 @@ class PodParser:
         )
 
     def spec(self, spec: Mapping[str, Any], namespace: str) -> PodSpec:
-        """The parsed spec; the namespace matters to affinity terms that name none."""
+        """The parsed spec; the namespace is the default of affinity terms."""
         read = _read(spec)
         key = orjson.dumps([namespace, read], option=orjson.OPT_SORT_KEYS)
         found = self._specs.get(key)
@@ -263,7 +263,7 @@ class PodParser:
 
 
 def _make_room(kept: dict[Any, Any]) -> None:
-    """Forgets all at once when there is too much: it is parsed anew, and shared anew, as it comes."""
+    """Clears a full cache; later pods fill it again."""
     if len(kept) >= _MOST_KEPT:
         kept.clear()
 
@@ -342,7 +342,7 @@ def _term(item: Mapping[str, Any], namespace: str, weight: int = 0) -> AffinityT
 
 
 def spread_constraint(item: Mapping[str, Any]) -> SpreadConstraint:
-    """A constraint of a pod, or a default one of the configuration."""
+    """A constraint of a pod, or a default constraint of the configuration."""
     return SpreadConstraint(
         max_skew=item.get("maxSkew") or 0,
         topology_key=item.get("topologyKey") or "",

@@ -1,4 +1,4 @@
-"""Kubernetes quantities such as `500m` or `2Gi`: exact parsing, rounding, and the form the API server writes."""
+"""Quantities such as `500m` or `2Gi`: exact parsing, rounding and the canonical form of the API server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T"
 _BINARY_SUFFIX: Final = {power: suffix for suffix, power in _BINARY.items()}
 _DECIMAL_SUFFIX: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 
-# The API server sets decimal quantities no limit. Here there is one, far above any resource, so that none costs memory.
+# The API server has no limit for decimal quantities. This one is far above any resource and bounds the memory.
 _QUANTITY: Final = re.compile(
     r"(?P<sign>[+-]?)(?=\.?[0-9])(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?"
     r"(?:[eE](?P<exponent>[+-]?0*[0-9]{1,3})|(?P<suffix>[KMGTPE]i|[numkMGTPE]?))"
@@ -27,7 +27,7 @@ _QUANTITY: Final = re.compile(
 
 
 class Notation(Enum):
-    """How a quantity was written, and so how it is written again."""
+    """The notation of a quantity, kept for its canonical form."""
 
     BINARY = "2Gi"
     DECIMAL = "2G"
@@ -36,7 +36,7 @@ class Notation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An exact amount, kept in billionths: nothing finer exists, finer input was rounded away from zero."""
+    """An exact amount in billionths; finer input is rounded away from zero."""
 
     nanos: int
     notation: Notation
@@ -50,7 +50,7 @@ class Quantity:
         return _divided(self.nanos, _NANO // 1000)
 
     def __str__(self) -> str:
-        """The canonical form: no fraction, and the largest suffix that loses nothing."""
+        """The canonical form: no fraction, and the largest suffix without loss."""
         if self.nanos == 0:
             return "0"
         if self.notation is Notation.BINARY and abs(self.nanos) >= 1024 * _NANO and self.nanos % _NANO == 0:
@@ -69,13 +69,13 @@ class Quantity:
 
 
 def parse(written: str | int | float) -> Quantity:
-    """The quantity that a JSON string or number stands for; ValueError if it stands for none."""
+    """The quantity of a JSON string or number; ValueError if it is invalid."""
     if isinstance(written, str):
         if len(written) > _MAX_CHARACTERS:
             raise ValueError(f"a quantity has at most {_MAX_CHARACTERS} characters")
         return _parse(written)
     if isinstance(written, bool):
-        raise ValueError("a quantity is a string or a number")  # noqa: TRY004 one error for all that is no quantity
+        raise ValueError("a quantity is a string or a number")  # noqa: TRY004 one error type for all invalid quantities
     if isinstance(written, int):
         return _decimal(written * _NANO, Notation.DECIMAL)
     if not math.isfinite(written):
@@ -84,7 +84,7 @@ def parse(written: str | int | float) -> Quantity:
 
 
 def canonical(written: str | int | float) -> str:
-    """The canonical form of a quantity, e.g. `1` for `1000m`; ValueError if it is none."""
+    """The canonical form of a quantity, e.g. `1` for `1000m`; ValueError if it is invalid."""
     return str(parse(written))
 
 

@@ -1,4 +1,4 @@
-"""How much a pod asks for and a node has: exact sums, rounded up once to milli-CPU, bytes and counts."""
+"""Resource requests of pods and allocatable amounts of nodes: exact sums, rounded up once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DEFAULTS: Amounts = {CPU: DEFAULT_MILLI_CPU * 10**6, MEMORY: DEFAULT_MEMORY * 1
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """CPU in milli, memory and ephemeral storage in bytes, anything else as it is counted."""
+    """CPU in milli, memory and ephemeral storage in bytes, all others (`scalars`) in their own unit."""
 
     cpu: int = 0
     memory: int = 0
@@ -46,7 +46,7 @@ class Resources:
 
 
 def is_scalar(name: str) -> bool:
-    """Whether a resource is counted although it is none of the four that have a name of their own."""
+    """Whether a resource other than CPU, memory, ephemeral storage and pods is counted."""
     return is_extended(name) or name.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in name
 
 
@@ -57,7 +57,7 @@ def is_extended(name: str) -> bool:
 
 
 def rounded(amounts: Mapping[str, int]) -> Resources:
-    """Exact amounts as the integers that the scheduler compares; names that are not counted are left out."""
+    """Exact amounts as the integers that the scheduler compares, without resources that are not counted."""
     return Resources(
         cpu=_up(amounts.get(CPU, 0), 10**6),
         memory=_up(amounts.get(MEMORY, 0), 10**9),
@@ -67,17 +67,17 @@ def rounded(amounts: Mapping[str, int]) -> Resources:
 
 
 def allocatable(status: Mapping[str, Any]) -> tuple[Resources, int]:
-    """What a node has to give, and how many pods it takes."""
+    """The allocatable resources of a node, and its maximal number of pods."""
     amounts = _amounts(status.get("allocatable"))
     return rounded(amounts), _up(amounts.get(PODS, 0), 10**9)
 
 
 @dataclass(frozen=True, slots=True)
 class PodResources:
-    """The three ways in which a pod's requests are counted.
+    """The requests of a pod for three purposes.
 
-    `requests` decides whether it fits; `non_zero` is what it adds to a node for scoring (CPU and memory, a container
-    without a request counting as a small one); `scoring` is what it counts as while it is scored itself.
+    `requests` decides whether it fits. `non_zero` is its share in the requested amounts of a node for scoring (CPU and
+    memory, with a small default per container without a request). `scoring` is its own amount while it is scored.
     """
 
     requests: Resources
@@ -86,7 +86,7 @@ class PodResources:
 
 
 def pod_resources(spec: Mapping[str, Any], status: Mapping[str, Any] | None = None) -> PodResources:
-    """From a pod's spec; with its status too for a pod on a node, where a resize may be under way."""
+    """The requests of a spec; for a pod on a node also of its status, because a resize may be in progress."""
     given = _given(spec, status or {})
     is_feasible = not _is_infeasible(status or {})
     levels = _pod_level(spec, status or {}, is_feasible=is_feasible)
@@ -106,7 +106,7 @@ def pod_resources(spec: Mapping[str, Any], status: Mapping[str, Any] | None = No
 
 
 def _total(spec: Mapping[str, Any], amounts_of: Callable[[Mapping[str, Any]], Amounts]) -> Amounts:
-    """Containers together, or the largest moment of the init containers, sidecars running on."""
+    """The sum of the containers, or the maximum during the init containers, sidecars included."""
     together: Amounts = {}
     for container in spec.get("containers") or ():
         together = _plus(together, amounts_of(container))
@@ -125,7 +125,7 @@ def _total(spec: Mapping[str, Any], amounts_of: Callable[[Mapping[str, Any]], Am
 
 
 def _container(container: Mapping[str, Any], given: Mapping[str, Amounts], *, is_feasible: bool) -> Amounts:
-    """What a container asks for, or what it has where that is more; a resize that cannot be done does not count."""
+    """The larger of requested and allocated; an infeasible resize does not count."""
     asked = _amounts((container.get("resources") or {}).get("requests"))
     has = given.get(container.get("name") or "")
     if has is None:
@@ -134,7 +134,7 @@ def _container(container: Mapping[str, Any], given: Mapping[str, Amounts], *, is
 
 
 def _given(spec: Mapping[str, Any], status: Mapping[str, Any]) -> dict[str, Amounts]:
-    """What the kubelet has really given to containers and sidecars, by name."""
+    """The amounts allocated by the kubelet to containers and sidecars, by name."""
     passing = {c.get("name") for c in spec.get("initContainers") or () if c.get("restartPolicy") != "Always"}
     items = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
     return {
@@ -155,7 +155,7 @@ def _is_infeasible(status: Mapping[str, Any]) -> bool:
 
 
 def _pod_level(spec: Mapping[str, Any], status: Mapping[str, Any], *, is_feasible: bool) -> Amounts:
-    """What the pod as a whole asks for, by the same rule as for a container; nothing if its spec does not say."""
+    """The pod-level requests, by the same rule as for a container; empty if the spec has none."""
     levels = _of_pods(_amounts((spec.get("resources") or {}).get("requests")))
     if not levels or status.get("resources") is None:
         return levels
@@ -164,7 +164,7 @@ def _pod_level(spec: Mapping[str, Any], status: Mapping[str, Any], *, is_feasibl
 
 
 def _of_pods(amounts: Amounts) -> Amounts:
-    """Those that can be asked for by a pod as a whole."""
+    """The resources that are supported at pod level."""
     return {name: value for name, value in amounts.items() if name in _POD_LEVEL or name.startswith("hugepages-")}
 
 

@@ -1,4 +1,4 @@
-"""A small cluster for those who have no manifests at hand, and a large one for benchmarks."""
+"""Sample clusters: a small one for commands without manifests, a large one for benchmarks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pod(name: str = "web-2") -> dict[str, Any]:
 
 
 def nodes(count: int = 3) -> list[dict[str, Any]]:
-    """`node-1`, `node-2` …: about 2 KB each, as a kubelet writes them."""
+    """`node-1`, `node-2` …, each about 2 KB with the fields that a kubelet writes."""
     return [node(number) for number in range(1, count + 1)]
 
 

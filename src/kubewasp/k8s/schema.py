@@ -1,4 +1,4 @@
-"""Protobuf message classes made from the wire table at run time, so that no generated code is kept."""
+"""Protobuf message classes, built at run time from the wire table: there is no generated code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def message_class(name: str) -> type[Message]:
 
 @cache
 def _pool() -> descriptor_pool.DescriptorPool:
-    # Like proto2, which Kubernetes uses, but text that is not UTF-8 is refused by the parser.
+    # proto2 as in Kubernetes, but the parser refuses text that is not UTF-8.
     file = descriptor_pb2.FileDescriptorProto(name="kubewasp/k8s.proto", package=_PACKAGE, syntax="editions")
     file.edition = descriptor_pb2.EDITION_2023
     file.options.features.repeated_field_encoding = descriptor_pb2.FeatureSet.EXPANDED
@@ -62,7 +62,7 @@ def _add_field(message: descriptor_pb2.DescriptorProto, field: Field) -> None:
 
 def _set_type(proto: descriptor_pb2.FieldDescriptorProto, type_name: str) -> None:
     if type_name in VALUE_MESSAGES:
-        # The same bytes on the wire as a sub-message. The codec makes and caches them, a quantity or a time at once.
+        # The same bytes as a sub-message; the codec encodes and caches whole quantities and times.
         proto.type = _Proto.TYPE_BYTES
     elif type_name in _SCALARS:
         proto.type = _SCALARS[type_name]

@@ -1,4 +1,4 @@
-"""Label selectors and node selectors: parsed once, then asked many times."""
+"""Label selectors and node selectors, parsed once."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kubewasp.errors import KubewaspError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
-class SelectorError(ValueError):
-    """A selector that cannot be parsed."""
+class SelectorError(KubewaspError, ValueError):
+    """An invalid selector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """All requirements must hold; without any, everything matches. `None` in place of a selector matches nothing."""
+    """Requirements that are ANDed; an empty selector matches everything, None in its place matches nothing."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -56,7 +58,7 @@ class LabelSelector:
         return not self.requirements
 
     def with_values(self, values: Mapping[str, str]) -> LabelSelector:
-        """The same, and each of those labels with its value."""
+        """The selector with further requirements: each label has its value."""
         more = tuple(Requirement(key, "In", (value,)) for key, value in values.items())
         return LabelSelector(self.requirements + more)
 
@@ -66,7 +68,7 @@ EVERYTHING = LabelSelector()
 
 @dataclass(frozen=True, slots=True)
 class NodeSelectorTerm:
-    """Requirements on labels and on the name, all of which must hold. An invalid term never matches."""
+    """Requirements on labels and fields, ANDed. An invalid term never matches."""
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
@@ -80,13 +82,13 @@ class NodeSelectorTerm:
         )
 
     def names(self) -> frozenset[str] | None:
-        """The node names that the term can match, where it says so by `metadata.name In`."""
+        """The node names of a `metadata.name In` requirement."""
         named = [frozenset(r.values) for r in self.fields if r.key == "metadata.name" and r.operator == "In"]
         return frozenset.intersection(*named) if named else None
 
 
 def label_selector(value: Mapping[str, Any] | None) -> LabelSelector | None:
-    """A metav1.LabelSelector; None stays None and matches nothing. SelectorError if it cannot be parsed."""
+    """A metav1.LabelSelector; None stays None and matches nothing. SelectorError if it is invalid."""
     if value is None:
         return None
     found = [Requirement(key, "In", (text,)) for key, text in sorted((value.get("matchLabels") or {}).items())]
@@ -95,7 +97,7 @@ def label_selector(value: Mapping[str, Any] | None) -> LabelSelector | None:
 
 
 def valid_label_selector(value: Mapping[str, Any] | None) -> LabelSelector | None:
-    """The same, for objects whose selector matches nothing if it cannot be parsed."""
+    """The same, for objects whose invalid selectors match nothing."""
     try:
         return label_selector(value)
     except SelectorError:
@@ -103,7 +105,7 @@ def valid_label_selector(value: Mapping[str, Any] | None) -> LabelSelector | Non
 
 
 def map_selector(values: Mapping[str, str]) -> LabelSelector:
-    """A plain map: each label with its value."""
+    """The selector of a plain map of labels."""
     return LabelSelector(tuple(Requirement(key, "In", (value,)) for key, value in sorted(values.items())))
 
 

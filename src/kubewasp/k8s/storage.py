@@ -1,6 +1,6 @@
-"""Volumes, claims, classes and what CSI drivers say of nodes: frozen views, parsed from (valid) manifests.
+"""Scheduling views of storage objects: volumes, claims, classes and the objects of CSI drivers.
 
-Volumes and claims keep their manifest, because the scheduler writes them back changed.
+Volumes and claims keep their manifests, because the scheduler updates them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NOTHING: Final = quantity.parse(0)
 
 @dataclass(frozen=True, slots=True)
 class ClaimReference:
-    """The claim that a volume belongs to; without a uid, any claim of that name."""
+    """`spec.claimRef` of a volume; without a uid it matches any claim of that name."""
 
     namespace: str
     name: str
@@ -52,7 +52,7 @@ class ClaimReference:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PersistentVolume:
-    """A volume. `affinity` None means that every node reaches it; `source` is csi or an in-tree type, else empty."""
+    """A PersistentVolume. `affinity` None: accessible everywhere; `source` is csi or an in-tree type, else empty."""
 
     name: str
     labels: Mapping[str, str]
@@ -71,7 +71,7 @@ class PersistentVolume:
     manifest: Mapping[str, Any] = field(repr=False)
 
     def is_bound_to(self, claim: PersistentVolumeClaim) -> bool:
-        """Whether the volume names that claim, be it before or after binding."""
+        """Whether `claimRef` is that claim, before or after binding."""
         wanted = self.claim
         return (
             wanted is not None
@@ -82,7 +82,7 @@ class PersistentVolume:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PersistentVolumeClaim:
-    """A claim. `selector_error` is set where its selector cannot be parsed; `owner_uid` is that of its controller."""
+    """A PersistentVolumeClaim. `selector_error` is set for an invalid selector; `owner_uid` is its controller's."""
 
     namespace: str
     name: str
@@ -118,7 +118,7 @@ class PersistentVolumeClaim:
 
 @dataclass(frozen=True, slots=True)
 class StorageClass:
-    """A class. `topologies` are ORed, each may be invalid or empty and then matches nothing; none at all match all."""
+    """A StorageClass. `topologies` are ORed; an invalid or empty one matches nothing, none at all match everything."""
 
     name: str
     provisioner: str
@@ -135,7 +135,7 @@ class StorageClass:
 
 @dataclass(frozen=True, slots=True)
 class CsiNode:
-    """What CSI drivers say of a node: how many volumes, by which labels it is known to them."""
+    """A CSINode: volume limits and topology keys, by driver."""
 
     name: str
     limits: Mapping[str, int]
@@ -148,7 +148,7 @@ class CsiNode:
 
 @dataclass(frozen=True, slots=True)
 class CsiDriver:
-    """A CSI driver, and whether the free storage it publishes counts."""
+    """A CSIDriver, and whether its published storage capacity counts."""
 
     name: str
     checks_capacity: bool
@@ -156,7 +156,7 @@ class CsiDriver:
 
 @dataclass(frozen=True, slots=True)
 class CsiStorageCapacity:
-    """How much storage of a class there is for the nodes that `topology` selects. `limit` is for one volume."""
+    """A CSIStorageCapacity: free storage of a class for the nodes in `topology`. `limit` is per volume."""
 
     namespace: str
     name: str
@@ -167,7 +167,7 @@ class CsiStorageCapacity:
 
 @dataclass(frozen=True, slots=True)
 class VolumeAttachment:
-    """A volume that is attached to a node, or about to be; `volume` is empty for an inline volume."""
+    """A VolumeAttachment; `volume` is empty for an inline volume."""
 
     name: str
     attacher: str
@@ -179,17 +179,17 @@ class VolumeAttachment:
 
 
 def uses_claim(volume: Volume) -> bool:
-    """Whether a volume of a pod stands for a claim, be it by name or made for the pod."""
+    """Whether a volume of a pod refers to a claim, by name or as an ephemeral volume."""
     return volume.is_ephemeral or volume.source == "persistentVolumeClaim"
 
 
 def claim_name(pod: Pod, volume: Volume) -> str:
-    """The name of the claim behind a volume; empty if there is none."""
+    """The name of the claim of a volume; empty if it has none."""
     return f"{pod.name}-{volume.name}" if volume.is_ephemeral else volume.claim
 
 
 def not_owner(pod: Pod, claim: PersistentVolumeClaim) -> str:
-    """What is said of a pod with an ephemeral volume whose claim is another's."""
+    """The error text for an ephemeral volume whose claim has another owner."""
     return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
 
 
@@ -197,7 +197,7 @@ def not_owner(pod: Pod, claim: PersistentVolumeClaim) -> str:
 
 
 def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
-    """The volume as it belongs to that claim; the same object if it does already."""
+    """The volume bound to that claim; the same object if it is bound already."""
     by_us = not volume.is_bound_to(claim)
     annotations = _metadata(volume.manifest).get("annotations") or {}
     if by_us and BOUND_BY_CONTROLLER not in annotations:
@@ -222,13 +222,13 @@ def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persiste
 
 
 def with_selected_node(claim: PersistentVolumeClaim, node: str) -> PersistentVolumeClaim:
-    """The claim as the scheduler hands it to its provisioner: to be provisioned for that node."""
+    """The claim annotated for provisioning on that node."""
     annotations = {**(_metadata(claim.manifest).get("annotations") or {}), SELECTED_NODE: node}
     return parse_claim(changed(claim.manifest, metadata={"annotations": annotations}))
 
 
 def changed(manifest: Mapping[str, Any], **sections: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest with those fields of its sections replaced."""
+    """A copy of a manifest with the given fields of its sections replaced."""
     return {**manifest, **{name: {**(manifest.get(name) or {}), **fields} for name, fields in sections.items()}}
 
 
@@ -293,7 +293,7 @@ def parse_claim(manifest: Mapping[str, Any]) -> PersistentVolumeClaim:
 
 
 def parse_storage_class(manifest: Mapping[str, Any]) -> StorageClass:
-    """As the API server stores a class: without a binding mode it is Immediate."""
+    """The binding mode defaults to Immediate, as in the API server."""
     metadata = _metadata(manifest)
     annotations = metadata.get("annotations") or {}
     return StorageClass(
@@ -323,7 +323,7 @@ def parse_csi_driver(manifest: Mapping[str, Any]) -> CsiDriver:
 
 
 def parse_capacity(manifest: Mapping[str, Any]) -> CsiStorageCapacity:
-    """A topology that cannot be parsed selects no node, as one that is missing."""
+    """An invalid topology selects no node, like a missing one."""
     largest = manifest.get("maximumVolumeSize")
     limit = manifest.get("capacity") if largest is None else largest
     try:
@@ -363,7 +363,7 @@ def _reference(value: Mapping[str, Any]) -> ClaimReference:
 
 
 def _controller_uid(references: Sequence[Mapping[str, Any]], namespace: str) -> str:
-    """A reference without a uid, as manifests written by hand have it, stands for the pod of that name."""
+    """A reference without a uid, as in hand-written manifests, refers to the pod of that name."""
     owner = next((item for item in references if item.get("controller")), None)
     return "" if owner is None else str(owner.get("uid") or f"{namespace}/{owner.get('name')}")
 

@@ -15,7 +15,7 @@ UNSCHEDULABLE_KEY = "node.kubernetes.io/unschedulable"
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """What keeps pods off a node."""
+    """A taint of a node."""
 
     key: str
     value: str
@@ -24,7 +24,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """What lets a pod on all the same."""
+    """A toleration of a pod."""
 
     key: str = ""
     operator: str = ""
@@ -49,7 +49,7 @@ def is_tolerated(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
 
 
 def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> Taint | None:
-    """The first taint that forbids scheduling and is not tolerated."""
+    """The first NoSchedule or NoExecute taint without a toleration."""
     for taint in taints:
         if taint.effect in HARD_EFFECTS and not is_tolerated(taint, tolerations):
             return taint

@@ -1,4 +1,4 @@
-"""RFC 3339 times as Kubernetes writes them, to and from microseconds since 1970."""
+"""RFC 3339 timestamps of Kubernetes, to and from microseconds since 1970."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _TIME: Final = re.compile(
     r"(?:[.,](?P<fraction>[0-9]+))?(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})"
 )
 
-# Go's zero time, which Kubernetes treats as "no time".
+# Go's zero time: "no time" in Kubernetes.
 ZERO: Final = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
 def parse(text: str) -> int:
-    """The microseconds since 1970 of a time with a zone, finer digits dropped; ValueError if it is none."""
+    """Microseconds since 1970 of a time with a zone, finer digits dropped; ValueError if it is invalid."""
     match = _TIME.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not an RFC 3339 time")
@@ -46,4 +46,4 @@ def _moment(microseconds: int) -> datetime:
     try:
         return _EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:
-        raise ValueError("a time lies in the years 1 to 9999") from None
+        raise ValueError("a time must be in the years 1 to 9999") from None

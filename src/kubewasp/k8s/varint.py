@@ -1,10 +1,10 @@
-"""Unsigned integers of variable length, as protobuf and wasm write them."""
+"""Variable-length unsigned integers (LEB128) of protobuf and wasm."""
 
 from __future__ import annotations
 
 
 def leb128(value: int) -> bytes:
-    """An unsigned integer as wasm, and protobuf, write it."""
+    """The LEB128 encoding of an unsigned integer."""
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)

@@ -1,4 +1,4 @@
-"""The wire table: which fields the messages have. It knows nothing of protobuf, so that reading it costs little."""
+"""Wire table: the fields of the protobuf messages. Independent of the protobuf library, so cheap to import."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INT_OR_STRING: Final = "util.intstr.IntOrString"
 FIELDS_V1: Final = "apis.meta.v1.FieldsV1"
 RAW_EXTENSION: Final = "runtime.RawExtension"
 
-# Messages whose JSON form is one value instead of an object.
+# Messages whose JSON form is a single value.
 VALUE_MESSAGES: Final = frozenset({QUANTITY, TIME, MICRO_TIME, INT_OR_STRING, FIELDS_V1, RAW_EXTENSION})
 
 _LINE: Final = re.compile(

@@ -1,6 +1,6 @@
-"""How single values change between JSON and the wire: scalars, quantities, times, ports, raw JSON (hot path).
+"""Single values in JSON form and on the wire: scalars, quantities, times, ports, raw JSON.
 
-Guarded, with the codec, by the benchmark of encoding a node.
+HOT PATH (guard: make bars, codec).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kubewasp.k8s.wire_table import FIELDS_V1, INT_OR_STRING, MICRO_TIME, QUANTI
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Longer values are not kept in a cache, so that no input can fill the memory.
+# Longer values are not cached, so that no input can fill the memory.
 _CACHED_LENGTH: Final = 64
 
 _Quantity: Any = message_class(QUANTITY)
@@ -31,8 +31,8 @@ _FieldsV1: Any = message_class(FIELDS_V1)
 _RawExtension: Any = message_class(RAW_EXTENSION)
 
 
-class Mismatch(Exception):  # noqa: N818 never leaves the codec, which knows the path and makes a ManifestError of it
-    """A value that does not fit its field; `segments` is the path to it, innermost first."""
+class Mismatch(Exception):  # noqa: N818 internal: the codec turns it into a ManifestError with the path
+    """A value of the wrong type for its field; `segments` is its path, innermost first."""
 
     def __init__(self, expected: str, value: Any) -> None:
         super().__init__(f"expected {expected}, got {shown(value)}")
@@ -41,7 +41,7 @@ class Mismatch(Exception):  # noqa: N818 never leaves the codec, which knows the
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """A type of single values; its zero stands on the wire where JSON leaves a required field out."""
+    """A type of single values. Required fields that are absent in JSON have its zero on the wire."""
 
     to_wire: Callable[[Any], Any]
     from_wire: Callable[[Any], Any]
@@ -49,10 +49,10 @@ class ValueType:
     json_zero: Any
 
 
-def _remembering(from_wire: Callable[[bytes], str]) -> Callable[[bytes], str]:
-    """The same function, fast for the quantities and times that come again and again."""
-    remembered = lru_cache(maxsize=8192)(from_wire)
-    return lambda wire: remembered(wire) if len(wire) <= _CACHED_LENGTH else from_wire(wire)
+def _cached(from_wire: Callable[[bytes], str]) -> Callable[[bytes], str]:
+    """The function with a cache for short values: quantities and times repeat often."""
+    cached = lru_cache(maxsize=8192)(from_wire)
+    return lambda wire: cached(wire) if len(wire) <= _CACHED_LENGTH else from_wire(wire)
 
 
 def text_to_wire(value: Any) -> str:
@@ -119,7 +119,7 @@ def _quantity_message(text: str) -> bytes:
     return bytes(_Quantity(string=text).SerializeToString())
 
 
-@_remembering
+@_cached
 def _quantity_from_wire(wire: bytes) -> str:
     return str(_Quantity.FromString(wire).string) or "0"
 
@@ -154,7 +154,7 @@ def _time_message(microseconds: int) -> bytes:
     return bytes(_Time(seconds=seconds, nanos=fraction * 1000).SerializeToString())
 
 
-@_remembering
+@_cached
 def _time_from_wire(wire: bytes) -> str:
     return timestamps.in_seconds(_Time.FromString(wire).seconds if wire else timestamps.ZERO // timestamps.MICROSECONDS)
 

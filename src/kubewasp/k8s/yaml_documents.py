@@ -1,6 +1,6 @@
-"""YAML read as what Kubernetes makes of it: plain JSON values, built from the parser's events without recursion.
+"""YAML documents as plain JSON values, by the rules of Kubernetes, without recursion.
 
-PyYAML's own loaders follow the nesting with the C stack and expand `<<` without bound; a small file can crash them.
+PyYAML's loaders recurse on the C stack and expand `<<` without bound; a small file can crash them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from kubewasp.errors import KubewaspError
 from kubewasp.k8s.errors import quoted
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 MAX_DEPTH: Final = 1000
 MAX_ALIASED_VALUES: Final = 2_000_000
 
-# The C parser is faster by far, but PyYAML may have been built without it.
+# The C parser is much faster, but PyYAML may be built without it.
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _TAG: Final = "tag:yaml.org,2002:"
@@ -39,15 +40,15 @@ _NUMBER: Final = re.compile(
 _MAX_NUMBER_CHARACTERS: Final = 100
 
 
-class YamlError(ValueError):
-    """The text is not YAML, or is YAML that no Kubernetes object is written in."""
+class YamlError(KubewaspError, ValueError):
+    """Text that is not YAML, or YAML without a meaning in Kubernetes."""
 
     def __init__(self, problem: str, line: int) -> None:
         super().__init__(f"line {line}: {problem}")
 
 
 def documents(text: str) -> Iterator[Any]:
-    """The values of the documents in the text, one after the other."""
+    """The values of the documents in the text."""
     events = _events(text)
     for event in events:
         if isinstance(event, yaml.DocumentStartEvent):
@@ -65,7 +66,7 @@ def _events(text: str) -> Iterator[yaml.Event]:
 
 
 class _Collection:
-    """A list or a mapping that is being read."""
+    """A list or mapping under construction."""
 
     __slots__ = ("anchor", "count_before", "key", "merged", "value")
 
@@ -78,11 +79,11 @@ class _Collection:
 
 
 class _Document:
-    """One document: the collections that are open, and what its anchors stand for."""
+    """One document under construction: open collections and anchored values."""
 
     def __init__(self) -> None:
         self._open: list[_Collection] = []
-        # The value of an anchor and how many values that is; None while it is being read.
+        # Each anchored value with its number of values; None while it is open.
         self._anchored: dict[str, tuple[Any, int] | None] = {}
         self._count = 0
         self._aliased = 0
@@ -105,7 +106,7 @@ class _Document:
     def _scalar(self, event: yaml.ScalarEvent) -> None:
         self._count += 1
         expects_key = bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
-        # JSON knows no keys but strings, so `80: x` is the key "80".
+        # JSON keys are strings, so `80: x` has the key "80".
         value = event.value if expects_key else _value(event)
         if event.anchor:
             self._anchored[event.anchor] = value, 1
@@ -136,16 +137,16 @@ class _Document:
             raise YamlError(f"*{event.anchor} has no anchor &{event.anchor} before it", _line(event))
         anchored = self._anchored[event.anchor]
         if anchored is None:
-            raise YamlError(f"*{event.anchor} stands within &{event.anchor}, so it would never end", _line(event))
+            raise YamlError(f"*{event.anchor} inside &{event.anchor}: an alias must not contain itself", _line(event))
         value, size = anchored
         self._count += size
         self._aliased += size
         if self._aliased > MAX_ALIASED_VALUES:
-            raise YamlError(f"aliases stand for more than {MAX_ALIASED_VALUES:,} values", _line(event))
+            raise YamlError(f"aliases expand to more than {MAX_ALIASED_VALUES:,} values", _line(event))
         self._place(value, event)
 
     def _place(self, value: Any, event: yaml.Event) -> None:
-        """Put a finished value where it belongs: the root, the next item, a key, or the value of the key before."""
+        """Attaches a finished value: as root, next item, key, or value of the last key."""
         if not self._open:
             self._root = value
             return
@@ -156,7 +157,7 @@ class _Document:
             if not isinstance(value, str):
                 raise YamlError("a key must be a string", _line(event))
             if value in parent.value:
-                raise YamlError(f"the key {quoted(value)} stands twice in the same object", _line(event))
+                raise YamlError(f"duplicate key {quoted(value)} in the same object", _line(event))
             parent.key = value
         else:
             if parent.key == "<<":

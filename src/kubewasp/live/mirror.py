@@ -17,7 +17,7 @@ from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.objects import name_of, namespace_of
 from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.k8s.selectors import SelectorError
-from kubewasp.state.object_store import PARSERS
+from kubewasp.state.object_kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -111,7 +111,7 @@ class Mirror:
         self._known(kind).pop(key, None)
         if kind == "Node":
             self._events.delete_node(key[1])
-        elif kind in PARSERS:
+        elif kind in KINDS:
             self._store.delete(kind, *key)
 
 

@@ -21,6 +21,7 @@ from kubewasp.framework.plugin import (
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY
+from kubewasp.state.object_kinds import DISRUPTION_BUDGET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -107,7 +108,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
             return [], []
         start = self._handle.random.randrange(len(names))
         wanted = min(max(len(names) * self._percentage // 100, self._absolute), len(names))
-        budgets = list(self._handle.store.all("PodDisruptionBudget"))
+        budgets = list(self._handle.store.all(DISRUPTION_BUDGET))
         known = AlikeNodes(pod, table) if not budgets and self._handle.judges_by_counts(state, pod) else None
         found: list[Candidate] = []
         failures: list[tuple[str, Status]] = []

@@ -1,4 +1,4 @@
-"""Resource claims are not supported yet: a pod with claims is held back, any other sees what kube-scheduler shows."""
+"""DynamicResources: rejects pods with resource claims, which are not supported yet."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.state.node_table import NodeTable
 
+_SEEN = StateKey[bool]("DynamicResources")
+
 
 class DynamicResources(
     PreEnqueuePlugin,
@@ -44,7 +47,7 @@ class DynamicResources(
     PreBindPlugin,
     EnqueueExtensions,
 ):
-    """Takes part as it does for pods without claims: it skips, scores 0, and has nothing to deallocate."""
+    """For pods without claims, the results of kube-scheduler's plugin: Skip, score 0, nothing to deallocate."""
 
     name = "DynamicResources"
 
@@ -57,7 +60,7 @@ class DynamicResources(
         return SUCCESS
 
     def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
-        state[self.name] = True
+        state[_SEEN] = True
         return PreFilterResult(Status(Code.SKIP))
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
@@ -66,7 +69,7 @@ class DynamicResources(
     def post_filter(
         self, state: CycleState, pod: Pod, table: NodeTable, statuses: Mapping[str, Status]
     ) -> PostFilterResult:
-        if self.name not in state:
+        if _SEEN not in state:
             return PostFilterResult(Status(Code.ERROR, "not found"))
         return PostFilterResult(rejection("no new claims to deallocate", resolvable=True))
 

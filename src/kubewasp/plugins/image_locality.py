@@ -1,4 +1,4 @@
-"""Prefers nodes that have the pod's images already."""
+"""ImageLocality: prefers nodes that have the images of the pod."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _MIB = 1024 * 1024
 _MINIMUM = 23 * _MIB
 _MAXIMUM = 1000 * _MIB
-_REMEMBERED = 1024
+_MOST = 1024
 
 
 class ImageLocality(ScorePlugin):
-    """The sum of the sizes of images that are there, each weighted by the share of nodes that have it."""
+    """The score is the sum of the sizes of present images, each weighted by its share of the nodes."""
 
     name = "ImageLocality"
 
@@ -33,10 +33,10 @@ class ImageLocality(ScorePlugin):
         self._known: dict[PodSpec, tuple[tuple[int, int, int], Scores]] = {}
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
-        moment = (table.image_generation, len(table), table.capacity)
+        moment = (table.images.generation, len(table), table.capacity)
         known = self._known.get(pod.spec)
         if known is None or known[0] != moment:
-            if len(self._known) >= _REMEMBERED:
+            if len(self._known) >= _MOST:
                 self._known.clear()
             known = self._known[pod.spec] = (moment, _scores(pod.spec, table))
         return known[1][rows]
@@ -45,7 +45,7 @@ class ImageLocality(ScorePlugin):
 def _scores(spec: PodSpec, table: NodeTable) -> Scores:
     sums = np.zeros(table.capacity, np.int64)
     for image in (*spec.images, *spec.image_volumes):
-        found = table.images.get(_tagged(image))
+        found = table.images.by_name.get(_tagged(image))
         if found is not None:
             size, having = found
             sums[np.fromiter(having, np.int64, len(having))] += int(float(size) * (len(having) / len(table)))

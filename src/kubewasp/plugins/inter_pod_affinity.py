@@ -1,18 +1,19 @@
-"""Keeps pods near to or apart from other pods.  HOT PATH, guarded by `make counts`.
+"""InterPodAffinity: required and preferred pod affinity and anti-affinity.  HOT PATH (guard: make counts).
 
-Pods are never looked at one by one. Those that a term of the incoming pod selects are counted by the index of pods, row
-by row; those that have terms of their own are counted there by their terms, and which of these select the incoming pod
-is found out once for all pods with its labels.
+There is no loop over pods. The pod index counts the pods that match a term of the incoming pod, per row, and the pods
+with terms of their own by these terms; the terms that select the incoming pod are computed once per set of labels.
+More than 400 lines: the four sorts of terms share their data.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     EnqueueExtensions,
@@ -26,7 +27,8 @@ from kubewasp.framework.plugin import (
     rejection,
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
-from kubewasp.state.node_table import ABSENT
+from kubewasp.state.columns import ABSENT
+from kubewasp.state.object_kinds import NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,11 +45,11 @@ if TYPE_CHECKING:
     from kubewasp.state.object_store import ObjectStore
     from kubewasp.state.pod_index import PodIndex, RowCounts
 
-    Amounts = NDArray[np.float64]  # whole numbers, as bincount gives them
+    Amounts = NDArray[np.float64]  # whole numbers, the result of bincount
     Groups = dict[tuple[str, int], list[RowCounts]]  # by label and weight
 
 NAME = "InterPodAffinity"
-# The most important objection has the largest number.
+# The objection with the largest number wins.
 _EXISTING, _ANTI, _AFFINITY = 1, 2, 3
 _STATUSES = (
     SUCCESS,
@@ -57,13 +59,14 @@ _STATUSES = (
 )
 _SKIP = Status(Code.SKIP)
 _SKIPPED = PreFilterResult(_SKIP)
-_SCORING = f"{NAME}/scoring"
+_FILTERING: Final[StateKey[_Filtering]] = StateKey(NAME)
+_SCORING: Final[StateKey[Domains]] = StateKey(f"{NAME}/scoring")
 _ANY_LABEL = ("", "")
 _MOST = 1024
 
 
 class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
-    """Required terms filter, preferred ones score: those of the incoming pod and those of the pods that are there."""
+    """Required terms filter, preferred terms score: those of the incoming pod and of existing pods."""
 
     name = NAME
 
@@ -71,8 +74,8 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._hard_weight = int(args.get("hardPodAffinityWeight", 1))
         self._ignores_others = bool(args.get("ignorePreferredTermsOfExistingPods", False))
         self._store = handle.store
-        self._own: dict[PodAffinity, _Own] = {}
-        self._others: dict[tuple[str, int], _Others] = {}
+        self._own: dict[PodAffinity, _IncomingTerms] = {}
+        self._others: dict[tuple[str, int], _SelectingTerms] = {}
         self._terms = _TermIndex(self._hard_weight)
 
     # ------------------------------------------------------------------ filtering
@@ -80,10 +83,10 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
         if pod.spec.pod_affinity is None and not table.pods.with_affinity:
             return _SKIPPED
-        own = self._own_terms(pod)
+        own = self._incoming_terms(pod)
         if own.error:
             return PreFilterResult(rejection(f"parsing pod: {own.error}", resolvable=False))
-        others = self._other_terms(pod, table)
+        others = self._selecting_terms(pod, table)
         existing = Domains(table)
         existing.add_groups(others.repelling)
         if existing.is_empty and own.affinity is None and not own.anti:
@@ -95,19 +98,19 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
                 affinity.add(key, counts)
         for query in own.anti:
             anti.add(query.keys[0], query.counts(table))
-        state[NAME] = _Filtering(own, others, affinity, anti, existing)
+        state[_FILTERING] = _Filtering(own, others, affinity, anti, existing)
         return PreFilterResult()
 
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, row: int, table: NodeTable) -> Status:
-        state[NAME].move(pod, added, row, 1)
+        state[_FILTERING].move(pod, added, row, 1)
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, row: int, table: NodeTable) -> Status:
-        state[NAME].move(pod, removed, row, -1)
+        state[_FILTERING].move(pod, removed, row, -1)
         return SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
-        filtering: _Filtering = state[NAME]
+        filtering = state[_FILTERING]
         numbers: NDArray[np.int8] | None = None
         for key, verdicts in filtering.verdicts(pod).items():
             found = verdicts[table.label(key).ids[rows]]
@@ -122,10 +125,10 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         )
         if not prefers and (self._ignores_others or not table.pods.with_affinity):
             return _SKIP
-        own = self._own_terms(pod)
+        own = self._incoming_terms(pod)
         if own.error:
             return Status(Code.ERROR, f"failed to parse pod: {own.error}")
-        others = self._other_terms(pod, table)
+        others = self._selecting_terms(pod, table)
         sums = Domains(table)
         for query, weight in own.preferred:
             sums.add(query.keys[0], query.counts(table), weight)
@@ -136,7 +139,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
-        sums: Domains = state[_SCORING]
+        sums = state[_SCORING]
         scores = np.zeros(len(rows))
         for key, of_values in sums.items():
             scores += of_values[table.label(key).ids[rows]]
@@ -165,7 +168,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         changed = [item for item in (old, new) if item is not None]
         if not all(item.node or item.nominated_node for item in changed):
             return False
-        own = self._own_terms(pod)
+        own = self._incoming_terms(pod)
         if own.error:
             return True
         if new is None:
@@ -186,7 +189,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         affinity = pod.spec.pod_affinity
         if affinity is None or new is None:
             return False
-        if self._own_terms(pod).error:
+        if self._incoming_terms(pod).error:
             return True
         before = {} if old is None else old.labels
         for key in (term.topology_key for term in affinity.required):
@@ -197,29 +200,29 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
                 return True
         return False
 
-    # ------------------------------------------------------------------ what is kept
+    # ------------------------------------------------------------------ caches
 
-    def _own_terms(self, pod: Pod) -> _Own:
+    def _incoming_terms(self, pod: Pod) -> _IncomingTerms:
         affinity = pod.spec.pod_affinity
         if affinity is None:
             return _NO_TERMS
-        generation = self._store.generation("Namespace")
+        generation = self._store.generation(NAMESPACE)
         known = self._own.get(affinity)
         if known is None or known.generation != generation:
             if len(self._own) >= _MOST:
                 self._own.clear()
-            known = self._own[affinity] = _Own.of(affinity, self._store)
+            known = self._own[affinity] = _IncomingTerms.of(affinity, self._store)
         return known
 
-    def _other_terms(self, pod: Pod, table: NodeTable) -> _Others:
-        """Which terms of pods that are there select pods like this one."""
-        versions = (self._store.generation("Namespace"), table.pods.affinity_version)
+    def _selecting_terms(self, pod: Pod, table: NodeTable) -> _SelectingTerms:
+        """The terms of existing pods that select pods like this one."""
+        versions = (self._store.generation(NAMESPACE), table.pods.affinity_version)
         key = (pod.namespace, id(pod.labels))
         known = self._others.get(key)
         if known is None or known.labels is not pod.labels or known.versions != versions:
             if len(self._others) >= _MOST:
                 self._others.clear()
-            known = _Others(pod.labels, self._namespace_labels(pod), versions, {}, {})
+            known = _SelectingTerms(pod.labels, self._namespace_labels(pod), versions, {}, {})
             for theirs in self._terms.selecting(pod, known.namespace_labels, table.pods):
                 groups = known.repelling if theirs.repels else known.preferring
                 counts = table.pods.with_affinity[theirs.affinity]
@@ -228,12 +231,12 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return known
 
     def _namespace_labels(self, pod: Pod) -> Mapping[str, str]:
-        found = self._store.get("Namespace", pod.namespace)
+        found = self._store.get(NAMESPACE, pod.namespace)
         return {} if found is None else found.labels
 
 
 class Domains:
-    """Sums by label and value: of pods that match, or of weights. Changed in place in a trial."""
+    """Sums by label and value, of matching pods or of weights. Changed in place in a trial."""
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table
@@ -241,14 +244,14 @@ class Domains:
         self.was_added_to = False
 
     def items(self) -> Iterable[tuple[str, Amounts]]:
-        """For each label the sums by the number of its value; 0, which stands for lacking it, has none."""
+        """For each label the sums by value number; ABSENT has none."""
         return self._sums.items()
 
     def value_count(self, key: str) -> int:
         return len(self._table.label(key).values)
 
     def has_any(self, key: str, value_count: int) -> NDArray[np.bool_]:
-        """For each value of a label whether its sum is positive."""
+        """Whether the sum is positive, for each value of a label."""
         found = np.zeros(value_count, np.bool_)
         sums = self._sums.get(key)
         if sums is not None:
@@ -260,7 +263,7 @@ class Domains:
         return not any(sums.any() for sums in self._sums.values())
 
     def add(self, key: str, counts: NDArray[np.int32], weight: int = 1) -> None:
-        """Adds what each row has, times the weight, to the sum of its value."""
+        """Adds the count of each row, times the weight, to the sum of its value."""
         column, count = self._table.label(key), len(self._table.nodes)
         sums = np.bincount(column.ids[:count], counts[:count], len(column.values))
         found = sums.astype(np.float64, copy=False)
@@ -274,7 +277,7 @@ class Domains:
         self._sums[key] = found if known is None else known + found
 
     def add_groups(self, groups: Groups) -> None:
-        """Adds pods that are counted by their terms, by the label and the weight of these."""
+        """Adds pods with terms, grouped by topology key and weight."""
         for (key, weight), members in groups.items():
             column = np.zeros(self._table.capacity, np.int32)
             for counts in members:
@@ -282,7 +285,7 @@ class Domains:
             self.add(key, column, weight)
 
     def move(self, key: str, row: int, amount: int) -> None:
-        """One pod on a row comes or goes."""
+        """Adds or removes one pod on a row."""
         column = self._table.label(key)
         number = column.ids[row]
         if number == ABSENT:
@@ -302,8 +305,8 @@ class Domains:
 class _Term:
     """A term of the incoming pod, its namespace selector resolved to names.
 
-    `everywhere`: the selector matches a namespace without labels. Then it matches all of them, as upstream does, where
-    the resolved selector is asked once more, without labels.
+    `everywhere`: the selector matches a namespace without labels, and then all namespaces, as in kube-scheduler, which
+    evaluates the resolved selector once more, without labels.
     """
 
     namespaces: frozenset[str]
@@ -315,7 +318,7 @@ class _Term:
         selector, namespaces = term.namespace_selector, term.namespaces
         if selector is None:
             return cls(namespaces, everywhere=False, selector=term.selector)
-        named = (item.name for item in store.all("Namespace") if selector.matches(item.labels))
+        named = (item.name for item in store.all(NAMESPACE) if selector.matches(item.labels))
         return cls(namespaces.union(named), everywhere=selector.matches({}), selector=term.selector)
 
     def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
@@ -329,7 +332,7 @@ class _Term:
 
 
 class _Query:
-    """Pods that match all of some terms, and the labels of these terms."""
+    """Pods that match all of the given terms, and the topology keys of the terms."""
 
     __slots__ = ("_name", "_terms", "keys")
 
@@ -346,8 +349,8 @@ class _Query:
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
-    """The terms of the incoming pod; `affinity` selects pods that match all its required terms, `all_anti` likewise."""
+class _IncomingTerms:
+    """The terms of the incoming pod; `affinity` and `all_anti` select pods that match all required terms."""
 
     generation: int = 0
     error: str = ""
@@ -357,8 +360,8 @@ class _Own:
     preferred: tuple[tuple[_Query, int], ...] = ()
 
     @classmethod
-    def of(cls, affinity: PodAffinity, store: ObjectStore) -> _Own:
-        generation = store.generation("Namespace")
+    def of(cls, affinity: PodAffinity, store: ObjectStore) -> _IncomingTerms:
+        generation = store.generation(NAMESPACE)
         error = _error_of(affinity)
         if error:
             return cls(generation, error)
@@ -373,12 +376,12 @@ class _Own:
         )
 
 
-_NO_TERMS = _Own()
+_NO_TERMS = _IncomingTerms()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Theirs:
-    """A term of pods that are there: it keeps away pods that it selects, or adds its weight to their score."""
+class _ExistingTerm:
+    """A term of existing pods: it repels the pods that it selects, or adds its weight to their score."""
 
     affinity: PodAffinity
     term: AffinityTerm
@@ -393,16 +396,16 @@ class _Theirs:
 
 
 class _TermIndex:
-    """The terms of all pods that are there, by a label and value that a pod must have to be selected."""
+    """The terms of all existing pods, by a label that a selected pod must have."""
 
     def __init__(self, hard_weight: int) -> None:
         self._hard_weight = hard_weight
         self._version = -1
-        self._known: dict[PodAffinity, list[_Theirs]] = {}
-        self._by_label: dict[tuple[str, str], dict[_Theirs, None]] = {}
+        self._known: dict[PodAffinity, list[_ExistingTerm]] = {}
+        self._by_label: dict[tuple[str, str], dict[_ExistingTerm, None]] = {}
 
-    def selecting(self, pod: Pod, namespace_labels: Mapping[str, str], index: PodIndex) -> Iterable[_Theirs]:
-        """Those that select a pod."""
+    def selecting(self, pod: Pod, namespace_labels: Mapping[str, str], index: PodIndex) -> Iterable[_ExistingTerm]:
+        """The terms that select a pod."""
         if self._version != index.affinity_version:
             self._version = index.affinity_version
             self._refresh(index)
@@ -412,7 +415,7 @@ class _TermIndex:
                     yield theirs
 
     def _refresh(self, index: PodIndex) -> None:
-        """Terms that went are taken out, terms that came are put in."""
+        """Adds and removes terms after a change of the pod index."""
         for affinity in self._known.keys() - index.with_affinity.keys():
             for theirs in self._known.pop(affinity):
                 for label in _labels_needed(theirs.term):
@@ -420,15 +423,15 @@ class _TermIndex:
                     if not self._by_label[label]:
                         del self._by_label[label]
         for affinity in index.with_affinity.keys() - self._known.keys():
-            self._known[affinity] = _their_terms(affinity, self._hard_weight)
+            self._known[affinity] = _existing_terms(affinity, self._hard_weight)
             for theirs in self._known[affinity]:
                 for label in _labels_needed(theirs.term):
                     self._by_label.setdefault(label, {})[theirs] = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Others:
-    """The terms of pods that are there which select incoming pods of one namespace with the same labels."""
+class _SelectingTerms:
+    """The terms of existing pods that select incoming pods with the same namespace and labels."""
 
     labels: Mapping[str, str]
     namespace_labels: Mapping[str, str]
@@ -439,10 +442,10 @@ class _Others:
 
 @dataclass(frozen=True, slots=True)
 class _Filtering:
-    """What Filter needs: how many pods there are by label and value that matter to each of the three rules."""
+    """State for Filter: numbers of pods by label and value, for each of the three rules."""
 
-    own: _Own
-    others: _Others
+    own: _IncomingTerms
+    others: _SelectingTerms
     affinity: Domains
     anti: Domains
     existing: Domains
@@ -462,7 +465,7 @@ class _Filtering:
                 self.anti.move(query.keys[0], row, amount)
 
     def verdicts(self, pod: Pod) -> dict[str, NDArray[np.int8]]:
-        """For each label a number for each of its values."""
+        """The verdict number of each value, by label."""
         verdicts: dict[str, NDArray[np.int8]] = {}
         for domains, number in ((self.existing, _EXISTING), (self.anti, _ANTI)):
             for key, sums in domains.items():
@@ -488,27 +491,27 @@ def _selects(query: _Query | None, pod: Pod) -> bool:
     return query is not None and query.matches(pod.namespace, pod.labels)
 
 
-def _their_terms(affinity: PodAffinity, hard_weight: int) -> list[_Theirs]:
-    """Terms of a kind of which one cannot be parsed are left out together."""
+def _existing_terms(affinity: PodAffinity, hard_weight: int) -> list[_ExistingTerm]:
+    """One invalid term disables all terms of its sort."""
     kinds = [
-        [_Theirs(affinity, term, 1, repels=True) for term in affinity.required_anti],
-        [_Theirs(affinity, term, hard_weight) for term in affinity.required if hard_weight > 0],
-        [_Theirs(affinity, term, term.weight) for term in affinity.preferred],
-        [_Theirs(affinity, term, -term.weight) for term in affinity.preferred_anti],
+        [_ExistingTerm(affinity, term, 1, repels=True) for term in affinity.required_anti],
+        [_ExistingTerm(affinity, term, hard_weight) for term in affinity.required if hard_weight > 0],
+        [_ExistingTerm(affinity, term, term.weight) for term in affinity.preferred],
+        [_ExistingTerm(affinity, term, -term.weight) for term in affinity.preferred_anti],
     ]
     return [theirs for kind in kinds if not any(item.term.error for item in kind) for theirs in kind]
 
 
-def _repelling(other: Pod, pod: Pod, namespace_labels: Mapping[str, str]) -> list[_Theirs]:
+def _repelling(other: Pod, pod: Pod, namespace_labels: Mapping[str, str]) -> list[_ExistingTerm]:
     """The required anti-affinity terms of another pod that select this one."""
     affinity = other.spec.pod_affinity
     if affinity is None or not affinity.required_anti:
         return []
-    return [item for item in _their_terms(affinity, 0) if item.repels and item.selects(pod, namespace_labels)]
+    return [item for item in _existing_terms(affinity, 0) if item.repels and item.selects(pod, namespace_labels)]
 
 
 def _labels_needed(term: AffinityTerm) -> list[tuple[str, str]]:
-    """Labels of which a selected pod must have one; none if the term selects no pod."""
+    """Labels of which a selected pod must have at least one; empty if the term selects no pod."""
     if term.selector is None:
         return []
     for requirement in term.selector.requirements:
@@ -518,7 +521,7 @@ def _labels_needed(term: AffinityTerm) -> list[tuple[str, str]]:
 
 
 def _error_of(affinity: PodAffinity) -> str:
-    """What cannot be parsed; empty if everything can."""
+    """The error text of invalid terms; empty if all are valid."""
     groups = {
         "requiredAffinityTerms": affinity.required,
         "requiredAntiAffinityTerms": affinity.required_anti,

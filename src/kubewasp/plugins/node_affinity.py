@@ -1,4 +1,4 @@
-"""Node selectors and node affinity."""
+"""NodeAffinity: `nodeSelector`, and required and preferred node affinity."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _REQUIRED, _PREFERRED = (
 
 
 class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
-    """What a pod says of labels is judged once a node and spec, and again only for nodes that changed."""
+    """Matches are cached per spec and node, and computed again for changed nodes only."""
 
     name = "NodeAffinity"
 
@@ -111,14 +111,14 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, E
     def events(self) -> Sequence[Registration]:
         return [Registration("Node", Action.ADD | Action.UPDATE_NODE_LABEL, self._matches_now)]
 
-    def _matches_now(self, pod: Pod, old: Any, new: Any) -> bool:
+    def _matches_now(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         if new is None or self._verdict(pod.spec, new):
             return False
         return old is None or bool(self._verdict(pod.spec, old))
 
 
 def matches_required(spec: PodSpec, node: Node) -> bool:
-    """Whether a node has what `nodeSelector` and the required affinity of a pod ask for."""
+    """Whether a node matches `nodeSelector` and the required affinity of a pod."""
     for key, value in (spec.node_selector or {}).items():
         if node.labels.get(key) != value:
             return False
@@ -130,7 +130,7 @@ def _any_matches(terms: Sequence[NodeSelectorTerm], node: Node) -> bool:
 
 
 def _named(terms: Sequence[NodeSelectorTerm] | None) -> frozenset[str] | None:
-    """The nodes that a pod names, where every term does."""
+    """The nodes named by the terms, if every term names nodes."""
     if not terms:
         return None
     named = [term.names() for term in terms]

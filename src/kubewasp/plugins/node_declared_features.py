@@ -1,4 +1,4 @@
-"""A pod that needs a feature of the kubelet goes where it is declared."""
+"""NodeDeclaredFeatures: nodes must declare the kubelet features that the pod needs."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows
+    from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod
     from kubewasp.state.node_table import NodeTable
 
@@ -31,7 +32,7 @@ _STATUSES = (SUCCESS, rejection("node(s) didn't match Pod's required features", 
 
 
 class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
-    """Most pods need none, and skip it."""
+    """Pods without required features skip it."""
 
     name = "NodeDeclaredFeatures"
 
@@ -50,5 +51,5 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         return [Registration("Node", Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_now)]
 
 
-def _declares_now(pod: Pod, _old: Any, new: Any) -> bool:
+def _declares_now(pod: Pod, _old: Node | None, new: Node | None) -> bool:
     return new is not None and pod.spec.needed_features <= new.declared_features

@@ -1,4 +1,4 @@
-"""A pod that names its node goes there or nowhere."""
+"""NodeName: `spec.nodeName` restricts the pod to one node."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STATUSES = (SUCCESS, rejection("node(s) didn't match the requested node name", 
 
 
 class NodeName(FilterPlugin, EnqueueExtensions):
-    """`spec.nodeName`."""
+    """Compares names."""
 
     name = "NodeName"
     counts_only = True

@@ -1,4 +1,4 @@
-"""Host ports are given out once a node."""
+"""NodePorts: free host ports."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from kubewasp.framework.status import SUCCESS, Code, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
@@ -44,7 +46,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
         wanted = pod.spec.host_ports
 
-        def compute(some: Rows) -> Any:
+        def compute(some: Rows) -> NDArray[np.bool_]:
             return np.fromiter((_conflict(wanted, table.ports[row]) for row in some.tolist()), np.bool_, len(some))
 
         return Verdicts(table.cache.get((self, wanted), compute)[rows], _STATUSES)
@@ -57,7 +59,7 @@ def _conflict(wanted: Iterable[HostPort], used: Iterable[HostPort]) -> bool:
     return any(port.conflicts_with(other) for other in used for port in wanted)
 
 
-def _freed(pod: Pod, old: Any, _new: Any) -> bool:
+def _freed(pod: Pod, old: Pod | None, _new: Pod | None) -> bool:
     if old is None or not (old.node or old.nominated_node):
         return False
     return _conflict(pod.spec.host_ports, old.spec.host_ports)

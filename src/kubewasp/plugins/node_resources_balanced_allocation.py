@@ -1,4 +1,4 @@
-"""Prefers nodes whose resources would be used evenly.  HOT PATH, guarded by `make counts`."""
+"""NodeResourcesBalancedAllocation: prefers evenly used resources.  HOT PATH (guard: make counts)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
-    """Compares how far apart the used shares of the resources lie, with the pod and without it."""
+    """Compares the spread of the used shares of resources with and without the pod."""
 
     name = "NodeResourcesBalancedAllocation"
 
@@ -56,11 +56,11 @@ def _scores(spec: PodSpec, table: NodeTable, names: Sequence[str], rows: Rows) -
 
 
 def _score_on(spec: PodSpec, table: NodeTable, names: Sequence[str], row: int) -> int:
-    """As `_scores`, of one row and two resources."""
+    """`_scores` for one row and two resources."""
     first, second = names
     first_capacity, second_capacity = table.allocatable_of(first).item(row), table.allocatable_of(second).item(row)
     if not first_capacity or not second_capacity:
-        return 75  # there is nothing to be balanced, before or after
+        return 75  # nothing to balance
     used, requests = table.requested_of, spec.resources.requests
 
     def balance(some: int, other: int) -> int:
@@ -73,7 +73,7 @@ def _score_on(spec: PodSpec, table: NodeTable, names: Sequence[str], row: int) -
 
 
 def _balance(used: list[NDArray[np.int64]], capacities: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """100 where all resources are used by the same share, less the further apart the shares lie."""
+    """100 for equal shares, less with the distance between the shares."""
     there = [capacity != 0 for capacity in capacities]
     shares = [
         np.where(has, np.minimum(1.0, amount / np.where(has, capacity, 1)), 0.0)

@@ -1,4 +1,4 @@
-"""Does the pod fit, and how full would the node be?  HOT PATH, guarded by `make counts`."""
+"""NodeResourcesFit: filters and scores by requested and allocatable resources.  HOT PATH (guard: make counts)."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from kubewasp.state.node_table import NodeTable
 
 _MAX_EXTENDER_SCORE = 10
-# Bits of a verdict: 0 for pods, then one for each resource asked for (those beyond share the last), and this one.
+# Bits of a verdict: 0 for pods, one per requested resource (the last is shared by all others), and this one.
 _LAST_BIT = 60
 _NEVER = 1 << 61
 
 
 class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
-    """A verdict is a number whose bits are what is short, and one more: short even if the node were empty."""
+    """A verdict is a bit set of the insufficient resources, plus one bit: insufficient on an empty node too."""
 
     name = "NodeResourcesFit"
     counts_only = True
@@ -73,9 +73,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
         spec = pod.spec
-        if len(rows) == 1:  # trials of preemption: quicker than to look what is known, as the row has just changed
+        if len(rows) == 1:  # trials of preemption: faster than the cache, because the row has just changed
             bits = self._short_on(spec, table, rows.item())
-            return Verdicts(np.array([bits]), _Shortages(self._asked(spec.resources.requests))) if bits else None
+            return Verdicts(np.array([bits]), _Shortages(self._requests_of(spec.resources.requests))) if bits else None
         verdicts = table.cache.get(
             (self, "fit", spec),
             lambda some: self._short(spec, table, some),
@@ -83,20 +83,20 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         )[rows]
         if not np.count_nonzero(verdicts):
             return None
-        return Verdicts(verdicts, _Shortages(self._asked(spec.resources.requests)))
+        return Verdicts(verdicts, _Shortages(self._requests_of(spec.resources.requests)))
 
     def _short(self, spec: PodSpec, table: NodeTable, rows: Rows) -> NDArray[np.int64]:
         short = (table.pod_count[rows] + 1 > table.max_pods[rows]).astype(np.int64)
-        for place, (name, amount) in enumerate(self._asked(spec.resources.requests), start=1):
+        for place, (name, amount) in enumerate(self._requests_of(spec.resources.requests), start=1):
             allocatable = table.allocatable_of(name)[rows]
             short[amount > allocatable - table.requested_of(name)[rows]] |= 1 << min(place, _LAST_BIT)
             short[amount > allocatable] |= _NEVER
         return short
 
     def _short_on(self, spec: PodSpec, table: NodeTable, row: int) -> int:
-        """As `_short`, of one row."""
+        """`_short` for one row."""
         short = int(table.pod_count.item(row) + 1 > table.max_pods.item(row))
-        for place, (name, amount) in enumerate(self._asked(spec.resources.requests), start=1):
+        for place, (name, amount) in enumerate(self._requests_of(spec.resources.requests), start=1):
             allocatable = table.allocatable_of(name).item(row)
             if amount > allocatable - table.requested_of(name).item(row):
                 short |= 1 << min(place, _LAST_BIT)
@@ -104,9 +104,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
                 short |= _NEVER
         return short
 
-    def _asked(self, requests: Resources) -> list[tuple[str, int]]:
-        asked = [(CPU, requests.cpu), (MEMORY, requests.memory), (EPHEMERAL, requests.ephemeral)]
-        return [(name, amount) for name, amount in asked if amount > 0] + [
+    def _requests_of(self, requests: Resources) -> list[tuple[str, int]]:
+        named = [(CPU, requests.cpu), (MEMORY, requests.memory), (EPHEMERAL, requests.ephemeral)]
+        return [(name, amount) for name, amount in named if amount > 0] + [
             (name, amount) for name, amount in requests.scalars.items() if amount and not self._is_ignored(name)
         ]
 
@@ -132,11 +132,11 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         total = np.zeros(len(rows), np.int64)
         weights = np.zeros(len(rows), np.int64)
         for name, weight in self._weights:
-            asked = spec.resources.scoring.get(name)
-            if not asked and name not in (CPU, MEMORY, EPHEMERAL):
+            requests = spec.resources.scoring.get(name)
+            if not requests and name not in (CPU, MEMORY, EPHEMERAL):
                 continue
             capacity = table.allocatable_of(name)[rows]
-            used = (table.non_zero[name] if name in table.non_zero else table.requested_of(name))[rows] + asked
+            used = (table.non_zero[name] if name in table.non_zero else table.requested_of(name))[rows] + requests
             there = capacity != 0
             score = self._strategy(used, np.where(there, capacity, 1))
             counted = there & (score > 0) if self._drops_zeros else there
@@ -148,21 +148,21 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return total // divisor
 
     def _score_on(self, spec: PodSpec, table: NodeTable, row: int, strategy: Callable[[int, int], int]) -> int:
-        """As `_scores`, of one row."""
+        """`_scores` for one row."""
         total = weights = 0
         for name, weight in self._weights:
-            asked = spec.resources.scoring.get(name)
-            if not asked and name not in (CPU, MEMORY, EPHEMERAL):
+            requests = spec.resources.scoring.get(name)
+            if not requests and name not in (CPU, MEMORY, EPHEMERAL):
                 continue
             capacity = table.allocatable_of(name).item(row)
             if capacity:
                 column = table.non_zero[name] if name in table.non_zero else table.requested_of(name)
-                total += weight * strategy(column.item(row) + asked, capacity)
+                total += weight * strategy(column.item(row) + requests, capacity)
                 weights += weight
         return total // max(weights, 1)
 
     def _by_shape(self, used: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Piecewise linear in the utilization; integer division goes toward zero, also on a falling slope."""
+        """Piecewise linear in the utilization; integer division truncates toward zero, on falling slopes too."""
         utilization = np.where(used > capacity, MAX_SCORE, used * MAX_SCORE // capacity)
         scores = np.full(len(used), self._shape[-1][1], np.int64)
         for place in range(len(self._shape) - 1, 0, -1):
@@ -180,20 +180,20 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             Registration("Node", Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._has_more),
         ]
 
-    def _has_more(self, pod: Pod, old: Any, new: Any) -> bool:
+    def _has_more(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         if new is None:
             return False
-        asked = self._asked(pod.spec.resources.requests)
-        if new.max_pods < 1 or any(amount > new.allocatable.get(name) for name, amount in asked):
+        requests = self._requests_of(pod.spec.resources.requests)
+        if new.max_pods < 1 or any(amount > new.allocatable.get(name) for name, amount in requests):
             return False
-        return old is None or new.max_pods > old.max_pods or _grew(asked, old, new)
+        return old is None or new.max_pods > old.max_pods or _grew(requests, old, new)
 
 
 class _Shortages(Sequence[Status]):
-    """The status of each combination of bits. There are too many of them to write them all down."""
+    """The statuses by bit set, created on demand: there are too many for a table."""
 
-    def __init__(self, asked: Sequence[tuple[str, int]]) -> None:
-        self._texts = ["Too many pods", *(f"Insufficient {name}" for name, _ in asked)]
+    def __init__(self, requests: Sequence[tuple[str, int]]) -> None:
+        self._texts = ["Too many pods", *(f"Insufficient {name}" for name, _ in requests)]
 
     def __len__(self) -> int:
         return 2 * _NEVER
@@ -205,11 +205,11 @@ class _Shortages(Sequence[Status]):
         return Status(code, tuple(text for place, text in enumerate(self._texts[: _LAST_BIT + 1]) if bits >> place & 1))
 
 
-def _grew(asked: Sequence[tuple[str, int]], old: Node, new: Node) -> bool:
-    return any(new.allocatable.get(name) > old.allocatable.get(name) for name, _ in asked)
+def _grew(requests: Sequence[tuple[str, int]], old: Node, new: Node) -> bool:
+    return any(new.allocatable.get(name) > old.allocatable.get(name) for name, _ in requests)
 
 
-def _gave_back(pod: Pod, old: Any, new: Any) -> bool:
+def _gave_back(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     if old is None:
         return False
     if new is None:
@@ -218,9 +218,9 @@ def _gave_back(pod: Pod, old: Any, new: Any) -> bool:
         return True
     if not old.node:
         return False
-    asked, before, after = pod.spec.resources.requests, old.resources.requests, new.resources.requests
-    names = [CPU, MEMORY, EPHEMERAL, *asked.scalars]
-    return any(asked.get(name) and after.get(name) < before.get(name) for name in names)
+    requests, before, after = pod.spec.resources.requests, old.resources.requests, new.resources.requests
+    names = [CPU, MEMORY, EPHEMERAL, *requests.scalars]
+    return any(requests.get(name) and after.get(name) < before.get(name) for name in names)
 
 
 def _least_allocated(used: NDArray[np.int64], capacity: NDArray[np.int64]) -> NDArray[np.int64]:

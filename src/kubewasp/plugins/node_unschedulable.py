@@ -1,4 +1,4 @@
-"""Keeps pods off cordoned nodes."""
+"""NodeUnschedulable: excludes cordoned nodes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows
+    from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod
     from kubewasp.state.node_table import NodeTable
 
@@ -24,7 +25,7 @@ _STATUSES = (SUCCESS, rejection("node(s) were unschedulable", resolvable=False))
 
 
 class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
-    """`spec.unschedulable` is a taint by another name."""
+    """`spec.unschedulable` counts as the taint `node.kubernetes.io/unschedulable`."""
 
     name = "NodeUnschedulable"
     counts_only = True
@@ -45,9 +46,9 @@ class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
         ]
 
 
-def _uncordoned(_pod: Pod, old: Any, new: Any) -> bool:
+def _uncordoned(_pod: Pod, old: Node | None, new: Node | None) -> bool:
     return new is not None and not new.is_unschedulable and (old is None or old.is_unschedulable)
 
 
-def _tolerates(pod: Pod, _old: Any, new: Any) -> bool:
+def _tolerates(pod: Pod, _old: Pod | None, new: Pod | None) -> bool:
     return new is not None and new.uid == pod.uid and is_tolerated(UNSCHEDULABLE, new.spec.tolerations)

@@ -1,4 +1,4 @@
-"""A node takes no more volumes of a CSI driver than the driver says."""
+"""NodeVolumeLimits: volume limits of CSI drivers."""
 
 from __future__ import annotations
 
@@ -20,6 +20,13 @@ from kubewasp.framework.plugin import (
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.csi_migration import BY_NAME, BY_SOURCE
 from kubewasp.k8s.storage import claim_name, not_owner, uses_claim
+from kubewasp.state.object_kinds import (
+    CSI_NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    STORAGE_CLASS,
+    VOLUME_ATTACHMENT,
+)
 from kubewasp.state.volume_index import may_attach
 
 if TYPE_CHECKING:
@@ -31,10 +38,10 @@ if TYPE_CHECKING:
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows
     from kubewasp.k8s.pods import Pod, Volume
-    from kubewasp.k8s.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
+    from kubewasp.k8s.storage import CsiNode, PersistentVolume, PersistentVolumeClaim, VolumeAttachment
     from kubewasp.state.node_table import NodeTable
 
-    # The driver of each volume by the volume's unique id.
+    # Drivers by the unique ids of volumes.
     Volumes = dict[str, str]
 
 _TOO_MANY = rejection("node(s) exceed max volume count", resolvable=True)
@@ -42,7 +49,7 @@ _NO_LIMIT = -1
 
 
 class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
-    """Counts exactly only where it matters: on nodes whose number of volumes, however shared, may reach the limit."""
+    """Exact counts are limited to nodes that an upper bound of their volumes does not rule out."""
 
     name = "NodeVolumeLimits"
 
@@ -70,10 +77,10 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
             numbers[index] = self._exceeds(new, int(rows[index]), table)
         return Verdicts(numbers, (SUCCESS, _TOO_MANY)) if np.count_nonzero(numbers) else None
 
-    # ------------------------------------------------------------------ what is on a node
+    # ------------------------------------------------------------------ volumes of a node
 
     def _attached_at_most(self, table: NodeTable) -> NDArray[np.int64]:
-        """The volumes on each row, where one that several pods use may be counted several times."""
+        """An upper bound of the volumes per row: volumes shared by pods count several times."""
         counts = table.volumes.attachable.astype(np.int64)
         for node, attachments in self._attachments_by_node().items():
             row = table.row(node)
@@ -87,49 +94,50 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         for pod in table.pods_on[row].values():
             if pod.spec.volumes:
                 self._collect(pod, attached, is_new=False)
-        # As kube-scheduler has it: a volume that is attached, but that no pod here uses, counts again as a new one.
+        # As in kube-scheduler: an attached volume that no pod on the node uses counts again as a new one.
         more = Counter(driver for volume, driver in new.items() if volume not in attached)
         for attachment in self._attachments_by_node().get(node, ()):
-            volume = self._store.get("PersistentVolume", attachment.volume)
+            volume = self._store.get(PERSISTENT_VOLUME, attachment.volume)
             if volume is not None and volume.source == "csi":
                 attached.update(_persistent(volume))
-        limits = self._store.get("CSINode", node).limits
+        csi_node = self._store.get(CSI_NODE, node)
+        limits = {} if csi_node is None else csi_node.limits
         counts = Counter(attached.values())
         return any(counts[driver] + count > limits[driver] for driver, count in more.items() if driver in limits)
 
     def _attachments_by_node(self) -> dict[str, list[VolumeAttachment]]:
-        generation = self._store.generation("VolumeAttachment")
+        generation = self._store.generation(VOLUME_ATTACHMENT)
         if self._attachments[0] != generation:
             by_node: dict[str, list[VolumeAttachment]] = {}
-            for attachment in self._store.all("VolumeAttachment"):
+            for attachment in self._store.all(VOLUME_ATTACHMENT):
                 if attachment.volume:
                     by_node.setdefault(attachment.node, []).append(attachment)
             self._attachments = (generation, by_node)
         return self._attachments[1]
 
     def _limits_of(self, driver: str, table: NodeTable) -> NDArray[np.int64]:
-        """How many volumes of a driver each row takes."""
-        version = (self._store.generation("CSINode"), table.objects.generation, table.capacity)
+        """The volume limit of a driver per row."""
+        version = (self._store.generation(CSI_NODE), table.objects.generation, table.capacity)
         known = self._limits.get(driver)
         if known is None or known[0] != version:
             limits = np.full(table.capacity, _NO_LIMIT, np.int64)
-            for csi_node in self._store.all("CSINode"):
+            for csi_node in self._store.all(CSI_NODE):
                 row = table.row(csi_node.name)
                 if row is not None:
                     limits[row] = csi_node.limits.get(driver, _NO_LIMIT)
             known = self._limits[driver] = (version, limits)
         return known[1]
 
-    # ------------------------------------------------------------------ what a pod brings
+    # ------------------------------------------------------------------ volumes of a pod
 
     def _collect(self, pod: Pod, volumes: Volumes, *, is_new: bool) -> Status:
-        """Adds the volumes of a pod that CSI drivers attach, on a node with a CSINode: any other has no limits."""
+        """Adds the volumes of a pod that CSI drivers attach. Nodes without a CSINode have no limits."""
         for volume in pod.spec.volumes:
             if not uses_claim(volume):
                 volumes.update(_inline(volume))
                 continue
             name = claim_name(pod, volume)
-            claim = self._store.get("PersistentVolumeClaim", name, pod.namespace)
+            claim = self._store.get(PERSISTENT_VOLUME_CLAIM, name, pod.namespace)
             if claim is None:
                 if is_new:
                     text = f'looking up PVC {pod.namespace}/{name}: persistentvolumeclaim "{name}" not found'
@@ -141,10 +149,10 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         return SUCCESS
 
     def _claimed(self, claim: PersistentVolumeClaim) -> Iterable[tuple[str, str]]:
-        volume = self._store.get("PersistentVolume", claim.volume) if claim.volume else None
+        volume = self._store.get(PERSISTENT_VOLUME, claim.volume) if claim.volume else None
         if volume is not None:
             return _persistent(volume)
-        storage_class = self._store.get("StorageClass", claim.storage_class) if claim.storage_class else None
+        storage_class = self._store.get(STORAGE_CLASS, claim.storage_class) if claim.storage_class else None
         if storage_class is None:
             return ()
         plugin = BY_NAME.get(storage_class.provisioner)
@@ -154,7 +162,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
             driver = plugin.driver
         else:
             return ()
-        # No volume has this handle: it stands for the one that the claim will get.
+        # A placeholder handle for the future volume of the claim.
         return [_identified(driver, f"claim:{claim.key}")] if driver else ()
 
     # ------------------------------------------------------------------ events
@@ -191,19 +199,22 @@ def _persistent(volume: PersistentVolume) -> Iterable[tuple[str, str]]:
     return [_identified(driver, handle)] if driver and handle else ()
 
 
-def _limit_grew(_pod: Pod, old: Any, new: Any) -> bool:
-    return any(count > old.limits.get(driver, 0) for driver, count in new.limits.items())
+def _limit_grew(_pod: Pod, old: CsiNode | None, new: CsiNode | None) -> bool:
+    before = {} if old is None else old.limits
+    return new is not None and any(count > before.get(driver, 0) for driver, count in new.limits.items())
 
 
-def _freed(_pod: Pod, old: Any, _new: Any) -> bool:
-    return bool(old.node or old.nominated_node) and any(may_attach(volume) for volume in old.spec.volumes)
+def _freed(_pod: Pod, old: Pod | None, _new: Pod | None) -> bool:
+    if old is None or not (old.node or old.nominated_node):
+        return False
+    return any(may_attach(volume) for volume in old.spec.volumes)
 
 
-def _is_claimed(pod: Pod, _old: Any, new: Any) -> bool:
+def _is_claimed(pod: Pod, _old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> bool:
     names = (claim_name(pod, volume) for volume in pod.spec.volumes)
-    return bool(new.namespace == pod.namespace and new.name in names)
+    return new is not None and new.namespace == pod.namespace and new.name in names
 
 
-def _detached(pod: Pod, old: Any, _new: Any) -> bool:
+def _detached(pod: Pod, old: VolumeAttachment | None, _new: VolumeAttachment | None) -> bool:
     drivers = (BY_SOURCE[volume.source].driver for volume in pod.spec.volumes if volume.source in BY_SOURCE)
-    return any(volume.claim for volume in pod.spec.volumes) or old.attacher in drivers
+    return any(volume.claim for volume in pod.spec.volumes) or (old is not None and old.attacher in drivers)

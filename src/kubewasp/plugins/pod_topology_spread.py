@@ -1,18 +1,19 @@
-"""Spreads pods that are alike over zones, hosts or any other domain of nodes with the same value of a label.  HOT PATH.
+"""PodTopologySpread: topology spread constraints, of the pod or by default.  HOT PATH (guard: make counts).
 
-Guarded by `make counts`. Pods are never looked at one by one: the index of pods keeps how many match on each row, and
-what depends on nodes only (which rows count, to which domain they belong) is kept until a node changes.
+There is no loop over pods: the pod index has the number of matching pods per row. Data of nodes (eligible rows and
+their domains) is kept until a node changes. More than 400 lines: Filter and Score share constraints and layouts.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     EnqueueExtensions,
@@ -31,7 +32,8 @@ from kubewasp.k8s.pods import SpreadConstraint, spread_constraint
 from kubewasp.k8s.selectors import LabelSelector, Requirement
 from kubewasp.k8s.taints import untolerated
 from kubewasp.plugins.node_affinity import matches_required
-from kubewasp.state.node_table import ABSENT
+from kubewasp.state.columns import ABSENT
+from kubewasp.state.object_kinds import REPLICA_SET, REPLICATION_CONTROLLER, SERVICE, STATEFUL_SET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from kubewasp.state.object_store import ObjectStore
 
     Numbers = NDArray[np.intp]
-    Amounts = NDArray[np.float64]  # whole numbers, as bincount gives them
+    Amounts = NDArray[np.float64]  # whole numbers, the result of bincount
 
 NAME = "PodTopologySpread"
 SYSTEM_DEFAULTS = (
@@ -64,13 +66,14 @@ _STATUSES = (
 )
 _SKIP = Status(Code.SKIP)
 _SKIPPED = PreFilterResult(_SKIP)
-_SCORING = f"{NAME}/scoring"
-_NO_DOMAIN = 2**31 - 1  # the minimum where no domain counts
+_FILTERING: Final[StateKey[_Filtering]] = StateKey(NAME)
+_SCORING: Final[StateKey[_Scoring]] = StateKey(f"{NAME}/scoring")
+_NO_DOMAIN = 2**31 - 1  # the minimum without eligible domains
 _MOST, _MOST_LAYOUTS = 1024, 256
 
 
 class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
-    """Hard constraints filter, soft ones score."""
+    """Hard constraints filter, soft constraints score."""
 
     name = NAME
 
@@ -94,19 +97,19 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         for constraint in constraints:
             layout = self._layout(table, constraint, keys)
             spreads.append(_Spread(constraint, layout, layout.sums(constraint.counts(table))))
-        state[NAME] = _Filtering(spreads)
+        state[_FILTERING] = _Filtering(spreads)
         return PreFilterResult()
 
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, row: int, table: NodeTable) -> Status:
-        state[NAME].move(pod, added, row, 1)
+        state[_FILTERING].move(pod, added, row, 1)
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, row: int, table: NodeTable) -> Status:
-        state[NAME].move(pod, removed, row, -1)
+        state[_FILTERING].move(pod, removed, row, -1)
         return SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
-        filtering: _Filtering = state[NAME]
+        filtering = state[_FILTERING]
         first, *others = filtering.spreads
         numbers = first.verdicts()[first.layout.ids[rows]]
         for spread in others:
@@ -128,7 +131,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         for constraint, layout, at in zip(constraints, layouts, places, strict=True):
             counts = constraint.counts(table)
             seen = at if ignored is None else at[~ignored]
-            if constraint.key == HOSTNAME:  # each node for itself, whatever the label says
+            if constraint.key == HOSTNAME:  # each node is a domain, independent of the label
                 weight = math.log(len(seen) + 2)
                 part = (np.zeros(len(rows)) if counts is None else counts[rows] * weight) + (constraint.max_skew - 1)
                 parts.append(np.where(at == ABSENT, 0.0, part))
@@ -142,12 +145,12 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
         """Smaller is better until the scores are normalized."""
-        scoring: _Scoring = state[_SCORING]
+        scoring = state[_SCORING]
         total = scoring.parts[0]
         for part in scoring.parts[1:]:
             total = total + part
         whole = np.floor(total)
-        scores = (whole + (total - whole >= 0.5)).astype(np.int64)  # halves go up
+        scores = (whole + (total - whole >= 0.5)).astype(np.int64)  # halves are rounded up
         if scoring.ignored is not None:
             scores[scoring.ignored] = 0
         return scores
@@ -194,10 +197,10 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         moved = any(old.labels[key] != new.labels[key] for key in keys) if has else False
         return has and (moved or old.taints != new.taints)
 
-    # ------------------------------------------------------------------ what is kept
+    # ------------------------------------------------------------------ caches
 
     def _constraints(self, pod: Pod, *, is_hard: bool) -> tuple[_Constraint, ...]:
-        """Those of the pod or, if it has none, the default ones; with a selector each."""
+        """The constraints of the pod, else the default ones, each with a selector."""
         derived = None
         if not pod.spec.spread:
             if not self._has_default[is_hard]:
@@ -214,7 +217,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         return known.hard if is_hard else known.soft
 
     def _layout(self, table: NodeTable, constraint: _Constraint, keys: tuple[str, ...]) -> _Layout:
-        """`keys` are the labels that a node must have to be counted."""
+        """`keys` are the labels of eligible nodes."""
         key = (constraint.key, keys, constraint.policies)
         generation, known = self._layouts.get(key, (-1, None))
         if known is None or generation != table.objects.generation:
@@ -226,9 +229,13 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
 
 class DefaultSelectors:
-    """The selector of a pod that says nothing of spreading: that of its services and of its controller."""
+    """Selectors of the default constraints: those of the services and the controller of a pod."""
 
-    _CONTROLLERS = frozenset((("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet")))
+    _CONTROLLERS: Final = {
+        ("v1", "ReplicationController"): REPLICATION_CONTROLLER,
+        ("apps/v1", "ReplicaSet"): REPLICA_SET,
+        ("apps/v1", "StatefulSet"): STATEFUL_SET,
+    }
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
@@ -237,8 +244,8 @@ class DefaultSelectors:
         self._known: dict[tuple[str, int, str], tuple[Mapping[str, str], LabelSelector | None, LabelSelector]] = {}
 
     def of(self, pod: Pod) -> LabelSelector | None:
-        """The same object for pods that are alike; None where nothing selects the pod."""
-        if self._store.generation("Service") != self._generation:
+        """The same object for equal pods; None if nothing selects the pod."""
+        if self._store.generation(SERVICE) != self._generation:
             self._read_services()
         owner = self._owner(pod)
         theirs = None if owner is None else owner.selector
@@ -253,26 +260,24 @@ class DefaultSelectors:
         return None if known[2].is_empty else known[2]
 
     def _read_services(self) -> None:
-        self._generation = self._store.generation("Service")
+        self._generation = self._store.generation(SERVICE)
         self._known.clear()
         self._services.clear()
-        for service in self._store.all("Service"):
+        for service in self._store.all(SERVICE):
             if service.selector is not None:
                 self._services.setdefault(service.namespace, []).append(service.selector)
 
     def _owner(self, pod: Pod) -> PodOwner | None:
         owner = pod.owner
-        if owner is None or (owner.api_version, owner.kind) not in self._CONTROLLERS:
-            return None
-        found: PodOwner | None = self._store.get(owner.kind, owner.name, pod.namespace)
-        return found
+        kind = None if owner is None else self._CONTROLLERS.get((owner.api_version, owner.kind))
+        return None if owner is None or kind is None else self._store.get(kind, owner.name, pod.namespace)
 
     def _derive(self, pod: Pod, owner: PodOwner | None) -> LabelSelector:
         matching = (item for item in self._services.get(pod.namespace, ()) if item.matches(pod.labels))
         pairs = {requirement.key: requirement for selector in matching for requirement in selector.requirements}
         more: tuple[Requirement, ...] = ()
         if owner is not None and owner.selector is not None:
-            if owner.kind == "ReplicationController":  # a plain map, whose values go before those of the services
+            if owner.kind == "ReplicationController":  # a plain map, with precedence over the services
                 pairs |= {requirement.key: requirement for requirement in owner.selector.requirements}
             else:
                 more = owner.selector.requirements
@@ -280,7 +285,7 @@ class DefaultSelectors:
 
 
 class _Constraint:
-    """A constraint as it concerns one pod; the same for all pods with that spec and those labels."""
+    """A constraint of one pod; shared by all pods with the same spec and labels."""
 
     __slots__ = (
         *("_query", "honor_affinity", "honor_taints", "key", "matches_itself", "max_skew", "min_domains"),
@@ -304,17 +309,17 @@ class _Constraint:
         self.namespace = pod.namespace
         self.selector = selector
         self.matches_itself = self.matches(pod.labels)
-        # Which nodes count, as a text: pods with the same one share what is derived from nodes.
+        # The node inclusion policies as a text: the key of shared layouts.
         wanted = _wanted_nodes(spec) if self.honor_affinity else ""
         self.policies = f"{wanted} {spec.tolerations if self.honor_taints else ''}"
-        counts_none = selector is None or selector.is_empty  # though the latter matches everything
+        counts_none = selector is None or selector.is_empty  # although an empty selector matches everything
         self._query = "" if counts_none else f"{NAME} {pod.namespace} {selector}"
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         return self.selector is not None and self.selector.matches(labels)
 
     def counts(self, table: NodeTable) -> NDArray[np.int32] | None:
-        """How many pods match on each row, those left out that are terminating; None if none can."""
+        """The number of matching pods per row without terminating ones; None if none can match."""
         if not self._query:
             return None
         return table.pods.counts(self._query, self._counts, with_terminating=False)
@@ -324,7 +329,7 @@ class _Constraint:
 
 
 class _Prepared:
-    """The constraints of a pod; `derived` is the selector of default ones."""
+    """The constraints of a pod; `derived` is the selector of the default ones."""
 
     __slots__ = ("derived", "hard", "labels", "soft")
 
@@ -339,9 +344,9 @@ class _Prepared:
 
 
 class _Layout:
-    """What a constraint sees of the nodes: the domain of each row, and which rows count.
+    """The nodes of a constraint: the domain of each row, and the eligible rows.
 
-    A domain is a number of the label's column; rows that do not count are summed up in one more at the end.
+    A domain is a number of the label's column; one extra bin at the end collects the rows that are not eligible.
     """
 
     __slots__ = ("_bins", "_domains", "_empty", "_size", "domain_count", "ids")
@@ -366,7 +371,7 @@ class _Layout:
         self.domain_count = len(self._domains)
 
     def sums(self, counts: NDArray[np.int32] | None, *, merge_empty: bool = False) -> Amounts:
-        """Of the rows that count, by domain. `merge_empty`: rows without the label count as if it were empty."""
+        """Sums of the eligible rows by domain. `merge_empty`: a missing label counts as an empty one."""
         if counts is None:
             return np.zeros(self._size + 1)
         sums = np.bincount(self._bins, counts[: len(self._bins)], self._size + 1).astype(np.float64, copy=False)
@@ -375,21 +380,21 @@ class _Layout:
         return sums
 
     def minimum(self, sums: Amounts) -> int:
-        """Of the domains that have a row which counts."""
+        """The minimum over domains with eligible rows."""
         return int(sums[self._domains].min(initial=_NO_DOMAIN))
 
     def counts_row(self, row: int) -> bool:
         return bool(self._bins[row] != self._size)
 
     def distinct(self, places: Numbers) -> int:
-        """How many domains there are among those; lacking the label is the same as having it empty."""
+        """The number of domains; a missing label counts as an empty one."""
         seen = np.bincount(places, minlength=self._size)
         both = self._empty != ABSENT and seen[ABSENT] and seen[self._empty]
         return int(np.count_nonzero(seen)) - bool(both)
 
 
 class _Spread:
-    """A hard constraint and how many pods of its selector each domain has."""
+    """A hard constraint and the number of matching pods per domain."""
 
     __slots__ = ("constraint", "layout", "matching")
 
@@ -399,7 +404,7 @@ class _Spread:
         self.matching = matching
 
     def verdicts(self) -> NDArray[np.int8]:
-        """A number for each domain."""
+        """The verdict number of each domain."""
         constraint, layout = self.constraint, self.layout
         fewest = layout.minimum(self.matching) if layout.domain_count >= constraint.min_domains else 0
         most = constraint.max_skew + fewest - constraint.matches_itself
@@ -409,7 +414,7 @@ class _Spread:
 
 
 class _Filtering:
-    """What Filter needs, changed in place in a trial."""
+    """State for Filter, changed in place in a trial."""
 
     __slots__ = ("spreads",)
 
@@ -420,7 +425,7 @@ class _Filtering:
         return _Filtering([_Spread(item.constraint, item.layout, item.matching.copy()) for item in self.spreads])
 
     def move(self, pod: Pod, other: Pod, row: int, amount: int) -> None:
-        """In a trial terminating pods count, and an empty selector matches: that is how it is done upstream."""
+        """In a trial terminating pods count and an empty selector matches, as in kube-scheduler."""
         if other.namespace != pod.namespace:
             return
         for spread in self.spreads:
@@ -430,14 +435,14 @@ class _Filtering:
 
 @dataclass(frozen=True, slots=True)
 class _Scoring:
-    """What each soft constraint adds to the score of each feasible row, and which rows are left out."""
+    """State for Score: the share of each soft constraint per feasible row, and the ignored rows."""
 
     parts: list[Amounts]
     ignored: NDArray[np.bool_] | None
 
 
 def _any_absent(places: Sequence[Numbers]) -> NDArray[np.bool_] | None:
-    """The rows that lack one of the labels; None where no row does."""
+    """The rows without one of the labels; None if there is none."""
     absent = places[0] == ABSENT
     for item in places[1:]:
         absent |= item == ABSENT
@@ -445,12 +450,12 @@ def _any_absent(places: Sequence[Numbers]) -> NDArray[np.bool_] | None:
 
 
 def _wanted_nodes(spec: PodSpec) -> str:
-    """What node selector and required node affinity ask for, as a text."""
+    """Node selector and required node affinity as a text."""
     return f"{sorted((spec.node_selector or {}).items())} {spec.required_affinity}"
 
 
 def _wanted_rows(table: NodeTable, spec: PodSpec) -> NDArray[np.bool_]:
-    """Which rows have it."""
+    """The rows that match them."""
 
     def compute(rows: Rows) -> NDArray[np.bool_]:
         return np.fromiter((matches_required(spec, table.node(row)) for row in rows.tolist()), np.bool_, len(rows))

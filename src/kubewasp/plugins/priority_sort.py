@@ -1,4 +1,4 @@
-"""Orders the queue by priority, then by time."""
+"""PrioritySort: orders the queue by priority, then by time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PrioritySort(QueueSortPlugin):
-    """The higher priority first, among equals the one that has waited longer."""
+    """Higher priority first, then the earlier time."""
 
     name = "PrioritySort"
 

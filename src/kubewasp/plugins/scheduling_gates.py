@@ -1,4 +1,4 @@
-"""Holds a pod back while it has scheduling gates."""
+"""SchedulingGates: gates pods with `spec.schedulingGates`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SchedulingGates(PreEnqueuePlugin, EnqueueExtensions):
-    """A pod is tried when its last gate is gone."""
+    """A pod enters the queue without its last gate."""
 
     name = "SchedulingGates"
 
@@ -33,6 +33,6 @@ class SchedulingGates(PreEnqueuePlugin, EnqueueExtensions):
         return [Registration("Pod", Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, is_same_pod)]
 
 
-def is_same_pod(pod: Pod, _old: Any, new: Any) -> bool:
-    """A hint: the pod that changed is the one that waits."""
+def is_same_pod(pod: Pod, _old: Pod | None, new: Pod | None) -> bool:
+    """Queueing hint: the changed pod is the waiting pod itself."""
     return new is not None and new.uid == pod.uid

@@ -1,4 +1,4 @@
-"""Keeps pods off tainted nodes, and away from those that would rather not have them."""
+"""TaintToleration: filters by NoSchedule and NoExecute taints, scores by PreferNoSchedule taints."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows, Scores
+    from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod
     from kubewasp.k8s.taints import Taint, Toleration
     from kubewasp.state.node_table import NodeTable
@@ -35,7 +36,7 @@ _STATUSES = (SUCCESS, rejection("node(s) had untolerated taint(s)", resolvable=F
 
 
 class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
-    """Nodes have few different sets of taints: each set is judged once, and the rows take its verdict."""
+    """Nodes have few distinct sets of taints: each set is evaluated once for all its rows."""
 
     name = "TaintToleration"
     counts_only = True
@@ -70,7 +71,7 @@ def _unwanted(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> int
     return sum(taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(taint, tolerations) for taint in taints)
 
 
-def _tolerated_now(pod: Pod, old: Any, new: Any) -> bool:
+def _tolerated_now(pod: Pod, old: Node | None, new: Node | None) -> bool:
     tolerations = pod.spec.tolerations
     if new is None or untolerated(new.taints, tolerations) is not None:
         return False

@@ -1,19 +1,33 @@
-"""Finds volumes for the claims of a pod, for all nodes at once, and keeps what was promised to pods on their way.
+"""Volume matching for VolumeBinding: volumes or provisioning for the claims of a pod, for all nodes at once.
 
-What a claim can get does not depend on the node, but for the labels that a volume, a class or its free storage asks
-for: these are compared for all rows together.
+The candidates of a claim depend on the node only by label requirements of volumes, classes and capacities; these are
+evaluated for all rows together. Assumed bindings of pods in flight are kept on top of the object store.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from kubewasp.k8s.csi_migration import BY_SOURCE
-from kubewasp.k8s.storage import WAIT_FOR_FIRST_CONSUMER, claim_name, uses_claim
+from kubewasp.k8s.storage import (
+    WAIT_FOR_FIRST_CONSUMER,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    claim_name,
+    uses_claim,
+)
 from kubewasp.state.label_masks import rows_matching_any, rows_matching_terms, single_label
+from kubewasp.state.object_kinds import (
+    CSI_DRIVER,
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    STORAGE_CLASS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,25 +37,28 @@ if TYPE_CHECKING:
     from kubewasp.framework.plugin import Rows
     from kubewasp.k8s.pods import Pod
     from kubewasp.k8s.selectors import Requirement
-    from kubewasp.k8s.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+    from kubewasp.k8s.storage import StorageClass
     from kubewasp.state.node_table import NodeTable
+    from kubewasp.state.object_kinds import ObjectKind
     from kubewasp.state.object_store import ObjectStore
 
     Mask = NDArray[np.bool_]
     Choice = NDArray[np.int64]
 
-# The reasons against a node, one bit each.
+Promised = TypeVar("Promised", PersistentVolume, PersistentVolumeClaim)
+
+# Reasons against a node, one bit each.
 NODE_CONFLICT, BIND_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_MISSING = 1, 2, 4, 8
 _NONE = -1
 
 
 class BindingError(Exception):
-    """Something is wrong with an object, other than that the pod does not fit."""
+    """An invalid or missing storage object, as opposed to a pod that does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodClaims:
-    """The claims of a pod. `candidates` are the volumes of each class that a delayed claim asks for."""
+    """The claims of a pod by state. `candidates` are the volumes of each class of a delayed claim."""
 
     bound: tuple[PersistentVolumeClaim, ...]
     delayed: tuple[tuple[PersistentVolumeClaim, StorageClass], ...]
@@ -51,74 +68,84 @@ class PodClaims:
 
 @dataclass(slots=True)
 class Findings:
-    """The reasons against each row (bits, 0 if none), and what claims get there: a volume's place, or provisioning."""
+    """The reasons against each row (bits, 0 if none), and the volume or provisioning of each claim there."""
 
     reasons: NDArray[np.int8]
     matches: list[tuple[PersistentVolumeClaim, Choice]] = field(default_factory=list)
     provisions: list[tuple[PersistentVolumeClaim, Mask]] = field(default_factory=list)
 
 
-class Assumed:
-    """The objects of a kind as the scheduler has promised them, until the store hears of a newer state."""
+class Assumed(Generic[Promised]):
+    """Objects of a kind with assumed changes on top of the store, until the store has a newer state."""
 
-    def __init__(self, store: ObjectStore, kind: str) -> None:
+    def __init__(self, store: ObjectStore, kind: ObjectKind[Promised]) -> None:
         self._store = store
-        self._kind = kind
-        self._promised: dict[tuple[str, str], tuple[Any, Any]] = {}
+        self._kind: ObjectKind[Promised] = kind
+        self._promised: dict[tuple[str, str], tuple[Promised | None, Promised]] = {}
         self.version = 0
 
-    def get(self, name: str, namespace: str = "") -> Any:
-        return self._current(namespace, name, self._store.get(self._kind, name, namespace))
+    def get(self, name: str, namespace: str = "") -> Promised | None:
+        stored = self._store.get(self._kind, name, namespace)
+        known = self._promised.get((namespace, name))
+        return stored if known is None else self._current(known, stored)
 
-    def all(self) -> list[Any]:
+    def all(self) -> list[Promised]:
         if not self._promised:
             return list(self._store.all(self._kind))
-        return [self._current(getattr(item, "namespace", ""), item.name, item) for item in self._store.all(self._kind)]
+        found = []
+        for item in list(self._store.all(self._kind)):
+            known = self._promised.get(_key(item))
+            found.append(item if known is None else self._current(known, item) or item)
+        return found
 
-    def promise(self, promised: Any) -> Any:
-        """From now on the object is as given; returns how it is stored."""
-        namespace = getattr(promised, "namespace", "")
-        stored = self._store.get(self._kind, promised.name, namespace)
-        self._promised[namespace, promised.name] = (stored, promised)
+    def promise(self, promised: Promised) -> Promised | None:
+        """Assumes the given state of an object; returns its stored state."""
+        namespace, name = _key(promised)
+        stored = self._store.get(self._kind, name, namespace)
+        self._promised[namespace, name] = (stored, promised)
         self.version += 1
         return stored
 
-    def take_back(self, promised: Any) -> None:
-        if self._promised.pop((getattr(promised, "namespace", ""), promised.name), None) is not None:
+    def take_back(self, promised: Promised) -> None:
+        if self._promised.pop(_key(promised), None) is not None:
             self.version += 1
 
-    def _current(self, namespace: str, name: str, stored: Any) -> Any:
-        known = self._promised.get((namespace, name))
-        if known is None:
-            return stored
+    def _current(self, known: tuple[Promised | None, Promised], stored: Promised | None) -> Promised | None:
         before, promised = known
-        if stored is before or (stored is not None and stored.manifest == before.manifest):
+        if stored is before or (stored is not None and before is not None and stored.manifest == before.manifest):
             return promised
         self.take_back(promised)
         return stored
 
 
+def _key(item: PersistentVolume | PersistentVolumeClaim) -> tuple[str, str]:
+    return ("", item.name) if isinstance(item, PersistentVolume) else (item.namespace, item.name)
+
+
 class VolumeBinder:
-    """Reads the store, with what was promised on top of it."""
+    """Volume lookup and matching on the store with assumed changes."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
-        self.volumes = Assumed(store, "PersistentVolume")
-        self.claims = Assumed(store, "PersistentVolumeClaim")
+        self.volumes = Assumed(store, PERSISTENT_VOLUME)
+        self.claims = Assumed(store, PERSISTENT_VOLUME_CLAIM)
         self._by_class: dict[str, list[PersistentVolume]] = {}
         self._by_class_version = (-1, -1)
 
-    # ------------------------------------------------------------------ the pod
+    # ------------------------------------------------------------------ claims of a pod
 
     def claims_of(self, pod: Pod) -> PodClaims:
-        """The claims of a pod, all of which exist."""
+        """The claims of a pod; BindingError if one does not exist."""
         bound: list[PersistentVolumeClaim] = []
         delayed: list[tuple[PersistentVolumeClaim, StorageClass]] = []
         immediate: list[PersistentVolumeClaim] = []
         for volume in pod.spec.volumes:
             if not uses_claim(volume):
                 continue
-            claim = self.claims.get(claim_name(pod, volume), pod.namespace)
+            name = claim_name(pod, volume)
+            claim = self.claims.get(name, pod.namespace)
+            if claim is None:
+                raise BindingError(f'persistentvolumeclaim "{name}" not found')
             if claim.is_bound:
                 bound.append(claim)
                 continue
@@ -132,7 +159,7 @@ class VolumeBinder:
         return PodClaims(tuple(bound), tuple(delayed), tuple(immediate), candidates)
 
     def _delaying_class(self, claim: PersistentVolumeClaim) -> StorageClass | None:
-        found: StorageClass | None = self._store.get("StorageClass", claim.storage_class)
+        found = self._store.get(STORAGE_CLASS, claim.storage_class)
         if found is None:
             return None
         if not found.binding_mode:
@@ -140,7 +167,7 @@ class VolumeBinder:
         return found if found.binding_mode == WAIT_FOR_FIRST_CONSUMER else None
 
     def _volumes_of(self, storage_class: str) -> list[PersistentVolume]:
-        version = (self._store.generation("PersistentVolume"), self.volumes.version)
+        version = (self._store.generation(PERSISTENT_VOLUME), self.volumes.version)
         if self._by_class_version != version:
             self._by_class = {}
             for volume in self.volumes.all():
@@ -148,10 +175,10 @@ class VolumeBinder:
             self._by_class_version = (version[0], self.volumes.version)
         return self._by_class.get(storage_class, [])
 
-    # ------------------------------------------------------------------ the nodes
+    # ------------------------------------------------------------------ nodes
 
     def find(self, claims: PodClaims, table: NodeTable, rows: Rows) -> Findings:
-        """Where the claims can be had, and what they would get there."""
+        """The rows where the claims can be bound, and their volumes there."""
         findings = Findings(np.zeros(len(rows), np.int8))
         self._check_bound(claims, table, rows, findings)
         if claims.delayed:
@@ -200,13 +227,13 @@ class VolumeBinder:
     def _rows_with_space(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass, table: NodeTable, rows: Rows
     ) -> Mask:
-        driver = self._store.get("CSIDriver", storage_class.provisioner)
+        driver = self._store.get(CSI_DRIVER, storage_class.provisioner)
         if claim.request is None or driver is None or not driver.checks_capacity:
             return np.ones(len(rows), np.bool_)
         size = claim.request.value()
         selectors = [
             capacity.topology.requirements
-            for capacity in self._store.all("CSIStorageCapacity")
+            for capacity in self._store.all(CSI_STORAGE_CAPACITY)
             if capacity.storage_class == storage_class.name
             and capacity.topology is not None
             and capacity.limit is not None
@@ -215,12 +242,12 @@ class VolumeBinder:
         return rows_matching_any(table, selectors, rows)
 
     def reaches(self, volume: PersistentVolume, table: NodeTable, rows: Rows) -> Mask:
-        """Whether each row's node reaches the volume, be it in-tree or, where the node says so, by a CSI driver."""
+        """Whether each row's node can access the volume, in-tree or by the CSI driver of the node."""
         reached = _reaches(volume, table, rows)
         plugin = BY_SOURCE.get(volume.source)
         if plugin is None or not plugin.is_migrated or not plugin.zone_key:
             return reached
-        csi_nodes = [self._store.get("CSINode", table.node(row).name) for row in rows.tolist()]
+        csi_nodes = [self._store.get(CSI_NODE, table.node(row).name) for row in rows.tolist()]
         migrated = np.array([item is not None and item.has_migrated(plugin.name) for item in csi_nodes], np.bool_)
         affinity = plugin.affinity(volume.affinity, volume.labels)
         if affinity is None or not migrated.any():
@@ -229,7 +256,7 @@ class VolumeBinder:
 
 
 def _rows_allowed(storage_class: StorageClass, table: NodeTable, rows: Rows) -> Mask:
-    """Where volumes of the class can be made."""
+    """The rows where volumes of the class can be provisioned."""
     if not storage_class.provisions:
         return np.zeros(len(rows), np.bool_)
     if not storage_class.topologies:
@@ -247,7 +274,7 @@ def _choose(
     table: NodeTable,
     rows: Rows,
 ) -> Choice:
-    """The place of the volume that the claim gets on each row: the one meant for it, else the smallest; -1 if none."""
+    """The index of the volume for the claim per row: a pre-bound one, else the smallest; -1 if none."""
     if claim.selector_error:
         text = f"error creating internal label selector for claim: {claim.key}: {claim.selector_error}"
         raise BindingError(text)
@@ -272,7 +299,7 @@ def _choose(
 
 
 def _is_left(choice: Choice, taken: Sequence[Choice]) -> Mask:
-    """Whether no other claim of the pod got the same volume on the same row."""
+    """Whether no other claim of the pod has the same volume on the same row."""
     left = np.ones(len(choice), np.bool_)
     for other in taken:
         left &= choice != other
@@ -280,7 +307,7 @@ def _is_left(choice: Choice, taken: Sequence[Choice]) -> Mask:
 
 
 def _is_eligible(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """What holds for volumes that were meant for the claim, too."""
+    """The conditions that apply to pre-bound volumes, too."""
     return (
         (volume.claim is None or volume.is_bound_to(claim))
         and volume.capacity.nanos >= claim.size.nanos
@@ -301,9 +328,9 @@ def _is_suitable(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool
 def _first_reached(
     suitable: Sequence[int], most: int, volumes: Sequence[PersistentVolume], table: NodeTable, rows: Rows
 ) -> NDArray[np.int64]:
-    """The first suitable volumes that each row reaches, so many of them; -1 where there are no more.
+    """The first `most` suitable volumes accessible from each row; -1 where there are no more.
 
-    Volumes tied to one label, as local ones are, are not compared with each row but looked up by the label's value.
+    Volumes with a requirement on one label, such as local volumes, are looked up by the value of the label.
     """
     none = len(suitable)
     ranks = np.full((len(rows), most), none, np.int64)
@@ -332,7 +359,7 @@ def _first_reached(
 
 
 def _smallest(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of each row, as many of the smallest as `left` has."""
+    """The smallest values per row, as many as `left` has."""
     return np.sort(np.hstack((left, right)), axis=1)[:, : left.shape[1]]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,
@@ -35,6 +36,7 @@ from kubewasp.plugins.volume_binder import (
     PodClaims,
     VolumeBinder,
 )
+from kubewasp.state.object_kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod, Volume
     from kubewasp.k8s.storage import PersistentVolume, PersistentVolumeClaim
     from kubewasp.state.node_table import NodeTable
+    from kubewasp.state.object_kinds import ObjectKind
+    from kubewasp.state.object_store import Stored
 
 _SKIP = Status(Code.SKIP)
 _REASONS = {
@@ -67,13 +71,18 @@ class _Work:
     """The claims of a pod and, once it has a node, each object that is to be written: as it was and as promised."""
 
     claims: PodClaims
-    bindings: list[tuple[PersistentVolume, PersistentVolume, PersistentVolumeClaim]] = field(default_factory=list)
-    provisions: list[tuple[PersistentVolumeClaim, PersistentVolumeClaim]] = field(default_factory=list)
+    bindings: list[tuple[PersistentVolume | None, PersistentVolume, PersistentVolumeClaim]] = field(
+        default_factory=list
+    )
+    provisions: list[tuple[PersistentVolumeClaim | None, PersistentVolumeClaim]] = field(default_factory=list)
     sent_at: float | None = None
 
     @property
     def is_done(self) -> bool:
         return not self.bindings and not self.provisions
+
+
+_WORK = StateKey[_Work]("VolumeBinding")
 
 
 class VolumeBinding(
@@ -105,13 +114,13 @@ class VolumeBinding(
             return PreFilterResult(Status(Code.ERROR, str(error)))
         if claims.immediate:
             return PreFilterResult(rejection("pod has unbound immediate PersistentVolumeClaims", resolvable=False))
-        state[self.name] = _Work(claims)
+        state[_WORK] = _Work(claims)
         return PreFilterResult()
 
     def _problem(self, pod: Pod, volume: Volume) -> str:
         """Why a claim will not do, whatever the node."""
         name = claim_name(pod, volume)
-        claim = self._store.get("PersistentVolumeClaim", name, pod.namespace)
+        claim = self._store.get(PERSISTENT_VOLUME_CLAIM, name, pod.namespace)
         if claim is None:
             missing = f'persistentvolumeclaim "{name}"'
             if volume.is_ephemeral:
@@ -124,7 +133,7 @@ class VolumeBinding(
         return not_owner(pod, claim) if volume.is_ephemeral and not claim.is_controlled_by(pod) else ""
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
-        work: _Work = state[self.name]
+        work = state[_WORK]
         try:
             findings = self._binder.find(work.claims, table, rows)
         except BindingError as error:
@@ -141,7 +150,7 @@ class VolumeBinding(
 
     def reserve(self, state: CycleState, pod: Pod, node: str) -> Status:
         """Promises volumes to the claims, so that no other pod takes them."""
-        work: _Work | None = state.get(self.name)
+        work = state.get(_WORK)
         row = self._handle.table.row(node)
         if work is None or not work.claims.delayed:
             return SUCCESS
@@ -164,7 +173,7 @@ class VolumeBinding(
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: Pod, node: str) -> None:
-        work: _Work | None = state.get(self.name)
+        work = state.get(_WORK)
         if work is not None:
             self._forget(work)
 
@@ -178,7 +187,7 @@ class VolumeBinding(
 
     def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
         """Writes what was promised, once. Wait means: ask again, until the claims are bound or the time is over."""
-        work: _Work | None = state.get(self.name)
+        work = state.get(_WORK)
         if work is None or work.is_done:
             return SUCCESS
         if work.sent_at is None:
@@ -209,8 +218,8 @@ class VolumeBinding(
     def _unbound(self, work: _Work, node: str) -> str:
         """The first claim that is not bound yet."""
         for stored, promised, claim in work.bindings:
-            volume = self._stored("PersistentVolume", promised.name)
-            current = self._stored("PersistentVolumeClaim", claim.name, claim.namespace)
+            volume = self._stored(PERSISTENT_VOLUME, promised.name)
+            current = self._stored(PERSISTENT_VOLUME_CLAIM, claim.name, claim.namespace)
             if volume is stored and not volume.is_bound_to(claim):
                 return claim.name
             self._check_affinity(volume, node)
@@ -219,23 +228,23 @@ class VolumeBinding(
             if not current.is_bound:
                 return claim.name
         for before, selected in work.provisions:
-            current = self._stored("PersistentVolumeClaim", selected.name, selected.namespace)
+            current = self._stored(PERSISTENT_VOLUME_CLAIM, selected.name, selected.namespace)
             if current.selected_node != node:
                 if current is before:
                     return selected.name
                 raise BindingError(f'provisioning failed for PVC "{selected.name}"')
-            volume = self._store.get("PersistentVolume", current.volume) if current.volume else None
-            if volume is not None:
-                self._check_affinity(volume, node)
-            if volume is None or not current.is_bound:
+            provisioned = self._store.get(PERSISTENT_VOLUME, current.volume) if current.volume else None
+            if provisioned is not None:
+                self._check_affinity(provisioned, node)
+            if provisioned is None or not current.is_bound:
                 return selected.name
         return ""
 
-    def _stored(self, kind: str, name: str, namespace: str = "") -> Any:
+    def _stored(self, kind: ObjectKind[Stored], name: str, namespace: str = "") -> Stored:
         found = self._store.get(kind, name, namespace)
         if found is None:
             key = f"{namespace}/{name}" if namespace else name
-            raise BindingError(f'failed to check binding: could not find v1.{kind} "{key}"')
+            raise BindingError(f'failed to check binding: could not find v1.{kind.name} "{key}"')
         return found
 
     def _check_affinity(self, volume: PersistentVolume, node: str) -> None:

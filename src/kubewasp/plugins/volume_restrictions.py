@@ -1,4 +1,4 @@
-"""Disks that only one pod may write, and claims that only one pod may use."""
+"""VolumeRestrictions: exclusive inline disks and ReadWriteOncePod claims."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,
@@ -19,6 +20,7 @@ from kubewasp.framework.plugin import (
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.storage import READ_WRITE_ONCE_POD
+from kubewasp.state.object_kinds import PERSISTENT_VOLUME_CLAIM
 from kubewasp.state.volume_index import EXCLUSIVE_DISKS
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows
     from kubewasp.k8s.pods import Pod, PodSpec, Volume
+    from kubewasp.k8s.storage import PersistentVolumeClaim
     from kubewasp.state.node_table import NodeTable
 
 _SKIP = PreFilterResult(Status(Code.SKIP))
@@ -47,7 +50,7 @@ _STATUSES = (
 
 @dataclass(slots=True)
 class _Conflicts:
-    """The claims for one pod only that the pod asks for, and how often other pods use them."""
+    """The ReadWriteOncePod claims of the pod, and the number of their uses by other pods."""
 
     claims: frozenset[str]
     count: int
@@ -56,8 +59,11 @@ class _Conflicts:
         return replace(self)
 
 
+_CONFLICTS = StateKey[_Conflicts]("VolumeRestrictions")
+
+
 class VolumeRestrictions(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
-    """Pods without such disks skip it, unless another pod uses a claim of theirs that is for one pod only."""
+    """Pods without exclusive disks skip it, unless another pod uses one of their ReadWriteOncePod claims."""
 
     name = "VolumeRestrictions"
 
@@ -71,7 +77,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         for volume in pod.spec.volumes:
             if volume.source != "persistentVolumeClaim":
                 continue
-            claim = self._store.get("PersistentVolumeClaim", volume.claim, pod.namespace)
+            claim = self._store.get(PERSISTENT_VOLUME_CLAIM, volume.claim, pod.namespace)
             if claim is None:
                 text = f'persistentvolumeclaim "{volume.claim}" not found'
                 return PreFilterResult(rejection(text, resolvable=False))
@@ -80,21 +86,21 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         used = sum((pod.namespace, claim) in table.volumes.claims for claim in exclusive)
         if not used and not _disks(pod.spec):
             return _SKIP
-        state[self.name] = _Conflicts(frozenset(exclusive), used)
+        state[_CONFLICTS] = _Conflicts(frozenset(exclusive), used)
         return PreFilterResult()
 
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, row: int, table: NodeTable) -> Status:
-        conflicts: _Conflicts = state[self.name]
+        conflicts = state[_CONFLICTS]
         conflicts.count += _uses(added, conflicts.claims)
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, row: int, table: NodeTable) -> Status:
-        conflicts: _Conflicts = state[self.name]
+        conflicts = state[_CONFLICTS]
         conflicts.count -= _uses(removed, conflicts.claims)
         return SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
-        conflicts: _Conflicts = state[self.name]
+        conflicts = state[_CONFLICTS]
         numbers = np.full(len(rows), _CLAIM if conflicts.count > 0 else 0, np.int8)
         if _disks(pod.spec):
             numbers[_rows_with_conflict(pod.spec, table)[rows]] = _DISK
@@ -117,7 +123,7 @@ def _rows_with_conflict(spec: PodSpec, table: NodeTable) -> NDArray[np.bool_]:
 
 
 def _uses(pod: Pod, claims: frozenset[str]) -> int:
-    # By name alone, whatever the namespace, as kube-scheduler counts it in a trial.
+    # By name only, in any namespace, as in trials of kube-scheduler.
     return sum(volume.claim in claims for volume in pod.spec.volumes if volume.claim)
 
 
@@ -130,7 +136,7 @@ def _share_disk(spec: PodSpec, other: PodSpec) -> bool:
 
 
 def _conflict(mine: Volume, theirs: Volume) -> bool:
-    """Whether two volumes are the same disk and one of them writes it."""
+    """Whether two volumes are the same disk and at least one is writable."""
     if mine.source != theirs.source:
         return False
     here, there = mine.details, theirs.details
@@ -149,13 +155,13 @@ def _image(details: Mapping[str, Any]) -> tuple[str, str]:
     return details.get("pool") or "rbd", details.get("image") or ""
 
 
-def _freed(pod: Pod, old: Any, _new: Any) -> bool:
+def _freed(pod: Pod, old: Pod | None, _new: Pod | None) -> bool:
     if old is None or old.namespace != pod.namespace:
         return False
     claims = {volume.claim for volume in old.spec.volumes if volume.claim}
     return _share_disk(pod.spec, old.spec) or any(volume.claim in claims for volume in pod.spec.volumes)
 
 
-def _is_claimed(pod: Pod, _old: Any, new: Any) -> bool:
+def _is_claimed(pod: Pod, _old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> bool:
     names = (volume.claim for volume in pod.spec.volumes)
     return new is not None and new.namespace == pod.namespace and new.name in names

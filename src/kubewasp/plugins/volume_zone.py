@@ -1,4 +1,4 @@
-"""Volumes that carry zone or region labels are reached only from nodes of that zone or region."""
+"""VolumeZone: zone and region labels of bound volumes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,
@@ -21,7 +22,8 @@ from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.csi_migration import MULTIZONE_SEPARATOR
 from kubewasp.k8s.nodes import BETA_REGION, BETA_ZONE, REGION, ZONE
 from kubewasp.k8s.storage import WAIT_FOR_FIRST_CONSUMER
-from kubewasp.state.node_table import ABSENT
+from kubewasp.state.columns import ABSENT
+from kubewasp.state.object_kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.plugin import Rows
     from kubewasp.k8s.pods import Pod
-    from kubewasp.k8s.storage import PersistentVolume, PersistentVolumeClaim
+    from kubewasp.k8s.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
     from kubewasp.state.node_table import NodeTable
 
 _STATUSES = (SUCCESS, rejection("node(s) had no available volume zone", resolvable=False))
@@ -43,14 +45,17 @@ _SKIP = PreFilterResult(Status(Code.SKIP))
 
 @dataclass(frozen=True, slots=True)
 class _Topology:
-    """A label of a volume, and the values of it that nodes may have."""
+    """A topology label of a volume, and the values allowed for nodes."""
 
     label: str
     values: frozenset[str]
 
 
+_TOPOLOGIES = StateKey[list[_Topology]]("VolumeZone")
+
+
 class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
-    """Looks at bound claims only; nodes without any such label pass."""
+    """Only bound claims are checked; nodes without any topology label pass."""
 
     name = "VolumeZone"
 
@@ -67,26 +72,26 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
                 return PreFilterResult(rejection(problem, resolvable=False))
         if not topologies:
             return _SKIP
-        state[self.name] = topologies
+        state[_TOPOLOGIES] = topologies
         return PreFilterResult()
 
     def _collect(self, namespace: str, name: str, topologies: list[_Topology]) -> str:
-        """Adds what the volume of a claim asks of nodes; returns what is wrong with the claim."""
-        claim: PersistentVolumeClaim | None = self._store.get("PersistentVolumeClaim", name, namespace)
+        """Adds the topologies of the volume of a claim; returns the problem of the claim, if any."""
+        claim = self._store.get(PERSISTENT_VOLUME_CLAIM, name, namespace)
         if claim is None:
             return f'persistentvolumeclaim "{name}" not found'
         if not claim.volume:
-            return self._why_unbound(claim)
-        volume = self._store.get("PersistentVolume", claim.volume)
+            return self._unbound_problem(claim)
+        volume = self._store.get(PERSISTENT_VOLUME, claim.volume)
         if volume is None:
             return f'persistentvolume "{claim.volume}" not found'
         topologies.extend(_topologies(volume))
         return ""
 
-    def _why_unbound(self, claim: PersistentVolumeClaim) -> str:
+    def _unbound_problem(self, claim: PersistentVolumeClaim) -> str:
         if not claim.storage_class:
             return "PersistentVolumeClaim had no pv name and storageClass name"
-        storage_class = self._store.get("StorageClass", claim.storage_class)
+        storage_class = self._store.get(STORAGE_CLASS, claim.storage_class)
         if storage_class is None:
             return f'storageclass.storage.k8s.io "{claim.storage_class}" not found'
         if not storage_class.binding_mode:
@@ -98,7 +103,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         for label in _LABELS:
             constrained |= table.label(label).ids[rows] != ABSENT
         outside = np.zeros(len(rows), np.bool_)
-        for topology in state[self.name]:
+        for topology in state[_TOPOLOGIES]:
             outside |= ~_inside(topology, table, rows)
         return Verdicts(constrained & outside, _STATUSES)
 
@@ -133,14 +138,14 @@ def _inside(topology: _Topology, table: NodeTable, rows: Rows) -> NDArray[np.boo
     return np.where(numbers == ABSENT, np.isin(newer.ids[rows], wanted), inside)
 
 
-def _delays_binding(_pod: Pod, _old: Any, new: Any) -> bool:
+def _delays_binding(_pod: Pod, _old: StorageClass | None, new: StorageClass | None) -> bool:
     return new is not None and new.binding_mode == WAIT_FOR_FIRST_CONSUMER
 
 
-def _is_claimed(pod: Pod, _old: Any, new: Any) -> bool:
+def _is_claimed(pod: Pod, _old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> bool:
     names = (volume.claim for volume in pod.spec.volumes)
     return new is not None and new.namespace == pod.namespace and new.name in names
 
 
-def _topologies_changed(_pod: Pod, old: Any, new: Any) -> bool:
+def _topologies_changed(_pod: Pod, old: PersistentVolume | None, new: PersistentVolume | None) -> bool:
     return new is not None and (old is None or _topologies(old) != _topologies(new))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kubewasp.framework.outcomes import Objection
-    from kubewasp.framework.record import DecisionRecord
+    from kubewasp.framework.decision_record import DecisionRecord
+    from kubewasp.framework.filtering import Objection
     from kubewasp.k8s.pods import Pod
 
 

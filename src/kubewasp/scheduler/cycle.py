@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kubewasp.framework.cycle_state import CycleState
+from kubewasp.framework.filtering import FilterOutcome, Objection
 from kubewasp.framework.messages import NO_NODES, fit_error, histogram
-from kubewasp.framework.outcomes import FilterOutcome, Objection
 from kubewasp.framework.plugin import rejection
 from kubewasp.framework.status import SUCCESS, Status
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from kubewasp.framework.outcomes import PreFilterOutcome
+    from kubewasp.framework.decision_record import DecisionRecord
+    from kubewasp.framework.filtering import PreFilterOutcome
     from kubewasp.framework.plugin import Candidate, Rows, Scores
-    from kubewasp.framework.record import DecisionRecord
     from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.preemption import Nominator

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kubewasp.clock import Clock
+    from kubewasp.framework.decision_record import DecisionRecord
     from kubewasp.framework.handle import SchedulerHandle
-    from kubewasp.framework.record import DecisionRecord
     from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.assumed_pods import AssumedPods

@@ -16,8 +16,8 @@ import numpy as np
 import orjson
 
 from kubewasp.explain.explanation import Explanation, NodeExplanation, explain
+from kubewasp.framework.decision_record import DecisionRecord, FilterRecord, ScoreRecord
 from kubewasp.framework.plugin import Verdicts
-from kubewasp.framework.record import DecisionRecord, FilterRecord, ScoreRecord
 from kubewasp.k8s import timestamps
 from kubewasp.server.redaction import document_without_secrets
 

@@ -20,10 +20,10 @@ from kubewasp.k8s.selectors import SelectorError
 from kubewasp.simulation.disruption_controller import DisruptionController
 from kubewasp.simulation.volume_controller import VolumeController
 from kubewasp.simulation.workloads import WORKLOADS, controller_of, replacement
-from kubewasp.state.object_store import CLUSTER_SCOPED, PARSERS
+from kubewasp.state.object_kinds import CLUSTER_SCOPED, KINDS, PRIORITY_CLASS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kubewasp.clock import Clock
     from kubewasp.k8s.nodes import Node
@@ -97,7 +97,7 @@ class ClusterObjects:
             self._apply_node(manifest)
         elif kind == "Pod":
             self._apply_pod(manifest)
-        elif kind in PARSERS:
+        elif kind in KINDS:
             self.store.put(manifest)
             self._volumes.sync()
             if kind == "PodDisruptionBudget":
@@ -110,7 +110,7 @@ class ClusterObjects:
         if kind == "Pod":
             return self._delete_pod(f"{namespace}/{name}")
         place = "" if kind in CLUSTER_SCOPED else namespace
-        existed = self.store.get(kind, name, place) is not None
+        existed = self.store.has(kind, name, place)
         self.store.delete(kind, place, name)
         self._volumes.sync()
         if kind == "PodDisruptionBudget":
@@ -205,9 +205,8 @@ class ClusterObjects:
 
     def _priority_class(self, name: str) -> PriorityClass | None:
         if name:
-            found: PriorityClass | None = self.store.get("PriorityClass", name)
-            return found
-        defaults: Iterator[PriorityClass] = (item for item in self.store.all("PriorityClass") if item.is_default)
+            return self.store.get(PRIORITY_CLASS, name)
+        defaults = (item for item in self.store.all(PRIORITY_CLASS) if item.is_default)
         return max(defaults, key=lambda item: -item.value, default=None)
 
     # ------------------------------------------------------------------ framework.handle.Client

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.k8s.objects import DisruptionBudget, parse_budget
+from kubewasp.state.object_kinds import DISRUPTION_BUDGET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kubewasp.k8s.pods import Pod
     from kubewasp.state.object_store import ObjectStore
-
-_KIND = "PodDisruptionBudget"
 
 
 @dataclass(slots=True)
@@ -75,8 +74,8 @@ class DisruptionController:
 
     def _publish(self, watched: _Watched) -> None:
         budget = replace(watched.budget, disruptions_allowed=watched.allowed())
-        if self._store.get(_KIND, budget.name, budget.namespace) != budget:
-            self._store.put_parsed(_KIND, (budget.namespace, budget.name), budget)
+        if self._store.get(DISRUPTION_BUDGET, budget.name, budget.namespace) != budget:
+            self._store.put_parsed(DISRUPTION_BUDGET, (budget.namespace, budget.name), budget)
 
 
 def _share(value: Any, total: int) -> int:

@@ -10,7 +10,7 @@ from kubewasp.k8s.codec import encode
 from kubewasp.k8s.errors import ManifestError, quoted, shown
 from kubewasp.k8s.objects import name_of, namespace_of
 from kubewasp.simulation.workloads import WORKLOADS, controller_of, expand, identity, is_finished, surplus
-from kubewasp.state.object_store import CLUSTER_SCOPED, PARSERS
+from kubewasp.state.object_kinds import CLUSTER_SCOPED, KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,7 +130,7 @@ def add(found: ClusterInput, manifest: Manifest) -> None:
 def _is_foreign(manifest: Manifest) -> bool:
     """Whether it is nothing that is simulated; a Service of Knative is none of ours."""
     kind, group = manifest.kind, manifest.api_version.rpartition("/")[0]
-    if kind not in ("Node", "Pod") and kind not in WORKLOADS and kind not in PARSERS:
+    if kind not in ("Node", "Pod") and kind not in WORKLOADS and kind not in KINDS:
         return True
     return "." in group and not group.endswith(".k8s.io")
 
@@ -144,7 +144,7 @@ def fill(cluster: ClusterObjects, found: ClusterInput) -> None:
             cluster.finish_pod(known)
     made = _expanded(cluster, found)
     for claim in made.claims:
-        if cluster.store.get(claim["kind"], name_of(claim), namespace_of(claim)) is None:
+        if not cluster.store.has(claim["kind"], name_of(claim), namespace_of(claim)):
             cluster.apply(claim)
     pods = [pod for pod in [*found.pods, *made.pods] if not is_finished(pod)]
     for pod in sorted(pods, key=lambda pod: not _node_of(pod)):
@@ -167,7 +167,7 @@ def _expanded(cluster: ClusterObjects, found: ClusterInput) -> Expansion:
     made = expand(list(workloads.values()), [*found.pods, *there], list(cluster.node_manifests.values()), sets)
     for owner in made.owners:
         cluster.owners[identity(owner)] = owner
-        if owner["kind"] in PARSERS:
+        if owner["kind"] in KINDS:
             cluster.apply(owner)
         for key in surplus(owner, cluster.pods_of(identity(owner))):
             cluster.delete("Pod", *key.split("/"))

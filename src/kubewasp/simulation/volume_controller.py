@@ -15,7 +15,9 @@ from kubewasp.k8s.storage import (
     bound_to,
     changed,
     claim_name,
+    parse_volume,
 )
+from kubewasp.state.object_kinds import CSI_NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     Key = tuple[str, str]
 
-_VOLUME, _CLAIM, _CLASS = "PersistentVolume", "PersistentVolumeClaim", "StorageClass"
+_VOLUME, _CLAIM = PERSISTENT_VOLUME.name, PERSISTENT_VOLUME_CLAIM.name
 _SETTLED = ("Bound", "Released", "Failed")
 
 
@@ -45,9 +47,10 @@ class VolumeController:
         self._waiting: dict[str, dict[Key, None]] = {}
         self._waiting_for: dict[str, dict[Key, None]] = {}
         self._deleted: set[Key] = set()
-        for kind in (_VOLUME, _CLAIM):
-            for item in list(store.all(kind)):
-                self._note(kind, None, item)
+        for volume in store.all(PERSISTENT_VOLUME):
+            self._note(_VOLUME, None, volume)
+        for claim in store.all(PERSISTENT_VOLUME_CLAIM):
+            self._note(_CLAIM, None, claim)
         store.subscribe(self._note)
 
     def sync(self) -> None:
@@ -55,16 +58,21 @@ class VolumeController:
         while self._todo:
             kind, (namespace, name) = work = next(iter(self._todo))
             del self._todo[work]
-            item = self._store.get(kind, name, namespace)
-            if item is not None:
-                self._sync_volume(item) if kind == _VOLUME else self._sync_claim(item)
+            if kind == _VOLUME:
+                volume = self._store.get(PERSISTENT_VOLUME, name)
+                if volume is not None:
+                    self._sync_volume(volume)
+            else:
+                claim = self._store.get(PERSISTENT_VOLUME_CLAIM, name, namespace)
+                if claim is not None:
+                    self._sync_claim(claim)
 
     def create_claims_of(self, pod: Pod) -> None:
         """Makes the claims of a pod's ephemeral volumes, which are the pod's own."""
         owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": True}
         for volume in pod.spec.volumes:
             name = claim_name(pod, volume)
-            if not volume.is_ephemeral or self._store.get(_CLAIM, name, pod.namespace) is not None:
+            if not volume.is_ephemeral or self._store.has(_CLAIM, name, pod.namespace):
                 continue
             template = volume.details.get("volumeClaimTemplate") or {}
             metadata = {**(template.get("metadata") or {}), "name": name, "namespace": pod.namespace}
@@ -94,8 +102,8 @@ class VolumeController:
                 self._deleted.add(key)
             else:
                 self._deleted.discard(key)
-        elif kind == _CLASS:
-            for claim in self._store.all(_CLAIM):
+        elif kind == STORAGE_CLASS.name:
+            for claim in self._store.all(PERSISTENT_VOLUME_CLAIM):
                 if not claim.is_bound:
                     self._todo[_CLAIM, (claim.namespace, claim.name)] = None
 
@@ -123,7 +131,7 @@ class VolumeController:
             self._set_phase(volume, "Available")
             self._wake(self._waiting, volume.storage_class)
             return
-        claim = self._store.get(_CLAIM, reference.name, reference.namespace)
+        claim = self._store.get(PERSISTENT_VOLUME_CLAIM, reference.name, reference.namespace)
         if claim is not None and volume.is_bound_to(claim):
             if not claim.is_bound:
                 self._set_phase(volume, volume.phase or "Available")
@@ -147,7 +155,7 @@ class VolumeController:
         if not claim.volume:
             self._find_volume(claim)
             return
-        volume = self._store.get(_VOLUME, claim.volume)
+        volume = self._store.get(PERSISTENT_VOLUME, claim.volume)
         if volume is not None and (_belongs_to(volume, claim) if claim.is_bound else _may_be_bound(volume, claim)):
             self._bind(volume, claim)
             return
@@ -160,7 +168,7 @@ class VolumeController:
             if default is not None:
                 self._write(changed(claim.manifest, spec={"storageClassName": default.name}), claim)
                 return
-        storage_class: StorageClass | None = self._store.get(_CLASS, claim.storage_class)
+        storage_class = self._store.get(STORAGE_CLASS, claim.storage_class)
         delays = storage_class is not None and storage_class.binding_mode == WAIT_FOR_FIRST_CONSUMER
         volume = self._match(claim, delays=delays)
         if volume is not None:
@@ -174,7 +182,9 @@ class VolumeController:
 
     def _default_class(self) -> StorageClass | None:
         """The newest of the default classes."""
-        defaults = sorted((item for item in self._store.all(_CLASS) if item.is_default), key=lambda item: item.name)
+        defaults = sorted(
+            (item for item in self._store.all(STORAGE_CLASS) if item.is_default), key=lambda item: item.name
+        )
         return max(defaults, key=lambda item: item.created, default=None)
 
     def _match(self, claim: PersistentVolumeClaim, *, delays: bool) -> PersistentVolume | None:
@@ -182,10 +192,8 @@ class VolumeController:
 
         Claims that wait for their first consumer get a volume here only if it names them.
         """
-        free: list[PersistentVolume] = [
-            self._store.get(_VOLUME, name) for name in self._free.get(claim.storage_class, {})
-        ]
-        fitting = [volume for volume in free if _fits(volume, claim)]
+        free = (self._store.get(PERSISTENT_VOLUME, name) for name in self._free.get(claim.storage_class, {}))
+        fitting = [volume for volume in free if volume is not None and _fits(volume, claim)]
         meant = [volume for volume in fitting if volume.is_bound_to(claim)]
         if meant:
             return meant[0]
@@ -239,17 +247,15 @@ class VolumeController:
         if terms:
             spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
         metadata = {"name": name, "annotations": {PROVISIONED_BY: storage_class.provisioner}}
-        volume: PersistentVolume = self._store.put(
-            {"apiVersion": "v1", "kind": _VOLUME, "metadata": metadata, "spec": spec}
-        )
-        return volume
+        volume = parse_volume({"apiVersion": "v1", "kind": _VOLUME, "metadata": metadata, "spec": spec})
+        return self._store.put_parsed(PERSISTENT_VOLUME, ("", name), volume)
 
     def _topology(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> list[dict[str, Any]]:
         """The nodes that reach a new volume: as its driver knows the selected node, else as the class allows it."""
         if claim.selected_node:
             labels = self._labels_of(claim.selected_node)
-            csi_node = self._store.get("CSINode", claim.selected_node)
-            keys = () if csi_node is None else csi_node.topology_keys.get(storage_class.provisioner, ())
+            csi_node = self._store.get(CSI_NODE, claim.selected_node)
+            keys: Iterable[str] = () if csi_node is None else csi_node.topology_keys.get(storage_class.provisioner, ())
             keys = keys or {r.key: None for term in storage_class.topologies for r in term.expressions}
             same = {key: [labels[key]] for key in keys if key in labels}
             return [_term(same)] if same else []

@@ -1,4 +1,4 @@
-"""Which rows of the node table a selector matches, read from label columns: one comparison for all nodes."""
+"""Masks of the rows that match label selectors, computed from label columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kubewasp.state.node_table import ABSENT
+from kubewasp.state.columns import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def rows_matching_terms(table: NodeTable, terms: Iterable[NodeSelectorTerm], rows: Rows) -> Mask:
-    """Whether the labels of each row's node match one of the terms. Nodes are nameless here: only labels count."""
+    """Whether the labels of each row's node match one of the terms. Node names are ignored."""
     return rows_matching_any(table, [term.expressions for term in terms if _can_match(term)], rows)
 
 
 def rows_matching_any(table: NodeTable, selectors: Iterable[Sequence[Requirement]], rows: Rows) -> Mask:
-    """Whether the labels of each row's node meet all requirements of one of the selectors.
+    """Whether the labels of each row's node match one of the selectors.
 
-    Selectors that ask for one label only, as those of local volumes do, are answered together.
+    Selectors with an In requirement on one label, such as those of local volumes, are evaluated together.
     """
     mask = np.zeros(len(rows), np.bool_)
     wanted: dict[str, list[int]] = {}
@@ -45,7 +45,7 @@ def rows_matching_any(table: NodeTable, selectors: Iterable[Sequence[Requirement
 
 
 def single_label(requirements: Sequence[Requirement]) -> Requirement | None:
-    """The only requirement, if it is that a label has one of some values."""
+    """The requirement of a selector that consists of one In requirement."""
     return requirements[0] if len(requirements) == 1 and requirements[0].operator == "In" else None
 
 

@@ -1,31 +1,32 @@
-"""The nodes of a cluster as encoded objects, a row each, with a generation that tells what changed."""
+"""Nodes as encoded objects: one row per node, with a generation per change."""
 
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kubewasp.k8s.codec import encode
+from kubewasp.k8s.objects import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
-# Counted for all clusters together: who keeps things by row and generation may look at one cluster after another.
+# Counted for all clusters together: caches by row and generation may serve several clusters.
 _generations = itertools.count(1)
 
 
 class Nodes:
     """A changing set of nodes.
 
-    A node keeps its row until it is removed; the row may then be given to another node. Every change moves
-    `generation`, and `changed_since` lists the rows that moved, newest first, without looking at the others.
+    A node keeps its row until it is removed; another node may reuse the row. Every change moves `generation`, and
+    `changed_since` lists the changed rows, newest first, without a scan of all rows.
     """
 
-    def __init__(self, manifests: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(self, manifests: Iterable[Mapping[str, object]] = ()) -> None:
         self.generation = 0
         self._rows: dict[str, int] = {}
         self._names: list[str | None] = []
@@ -47,24 +48,24 @@ class Nodes:
 
     @property
     def row_count(self) -> int:
-        """How many rows there are, those without a node included."""
+        """Number of rows, including rows without a node."""
         return len(self._names)
 
     @property
     def is_dense(self) -> bool:
-        """Whether the nodes, in the order they were added, are just the rows 0, 1, 2 …"""
+        """Whether the nodes in the order of their addition are the rows 0, 1, 2 …"""
         return self._dense and len(self._rows) == len(self._names)
 
-    def put(self, manifest: Mapping[str, Any]) -> int:
+    def put(self, manifest: Mapping[str, object]) -> int:
         """Adds or replaces a node given as a manifest; returns its row."""
         encoded = encode("Node", manifest)
-        name = (manifest.get("metadata") or {}).get("name")
+        name = name_of(manifest)
         if not name:
             raise ValueError("metadata.name: a node needs a name")
         return self.put_encoded(name, encoded)
 
     def put_encoded(self, name: str, encoded: bytes) -> int:
-        """Adds or replaces a node given as protobuf. The same bytes again are no change."""
+        """Adds or replaces a node given as protobuf. Equal bytes are no change."""
         row = self._rows.get(name)
         if row is None:
             row = self._free.pop() if self._free else len(self._names)
@@ -105,11 +106,11 @@ class Nodes:
         return [objects[row] for row in rows]
 
     def rows(self) -> NDArray[np.int32]:
-        """The rows that have a node, in the order the nodes were added."""
+        """The rows with a node, in the order of addition."""
         return np.fromiter(self._rows.values(), dtype=np.int32, count=len(self._rows))
 
     def generation_of(self, row: int) -> int:
-        """When that row last changed."""
+        """The generation of the last change of the row."""
         return self._changes[row]
 
     def generations_of(self, rows: Iterable[int]) -> list[int]:

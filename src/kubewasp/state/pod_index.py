@@ -1,7 +1,7 @@
-"""Which pods lie where, by labels and by affinity: so that a question about 100,000 pods is answered from columns.
+"""Index of pods by labels and by affinity terms, with counts per row.  HOT PATH (guard: make counts).
 
-Pods with the same namespace and labels are one *kind*; a query is a predicate over kinds whose matching pods are
-counted for every row, and kept up to date as pods come and go. Pods with affinity terms are counted by those terms.
+Pods of one namespace with the same labels form a *label set*. A query is a predicate over label sets; the number of
+matching pods per row is maintained as pods are added and removed. Pods with affinity terms are counted by those terms.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from kubewasp.state.columns import Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -23,7 +25,7 @@ _PROMOTE = 32
 
 
 class RowCounts:
-    """How many pods there are on which row; a dictionary while they are few, a column when they are many."""
+    """Number of pods per row: a dictionary while they are few, a column when they are many."""
 
     __slots__ = ("_column", "_few", "_total")
 
@@ -62,7 +64,7 @@ class RowCounts:
             self._column = grown
 
     def rows(self) -> NDArray[np.int64]:
-        """The rows that have any."""
+        """The rows with a count above zero."""
         if self._column is not None:
             return np.flatnonzero(self._column)
         return np.fromiter(self._few, np.int64, len(self._few))
@@ -76,8 +78,8 @@ class RowCounts:
         return self._total > 0
 
 
-class Kind:
-    """All pods of one namespace with the same labels."""
+class LabelSet:
+    """Counts of the pods of one namespace with the same labels."""
 
     __slots__ = ("labels", "namespace", "queries", "running", "terminating")
 
@@ -90,7 +92,7 @@ class Kind:
 
 
 class Query:
-    """The number of matching pods on each row."""
+    """A predicate and the number of matching pods per row."""
 
     __slots__ = ("column", "matches", "with_terminating")
 
@@ -99,43 +101,43 @@ class Query:
     ) -> None:
         self.matches = matches
         self.with_terminating = with_terminating
-        self.column: NDArray[np.int32] = np.zeros(capacity, np.int32)
+        self.column = Column(np.int32, capacity)
 
 
 class PodIndex:
-    """The pods on all rows, as queries and affinity plugins need them.
+    """Counts of the pods on all rows, for label queries and affinity terms.
 
-    `affinity_version` moves when the keys of `with_affinity` do, not when their counts do.
+    `affinity_version` moves with the keys of `with_affinity`, not with their counts.
     """
 
     def __init__(self) -> None:
         self.with_affinity: dict[PodAffinity, RowCounts] = {}
         self.affinity_version = 0
-        self._kinds: dict[tuple[str, int], Kind] = {}
-        self._kinds_by_value: dict[tuple[str, frozenset[tuple[str, str]]], Kind] = {}
+        self._sets: dict[tuple[str, int], LabelSet] = {}
+        self._sets_by_value: dict[tuple[str, frozenset[tuple[str, str]]], LabelSet] = {}
         self._queries: OrderedDict[Hashable, Query] = OrderedDict()
         self._capacity = 0
 
     def counts(
         self, key: Hashable, matches: Callable[[str, Mapping[str, str]], bool], *, with_terminating: bool
     ) -> NDArray[np.int32]:
-        """The number of pods a row whose namespace and labels match; not to be written to.
+        """The number of pods per row whose namespace and labels match; read-only.
 
-        The key stands for the predicate and for whether terminating pods count.
+        The key identifies the predicate and `with_terminating`.
         """
         query = self._queries.get(key)
         if query is None:
             query = self._register(key, matches, with_terminating=with_terminating)
         self._queries.move_to_end(key)
-        return query.column
+        return query.column.view
 
     def count(self, row: int, pod: Pod, sign: int) -> None:
-        kind = self._kind(pod)
-        counts = kind.terminating if pod.is_terminating else kind.running
+        label_set = self._label_set(pod)
+        counts = label_set.terminating if pod.is_terminating else label_set.running
         counts.add(row, sign, self._capacity)
-        for query in kind.queries:
+        for query in label_set.queries:
             if query.with_terminating or not pod.is_terminating:
-                query.column[row] += sign
+                query.column.own[row] += sign
         affinity = pod.spec.pod_affinity
         if affinity is not None:
             known = self.with_affinity.get(affinity)
@@ -146,51 +148,49 @@ class PodIndex:
             if sign < 0 and not known:
                 del self.with_affinity[affinity]
                 self.affinity_version += 1
-        if sign < 0 and not kind.running and not kind.terminating:
-            self._kinds.pop((kind.namespace, id(kind.labels)), None)
-            self._kinds_by_value.pop((kind.namespace, frozenset(kind.labels.items())), None)
+        if sign < 0 and not label_set.running and not label_set.terminating:
+            self._sets.pop((label_set.namespace, id(label_set.labels)), None)
+            self._sets_by_value.pop((label_set.namespace, frozenset(label_set.labels.items())), None)
 
     def grow(self, capacity: int) -> None:
         self._capacity = capacity
         for query in self._queries.values():
-            grown = np.zeros(capacity, np.int32)
-            grown[: len(query.column)] = query.column
-            query.column = grown
+            query.column.grow(capacity)
         for counts in self._all_counts():
             counts.grow(capacity)
 
     def _all_counts(self) -> Iterable[RowCounts]:
         yield from self.with_affinity.values()
-        for kind in self._kinds_by_value.values():
-            yield kind.running
-            yield kind.terminating
+        for label_set in self._sets_by_value.values():
+            yield label_set.running
+            yield label_set.terminating
 
-    def _kind(self, pod: Pod) -> Kind:
+    def _label_set(self, pod: Pod) -> LabelSet:
         identity = (pod.namespace, id(pod.labels))
-        kind = self._kinds.get(identity)
-        if kind is None or kind.labels is not pod.labels:
+        label_set = self._sets.get(identity)
+        if label_set is None or label_set.labels is not pod.labels:
             value = (pod.namespace, frozenset(pod.labels.items()))
-            kind = self._kinds_by_value.get(value)
-            if kind is None:
-                kind = self._kinds_by_value[value] = Kind(pod.namespace, pod.labels)
-                kind.queries = [q for q in self._queries.values() if q.matches(pod.namespace, pod.labels)]
-            if kind.labels is pod.labels:
-                self._kinds[identity] = kind  # the kind keeps these labels alive, so their id stays theirs
-        return kind
+            label_set = self._sets_by_value.get(value)
+            if label_set is None:
+                label_set = self._sets_by_value[value] = LabelSet(pod.namespace, pod.labels)
+                label_set.queries = [q for q in self._queries.values() if q.matches(pod.namespace, pod.labels)]
+            if label_set.labels is pod.labels:
+                self._sets[identity] = label_set  # the set keeps these labels alive, so their id stays theirs
+        return label_set
 
     def _register(
         self, key: Hashable, matches: Callable[[str, Mapping[str, str]], bool], *, with_terminating: bool
     ) -> Query:
         query = self._queries[key] = Query(matches, self._capacity, with_terminating=with_terminating)
-        for kind in self._kinds_by_value.values():
-            if matches(kind.namespace, kind.labels):
-                kind.queries.append(query)
-                kind.running.add_to(query.column)
+        for label_set in self._sets_by_value.values():
+            if matches(label_set.namespace, label_set.labels):
+                label_set.queries.append(query)
+                label_set.running.add_to(query.column.own)
                 if with_terminating:
-                    kind.terminating.add_to(query.column)
+                    label_set.terminating.add_to(query.column.own)
         if len(self._queries) > _MOST_QUERIES:
             _, dropped = self._queries.popitem(last=False)
-            for kind in self._kinds_by_value.values():
-                if dropped in kind.queries:
-                    kind.queries.remove(dropped)
+            for label_set in self._sets_by_value.values():
+                if dropped in label_set.queries:
+                    label_set.queries.remove(dropped)
         return query

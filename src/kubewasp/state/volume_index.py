@@ -1,4 +1,4 @@
-"""Which pods use which volumes, as the volume plugins ask it of all rows at once."""
+"""Index of the volumes of pods, by row."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import numpy as np
 
 from kubewasp.k8s.csi_migration import BY_SOURCE
 from kubewasp.k8s.storage import uses_claim
+from kubewasp.state.columns import Column
 from kubewasp.state.pod_index import RowCounts
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from kubewasp.k8s.pods import Pod, PodSpec, Volume
 
 # Inline disks that two pods on one node may not both write.
@@ -20,17 +19,18 @@ EXCLUSIVE_DISKS: Final = frozenset(("gcePersistentDisk", "awsElasticBlockStore",
 
 
 def may_attach(volume: Volume) -> bool:
-    """Whether a CSI driver may have to attach a volume of that sort to the node."""
+    """Whether a CSI driver may have to attach the volume to the node."""
     return uses_claim(volume) or volume.source in BY_SOURCE
 
 
 class VolumeIndex:
-    """The volumes of the pods on all rows."""
+    """Claims, exclusive disks and the number of attachable volumes of the pods on all rows."""
 
     def __init__(self) -> None:
         self.claims: dict[tuple[str, str], int] = {}
         self.with_disks: dict[PodSpec, RowCounts] = {}
-        self.attachable: NDArray[np.int32] = np.zeros(0, np.int32)
+        self._attachable = Column(np.int32)
+        self.attachable = self._attachable.view
 
     def count(self, row: int, pod: Pod, sign: int) -> None:
         has_disks = False
@@ -41,7 +41,7 @@ class VolumeIndex:
                 if not self.claims[key]:
                     del self.claims[key]
             if may_attach(volume):
-                self.attachable[row] += sign
+                self._attachable.own[row] += sign
             has_disks = has_disks or volume.source in EXCLUSIVE_DISKS
         if has_disks:
             counts = self.with_disks.setdefault(pod.spec, RowCounts())
@@ -50,8 +50,6 @@ class VolumeIndex:
                 del self.with_disks[pod.spec]
 
     def grow(self, capacity: int) -> None:
-        grown = np.zeros(capacity, np.int32)
-        grown[: len(self.attachable)] = self.attachable
-        self.attachable = grown
+        self.attachable = self._attachable.grow(capacity)
         for counts in self.with_disks.values():
             counts.grow(capacity)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kubewasp.framework.cluster_events import ALL_EVENTS, Action
+from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import (
     BindPlugin,
     EnqueueExtensions,
@@ -72,8 +73,8 @@ class WasmPlugin(
         self._cycles = PodCycles(name, guest, handle)
         self._cached = AnswerCache()
         self._signer = PodSigner(guest, handle) if "signpod" in guest.hooks else None
-        self._scored = f"{name}: scored rows"
-        self._unprepared = f"{name}: rows to be scored"
+        self._scored: StateKey[Rows] = StateKey(f"{name}: scored rows")
+        self._unprepared: StateKey[Rows | None] = StateKey(f"{name}: rows to be scored")
         self._prepares_score_only = not self._cycles.is_bound and "normalizescore" not in guest.hooks
 
     @property

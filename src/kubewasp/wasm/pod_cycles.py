@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kubewasp.framework.cycle_state import StateKey
+
 if TYPE_CHECKING:
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
@@ -19,10 +21,11 @@ class PodCycles:
     """The guest cycle of each pod in progress, for one plugin of one profile."""
 
     def __init__(self, plugin: str, guest: Guest, handle: SchedulerHandle) -> None:
-        self.signature_key = f"{plugin}: signature"
+        self.signature_key = StateKey[int](f"{plugin}: signature")
+        self._cycle_key: StateKey[GuestCycle] = StateKey(plugin)
+        self._state_key: StateKey[GuestState] = StateKey(plugin)
         # Whether the guest has hooks after a node was chosen; if not, its instance is free from then on.
         self.is_bound = any(hook in guest.hooks for hook in _BINDING_HOOKS)
-        self._plugin = plugin
         self._guest = guest
         self._handle = handle
         self._has_prefilter = "prefilter" in guest.hooks
@@ -36,34 +39,34 @@ class PodCycles:
         """A new cycle for a pod, kept in its state."""
         cycle = self._guest.cycle(pod, self._handle.table, handle=self._handle)
         cycle.signature = state.get(self.signature_key) or cycle.signature
-        state.share(self._plugin, cycle, until_chosen=not self.is_bound)
+        state.share(self._cycle_key, cycle, until_chosen=not self.is_bound)
         if self._has_states:
-            state[self._plugin] = GuestState(cycle.states)
+            state[self._state_key] = GuestState(cycle.states)
         return cycle
 
     def cycle(self, state: CycleState, pod: Pod) -> GuestCycle:
         """The pod's cycle; a new one begins with `prefilter`, whatever hook follows."""
-        cycle: GuestCycle | None = state.shared(self._plugin)
+        cycle = state.shared(self._cycle_key)
         if cycle is None:
             cycle = self.begin(state, pod)
             if self._has_prefilter:
                 cycle.prefilter()
         if self._has_states:
-            if self._plugin not in state:  # the cycle began in a trial
-                state[self._plugin] = GuestState(cycle.states)
-            state[self._plugin].select()
+            if self._state_key not in state:  # the cycle began in a trial
+                state[self._state_key] = GuestState(cycle.states)
+            state[self._state_key].select()
         return cycle
 
     def changing(self, state: CycleState, pod: Pod) -> GuestCycle:
         """The pod's cycle for a hook that changes the guest's state: this one only, and none of its clones."""
         cycle = self.cycle(state, pod)
         if self._has_states:
-            state[self._plugin].own()
+            state[self._state_key].own()
         return cycle
 
     def signature(self, state: CycleState) -> int:
         """The pod's signature, if it has one; otherwise that of all pods."""
-        cycle: GuestCycle | None = state.shared(self._plugin)
+        cycle = state.shared(self._cycle_key)
         if cycle is not None:
             return cycle.signature
         return state.get(self.signature_key) or self._guest.signature

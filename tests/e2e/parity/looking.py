@@ -6,9 +6,9 @@ from typing import Final
 
 from kubewasp.clock import SYSTEM_CLOCK
 from kubewasp.framework.config.reading import read_config
+from kubewasp.framework.decision_record import DecisionRecord
 from kubewasp.framework.handle import ReadOnlyClient
 from kubewasp.framework.plugin import Candidate
-from kubewasp.framework.record import DecisionRecord
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.pods import PodParser
 from kubewasp.live.mirror import Mirror

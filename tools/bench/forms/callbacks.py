@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import FilterPlugin, PreScorePlugin, ScorePlugin, Verdicts
 from kubewasp.framework.status import SUCCESS, Status
 from kubewasp.wasm.core.callback_host import CallbackHost
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.state.node_table import NodeTable
     from tools.bench.policies.clusters import Cluster
+
+_POD: StateKey[Pod] = StateKey("callbacks: pod")
 
 
 class Callbacks(TableForm):
@@ -78,8 +81,8 @@ class CallbackPlugin(FilterPlugin, PreScorePlugin, ScorePlugin):
         return scores
 
     def _take(self, state: CycleState, pod: Pod) -> None:
-        if self.name not in state:
-            state[self.name] = pod
+        if _POD not in state:
+            state[_POD] = pod
             self._host.pod = pod.encoded
             self._host.cycle += 1
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from kubewasp.clock import SystemClock
-from kubewasp.framework.cycle_state import CycleState
+from kubewasp.framework.cycle_state import CycleState, StateKey
 from kubewasp.framework.handle import ReadOnlyClient
 from kubewasp.scheduler.composition import Environment, compose
 from kubewasp.wasm.component.component_engine import component_engine
@@ -104,7 +104,8 @@ class GuestForm(TableForm):
         with Watch(_COUNTED) as watch:
             state = CycleState()
             answers = self.ask(state, self.pods[pod % PODS])
-            runner = cast("GuestCycle", state.shared(self.policy)).runner
+            key: StateKey[GuestCycle] = StateKey(self.policy)
+            runner = cast("GuestCycle", state.shared(key)).runner
             burnt = runner.fuel_burnt
             if isinstance(runner, CoreInstance):
                 # Values are in both counts: they lie in the heap.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import FilterPlugin, PreScorePlugin, ScorePlugin, Verdicts
 from kubewasp.framework.status import SUCCESS, Status
 from kubewasp.k8s.resources import CPU
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.state.node_table import NodeTable
 
+_DIGIT = StateKey[int]("nodenumber")
+
 
 class NodeNumber(PreScorePlugin, ScorePlugin):
     """The digits of nodes are kept; only those of nodes that changed are looked at again."""
@@ -26,11 +29,11 @@ class NodeNumber(PreScorePlugin, ScorePlugin):
     name = "nodenumber"
 
     def pre_score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status:
-        state[self.name] = last_digit(pod.name)
+        state[_DIGIT] = last_digit(pod.name)
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
-        wanted = state[self.name]
+        wanted = state[_DIGIT]
         if wanted < 0:
             return np.zeros(len(rows), np.int64)
         digits = table.cache.get(self.name, lambda some: _digits(table, some), of_nodes=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import NodeByNode, PreScorePlugin
 from kubewasp.framework.status import SUCCESS, Status
 from tools.bench.policies.words import CLOSED, CLOSED_LABEL, FAVOURED_ZONE, FULL, ZONE, last_digit
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.state.node_table import NodeTable
 
+_DIGIT = StateKey[int]("nodenumber")
+
 
 class NodeNumber(PreScorePlugin, NodeByNode):
     """Compares the last digits of names."""
@@ -24,12 +27,12 @@ class NodeNumber(PreScorePlugin, NodeByNode):
     name = "nodenumber"
 
     def pre_score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status:
-        state[self.name] = last_digit(pod.name)
+        state[_DIGIT] = last_digit(pod.name)
         return SUCCESS
 
     def score_node(self, state: CycleState, pod: Pod, node: Node, pods: Sequence[Pod]) -> int:
         digit = last_digit(node.name)
-        return 10 if digit >= 0 and digit == state[self.name] else 0
+        return 10 if digit >= 0 and digit == state[_DIGIT] else 0
 
 
 class LabelCpu(NodeByNode):

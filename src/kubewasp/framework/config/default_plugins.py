@@ -1,7 +1,7 @@
-"""The built-in plugins: their order, their weights, where their classes are and which extension points they have.
+"""Registration table of the built-in plugins: order, weight, class and extension points.
 
-All of them are enabled by default, in this order. The classes are named, not imported: plugins lie above this layer,
-and a configuration can be checked without them.
+All are enabled by default, in this order. Classes are named, not imported: plugins are above this layer, and a
+configuration can be checked without them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class DefaultPlugin:
-    """`home` is `module:Class` in `kubewasp.plugins`; a weight of 0 stands for none given, which counts as 1."""
+    """One entry. `home` is `module:Class`; a weight of 0 means none given and counts as 1."""
 
     name: str
     home: str

@@ -1,7 +1,7 @@
-"""Fields of a configuration, taken out one by one: each with its type, its path, and a note of what is wrong with it.
+"""Typed access to the fields of a configuration document, with all problems collected by path.
 
-Nothing here raises: problems are collected, so that a file is told all of them at once. What the fields mean is the
-business of `config_reading` and `plugin_args`.
+Nothing here raises, so that all problems of a file are reported at once. Fields are interpreted by `reading` and
+`plugin_args`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_FLOAT32: Final = 3.4028235677973366e38
 
 
 class Problems:
-    """What was found wrong so far. The wording of values that are readable but not allowed is that of Kubernetes."""
+    """Collected problems. Readable but forbidden values have the texts of Kubernetes."""
 
     def __init__(self) -> None:
         self._found: dict[Problem, None] = {}
@@ -38,12 +38,12 @@ class Problems:
         self._found[Problem(path, text)] = None
 
     def unreadable(self, path: str, text: str) -> None:
-        """As `add`; and nothing more is said of that field and what is in it, as the value is not known."""
+        """As `add`; suppresses further problems of the field and its content, because the value is unknown."""
         self.add(path, text)
         self._unreadable.add(path)
 
     def invalid(self, path: str, value: Any, detail: str, *, also: Sequence[str] = ()) -> None:
-        """`also` names the fields which the rule compares this one with."""
+        """`also` are the other fields of the violated rule."""
         if all(self._is_readable(each) for each in (path, *also)):
             self.add(path, f"Invalid value: {as_json(value)}: {detail}")
 
@@ -79,7 +79,7 @@ class Problems:
 
 
 class Section:
-    """An object of the file. A field that is null counts as absent; what was never asked for is unknown."""
+    """An object of the document. A null field counts as absent; a field that was never read is unknown."""
 
     def __init__(self, value: Any, path: str, problems: Problems) -> None:
         if value is not None and not isinstance(value, dict):
@@ -87,7 +87,7 @@ class Section:
         self.path = path
         self.problems = problems
         self._fields: dict[str, Any] = value if isinstance(value, dict) else {}
-        self._asked: set[str] = set()
+        self._read: set[str] = set()
 
     def at(self, name: str) -> str:
         return child(self.path, name)
@@ -96,11 +96,11 @@ class Section:
         return self._fields.get(name) is not None
 
     def names(self) -> list[str]:
-        """Of all fields, for objects whose fields are named by the user."""
+        """All field names, for objects with user-defined fields."""
         return list(self._fields)
 
     def take(self, name: str) -> Any:
-        self._asked.add(name)
+        self._read.add(name)
         return self._fields.get(name)
 
     def text(self, name: str, default: str = "") -> str:
@@ -128,7 +128,7 @@ class Section:
     def optional_integer(self, name: str, *, bits: int = 32) -> int | None:
         value = self.take(name)
         if isinstance(value, float) and value.is_integer():
-            value = int(value)  # 16.0 in YAML becomes 16 on its way through JSON
+            value = int(value)  # 16.0 in YAML is 16 in JSON
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool):
@@ -165,8 +165,8 @@ class Section:
             return default
         return seconds
 
-    def data(self, name: str) -> bytes:
-        """Bytes, written in base64."""
+    def base64_bytes(self, name: str) -> bytes:
+        """Bytes in base64."""
         value = self.take(name)
         try:
             return b"" if value is None else base64.b64decode(value.encode("ascii"), validate=True)
@@ -183,28 +183,28 @@ class Section:
         return [Section(item, f"{path}[{index}]", self.problems) for index, item in enumerate(self._list(name))]
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """An object of any content, as it is."""
+        """An object of any content, unchanged."""
         inner = self.section(name)
         inner.check_plain()
         return dict(inner._fields)
 
     def everything(self) -> dict[str, Any]:
-        """All fields as they are, whatever they are called."""
+        """All fields, unchanged."""
         self.check_plain()
-        self._asked.update(self._fields)
+        self._read.update(self._fields)
         return dict(self._fields)
 
     def check_plain(self) -> None:
-        """Notes what could not be written out again: nesting without end, text that is not Unicode."""
+        """Reports values that cannot be serialized: endless nesting, text that is not Unicode."""
         problem = _unprintable(self._fields)
         if problem:
             self.problems.unreadable(self.path, problem)
 
     def refuse_unknown(self) -> None:
-        """To be called when all known fields have been asked for."""
+        """Reports fields that were never read. Call it last."""
         for name in self._fields:
-            if name not in self._asked:
-                close = get_close_matches(name[:100], self._asked, 1)
+            if name not in self._read:
+                close = get_close_matches(name[:100], self._read, 1)
                 hint = f"; did you mean {close[0]}?" if close else ""
                 self.problems.unreadable(self.at(name), f"unknown field{hint}")
 
@@ -229,7 +229,7 @@ class Section:
 
 
 def child(path: str, name: str) -> str:
-    """The path of a field; a name that is none of Kubernetes' is quoted."""
+    """The path of a field; an unusual name is quoted."""
     if not _PLAIN_KEY.fullmatch(name):
         return f"{path}[{quoted(name)}]"
     return f"{path}.{name}" if path else name

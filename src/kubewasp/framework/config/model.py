@@ -1,7 +1,7 @@
-"""The scheduler's configuration, read and checked: plain data. How it is read stands in `config_reading`.
+"""Data model of the scheduler configuration, validated and with defaults. `reading` makes it from a file.
 
-`SchedulerConfig` and its `ProfileConfig`s are the file with defaults filled in. A `Profile` is what is run: the plugins
-of each extension point in their order, made from a `ProfileConfig` when it is known what each plugin implements.
+`SchedulerConfig` and `ProfileConfig` mirror the file. A `Profile` is the effective form: the plugins of each extension
+point in order, expanded from a `ProfileConfig` once the extension points of each plugin are known.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
 
-# In the order in which kube-scheduler fills them, and so in which it finds what is wrong.
+# In the order in which kube-scheduler expands them and reports problems.
 POINTS: Final = (
     "preFilter",
     "filter",
@@ -43,7 +43,7 @@ FailurePolicy = Literal["Fail", "Ignore"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, and where; the path is empty if it is the whole file."""
+    """One problem with its path; the path is empty for the whole file."""
 
     path: str
     text: str
@@ -53,7 +53,7 @@ class Problem:
 
 
 class ConfigError(ManifestError):
-    """The configuration cannot be used. All that is wrong is told at once, a line each."""
+    """An invalid configuration, with all its problems, one per line."""
 
     def __init__(self, problems: Sequence[Problem], *, source: str = "") -> None:
         self.problems = tuple(problems)
@@ -67,14 +67,14 @@ class ConfigError(ManifestError):
         return ConfigError(self.problems, source=source)
 
     def under(self, path: str) -> ConfigError:
-        """The same error, all paths being below that one."""
+        """The same error with the path as a prefix."""
         moved = [Problem(f"{path}.{item.path}" if item.path else path, item.text) for item in self.problems]
         return ConfigError(moved, source=self.source)
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderElection:
-    """Times are in seconds."""
+    """Leader election; times are in seconds."""
 
     leader_elect: bool = True
     lease_duration: float = 15.0
@@ -87,7 +87,7 @@ class LeaderElection:
 
 @dataclass(frozen=True, slots=True)
 class ClientConnection:
-    """How the API server is reached."""
+    """The connection to the API server."""
 
     kubeconfig: str = ""
     accept_content_types: str = ""
@@ -98,7 +98,7 @@ class ClientConnection:
 
 @dataclass(frozen=True, slots=True)
 class ExtenderTLS:
-    """The `...Data` take precedence over the files."""
+    """TLS of an extender; the `...Data` fields take precedence over files."""
 
     insecure: bool = False
     server_name: str = ""
@@ -112,7 +112,7 @@ class ExtenderTLS:
 
 @dataclass(frozen=True, slots=True)
 class ManagedResource:
-    """A resource that an extender looks after; if the scheduler is to ignore it, NodeResourcesFit leaves it alone."""
+    """A resource managed by an extender; `ignored_by_scheduler` excludes it from the fit check."""
 
     name: str
     ignored_by_scheduler: bool = False
@@ -120,7 +120,7 @@ class ManagedResource:
 
 @dataclass(frozen=True, slots=True)
 class Extender:
-    """An HTTP extender; an empty verb means that it does not take part there. The timeout is in seconds."""
+    """An HTTP extender; an empty verb is not called. The timeout is in seconds."""
 
     url_prefix: str = ""
     filter_verb: str = ""
@@ -138,7 +138,7 @@ class Extender:
 
 @dataclass(frozen=True, slots=True)
 class EnabledPlugin:
-    """A plugin in a list. The weight counts where nodes are scored; 0 stands for none given."""
+    """A plugin in a list. The weight is for scoring; 0 means none given."""
 
     name: str
     weight: int = 0
@@ -146,7 +146,7 @@ class EnabledPlugin:
 
 @dataclass(frozen=True, slots=True)
 class PluginSet:
-    """What a file says of one extension point; `*` among the disabled stands for all."""
+    """The plugins of one extension point in a file; `*` in `disabled` means all."""
 
     enabled: tuple[EnabledPlugin, ...] = ()
     disabled: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ class PluginSet:
 
 @dataclass(frozen=True, slots=True)
 class WasmPluginSettings:
-    """A wasm plugin: where its guest is and how it is run. The limits are as they were written."""
+    """The settings of a wasm plugin. `limits` is unparsed."""
 
     guest_url: str
     guest_config: str = ""
@@ -169,8 +169,8 @@ class WasmPluginSettings:
 class ProfileConfig:
     """A profile of the file, merged with the defaults.
 
-    `plugins` has a set for each extension point and for `multiPoint`. `args` are those of built-in and Python plugins,
-    in the form of the file, with defaults; `wasm` are the plugins that are guests.
+    `plugins` has a set for each extension point and for `multiPoint`. `args` are those of built-in and Python plugins
+    with defaults, in the form of the file; `wasm` has the settings of wasm plugins.
     """
 
     scheduler_name: str
@@ -181,14 +181,14 @@ class ProfileConfig:
 
     @property
     def plugin_names(self) -> tuple[str, ...]:
-        """Every plugin that is enabled anywhere, and so is made, even where no extension point is left to it."""
+        """Every enabled plugin, also without an effective extension point: all are instantiated."""
         sets = (self.plugins.get(point, PluginSet()) for point in (MULTI_POINT, *POINTS))
         return tuple(dict.fromkeys(plugin.name for plugins in sets for plugin in plugins.enabled))
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A profile as it is run: which plugins are asked at each extension point, in which order and with which weight."""
+    """An effective profile: the plugins of each extension point with order and weight."""
 
     scheduler_name: str
     percentage_of_nodes_to_score: int
@@ -202,7 +202,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfig:
-    """A KubeSchedulerConfiguration with all defaults. Extenders stand in the order in which they are called."""
+    """A KubeSchedulerConfiguration with all defaults. Extenders are in calling order."""
 
     profiles: tuple[ProfileConfig, ...]
     parallelism: int = 16
@@ -219,10 +219,10 @@ class SchedulerConfig:
     warnings: tuple[str, ...] = ()
 
     def with_wasm_plugin(self, name: str, guest_url: str, guest_config: str | None = None) -> SchedulerConfig:
-        """The same with a wasm plugin, enabled at all its extension points in every profile.
+        """The configuration with a wasm plugin, enabled at all its extension points in every profile.
 
-        A wasm plugin of that name which is already there gets this guest and this configuration (if one is given), and
-        keeps its other settings.
+        An existing wasm plugin of that name gets this guest and this configuration (if given) and keeps its other
+        settings.
         """
         if name in BUILT_IN or any(name in profile.args for profile in self.profiles):
             problem = Problem(

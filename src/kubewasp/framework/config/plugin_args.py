@@ -1,7 +1,7 @@
-"""The args of each plugin: which fields there are, their defaults, and what is not allowed.
+"""Plugin args: fields, defaults and validation, with the error texts of kube-scheduler.
 
-Args stay in the form of the file, with defaults filled in, so that built-in and Python plugins get the same thing.
-The wording of the problems is that of kube-scheduler.
+Args keep the form of the file, with defaults, so that built-in and Python plugins receive the same.
+More than 400 lines: one reader per plugin and their shared fields.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 def has_args(plugin: str) -> bool:
-    """Whether it is a built-in plugin that can be configured."""
+    """Whether the name is a built-in plugin with args."""
     return plugin in _READERS
 
 
@@ -46,15 +46,27 @@ def default_args(plugin: str) -> Args:
 
 
 def read_args(plugin: str, section: Section) -> Args:
-    """The args of a built-in plugin, with their defaults; problems are noted in the section."""
+    """The args of a built-in plugin with defaults; problems are added to the section."""
     _check_type(plugin, section)
     args = _READERS[plugin](section)
     section.refuse_unknown()
     return args
 
 
-def check_resources_fit(args: Mapping[str, Any], path: str, problems: Problems) -> None:
-    """What kube-scheduler checks only when it makes the plugin: nothing is wrong while the plugin is not enabled."""
+def check_enabled(plugin: str, args: Args, path: str, problems: Problems) -> None:
+    """Validation at instantiation, as in kube-scheduler: it does not apply to disabled plugins."""
+    check = _CHECKS_OF_ENABLED.get(plugin)
+    if check is not None:
+        check(args, path, problems)
+
+
+def ignore_resources(args: Mapping[str, Args], resources: Sequence[str]) -> None:
+    """Excludes resources that are managed by extenders from the fit check."""
+    if "NodeResourcesFit" in args:
+        args["NodeResourcesFit"]["ignoredResources"] = list(resources)
+
+
+def _check_resources_fit(args: Args, path: str, problems: Problems) -> None:
     _check_names(args["ignoredResources"], f"{path}.ignoredResources", problems)
     groups = f"{path}.ignoredResourceGroups"
     for index, group in enumerate(args["ignoredResourceGroups"]):
@@ -80,7 +92,7 @@ def check_resources_fit(args: Mapping[str, Any], path: str, problems: Problems) 
 
 
 def read_wasm_settings(section: Section, check_limits: LimitsCheck | None) -> WasmPluginSettings:
-    """The args of a wasm plugin. `check_limits` says what is wrong with limits, as `limits.NAME: what`, or nothing."""
+    """The args of a wasm plugin. `check_limits` returns the problem of limits as `limits.NAME: problem`, or ""."""
     problems = section.problems
     section.text("apiVersion")
     section.text("kind")
@@ -119,7 +131,7 @@ def _failure_policy(section: Section) -> FailurePolicy:
 
 
 def _check_type(plugin: str, section: Section) -> None:
-    """Args may leave out what they are, but not say that they are something else."""
+    """`apiVersion` and `kind` of args are optional, but must match if present."""
     group = API_VERSION.partition("/")[0]
     expected = f"{plugin}Args"
     kind = section.text("kind") or expected
@@ -132,7 +144,7 @@ def _check_type(plugin: str, section: Section) -> None:
         section.problems.add(section.at("apiVersion"), f"expected {API_VERSION}, got {api_version}")
 
 
-# ---------------------------------------------------------------------- one function for each plugin
+# ---------------------------------------------------------------------- plugins
 
 
 def _default_preemption(section: Section) -> Args:
@@ -162,7 +174,7 @@ def _node_resources_fit(section: Section) -> Args:
         "ignoredResources": section.texts("ignoredResources"),
         "ignoredResourceGroups": section.texts("ignoredResourceGroups"),
     }
-    # The type has a default only together with the whole strategy.
+    # The type has a default only as part of a missing strategy.
     default_type = "" if section.has("scoringStrategy") else LEAST_ALLOCATED
     given = section.section("scoringStrategy")
     strategy: Args = {"type": given.text("type", default_type), "resources": _resources(given)}
@@ -282,7 +294,7 @@ def _node_affinity(section: Section) -> Args:
 
 def _preferred_term(section: Section) -> Args:
     weight = section.integer("weight")
-    # A term without a weight does nothing, and nothing in it is looked at.
+    # A term without a weight has no effect and is not validated.
     term = {"weight": weight, "preference": _node_term(section.section("preference"), checked=weight != 0)}
     section.refuse_unknown()
     return term
@@ -352,13 +364,16 @@ _READERS: Final[Mapping[str, Callable[[Section], Args]]] = {
     "PodTopologySpread": _pod_topology_spread,
     "VolumeBinding": _volume_binding,
 }
+_CHECKS_OF_ENABLED: Final[Mapping[str, Callable[[Args, str, Problems], None]]] = {
+    "NodeResourcesFit": _check_resources_fit
+}
 
 
-# ---------------------------------------------------------------------- what several plugins have
+# ---------------------------------------------------------------------- shared fields
 
 
 def _resources(section: Section) -> list[Args]:
-    """Resources with weights: CPU and memory if none are given, and 1 for a weight that is missing or 0."""
+    """Resources with weights: CPU and memory by default, weight 1 if missing or 0."""
     found: list[Args] = []
     for item in section.sections("resources"):
         found.append({"name": item.text("name"), "weight": item.integer("weight", bits=64) or 1})

@@ -1,6 +1,6 @@
-"""Which plugins are asked at each extension point: the defaults, what a profile changes, and `multiPoint` expanded.
+"""Plugins of each extension point: defaults, changes of a profile, and expansion of `multiPoint`.
 
-The rules, the order and the errors are those of kube-scheduler.
+Rules, order and error texts are those of kube-scheduler.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ DEFAULT_SET: Final = PluginSet(tuple(EnabledPlugin(plugin.name, plugin.weight) f
 
 
 def merged(given: Mapping[str, PluginSet]) -> dict[str, PluginSet]:
-    """What a profile says, put over the defaults. Only `multiPoint` has any."""
+    """The plugins of a profile merged with the defaults. Only `multiPoint` has defaults."""
     plugins = {point: given.get(point, _NO_PLUGINS) for point in POINTS}
     return {MULTI_POINT: _over_defaults(given.get(MULTI_POINT, _NO_PLUGINS))} | plugins
 
 
 def _over_defaults(given: PluginSet) -> PluginSet:
-    """A default that is enabled again stays in its place, with the weight given now; the rest comes after."""
+    """A default that is enabled again keeps its place with the new weight; the rest follows."""
     last = {plugin.name: index for index, plugin in enumerate(given.enabled)}
     enabled: list[EnabledPlugin] = []
     placed: set[int] = set()
@@ -56,10 +56,10 @@ def _over_defaults(given: PluginSet) -> PluginSet:
 
 
 def expanded(profile: ProfileConfig, implemented: Mapping[str, Collection[str]], *, percentage: int) -> Profile:
-    """The profile as it is run. `implemented` has the extension points of every plugin that exists.
+    """The effective profile. `implemented` has the extension points of every existing plugin.
 
-    `percentage` is that of the whole configuration, for a profile that sets none. The ConfigError says what
-    kube-scheduler says when it does not start; its path begins at the profile.
+    `percentage` is the value of the whole configuration, for a profile without one. A ConfigError has the text of
+    kube-scheduler at start-up; its path begins at the profile.
     """
     named = {point: _named(point, profile.plugins.get(point, _NO_PLUGINS), implemented) for point in POINTS}
     everywhere = profile.plugins.get(MULTI_POINT, _NO_PLUGINS).enabled
@@ -86,7 +86,7 @@ def expanded(profile: ProfileConfig, implemented: Mapping[str, Collection[str]],
 
 
 def _named(point: str, plugins: PluginSet, implemented: Mapping[str, Collection[str]]) -> list[str]:
-    """What is enabled at the point itself, in the order of the file."""
+    """The plugins enabled at the point itself, in the order of the file."""
     names: list[str] = []
     for plugin in plugins.enabled:
         if plugin.name not in implemented:
@@ -106,7 +106,7 @@ def _expanded(
     everywhere: Iterable[EnabledPlugin],
     implemented: Mapping[str, Collection[str]],
 ) -> list[str]:
-    """First what overrides a `multiPoint` plugin, then the rest of these, then what stands at the point alone."""
+    """First overrides of `multiPoint` plugins, then other `multiPoint` plugins, then the point's own."""
     if ALL in disabled:
         return list(named)
     overriding: set[str] = set()
@@ -139,7 +139,7 @@ def _check_counts(scheduler_name: str, named: Mapping[str, Sequence[str]]) -> No
 
 
 def _weighted(names: Iterable[str], given: Iterable[EnabledPlugin]) -> tuple[EnabledPlugin, ...]:
-    """The first weight given counts; none, or 0, is 1."""
+    """The first given weight counts; none or 0 is 1."""
     weights: dict[str, int] = {}
     for plugin in given:
         weights.setdefault(plugin.name, plugin.weight or 1)

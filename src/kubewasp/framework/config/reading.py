@@ -1,4 +1,7 @@
-"""Reads a KubeSchedulerConfiguration: strictly, with every default, and refusing what kube-scheduler refuses."""
+"""Strict reader of a KubeSchedulerConfiguration: all defaults, and the validation of kube-scheduler.
+
+More than 400 lines: one file format, section by section.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,10 @@ from kubewasp.framework.config.model import (
 )
 from kubewasp.framework.config.plugin_args import (
     GUEST_URL,
-    check_resources_fit,
+    check_enabled,
     default_args,
     has_args,
+    ignore_resources,
     read_args,
     read_wasm_settings,
 )
@@ -50,31 +54,30 @@ if TYPE_CHECKING:
 
 MAX_BYTES: Final = 8 * 2**20
 _REMOVED_PLUGINS: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
-_FIT: Final = "NodeResourcesFit"
 
 
 def load_config(path: str | Path, *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
-    """The configuration in a file. `check_limits` judges the limits of wasm plugins, known only to a higher layer."""
+    """The configuration in a file. `check_limits` validates the limits of wasm plugins, known to a higher layer."""
     return parse_config(_content(path), str(path), check_limits=check_limits)
 
 
 def read_document(path: str | Path, kind: str) -> Any:
-    """The one document of a configuration file, whatever it configures; `kind` is what errors call it."""
+    """The single document of any configuration file; `kind` is its name in errors."""
     return _parsed(_content(path), str(path), kind)
 
 
 def default_config() -> SchedulerConfig:
-    """What runs without a file."""
+    """The configuration without a file."""
     return read_config({"apiVersion": API_VERSION, "kind": KIND})
 
 
 def parse_config(content: bytes, source: str, *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
-    """The configuration in the content of a file; `source` is the name errors give it."""
+    """The configuration in the content of a file; errors begin with `source`."""
     return read_config(_parsed(content, source, KIND), source, check_limits=check_limits)
 
 
 def read_config(document: Any, source: str = "", *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
-    """The configuration that a JSON object holds."""
+    """The configuration in a JSON object."""
     problems = Problems()
     if not isinstance(document, dict):
         raise ConfigError([Problem("", f"expected an object, found {described(document)}")], source=source)
@@ -108,7 +111,7 @@ def _parsed(content: bytes, source: str, kind: str) -> Any:
         except _DuplicateKeyError as error:
             raise ConfigError([Problem("", str(error))], source=source) from None
         except (ValueError, RecursionError):
-            pass  # YAML may begin like this, and the YAML reader says in which line the error is
+            pass  # YAML may begin like this, and the YAML reader reports the line of an error
     try:
         documents = [document for document in yaml_documents.documents(text) if document is not None]
     except yaml_documents.YamlError as error:
@@ -126,7 +129,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise _DuplicateKeyError(f"the key {quoted(key)} stands twice in the same object")
+            raise _DuplicateKeyError(f"duplicate key {quoted(key)} in the same object")
         found[key] = value
     return found
 
@@ -145,7 +148,7 @@ def _check_kind(root: Section) -> None:
 
 
 class _Reader:
-    """Reads one configuration; what is wrong and what is merely odd is noted on the way."""
+    """Reader of one configuration; collects problems and warnings."""
 
     def __init__(self, problems: Problems, check_limits: LimitsCheck | None) -> None:
         self._problems = problems
@@ -169,7 +172,7 @@ class _Reader:
             percentage_of_nodes_to_score=root.integer("percentageOfNodesToScore"),
             pod_initial_backoff_seconds=root.integer("podInitialBackoffSeconds", 1, bits=64),
             pod_max_backoff_seconds=root.integer("podMaxBackoffSeconds", 10, bits=64),
-            # Whoever may fail without harm is asked last.
+            # Ignorable extenders run last.
             extenders=tuple(sorted(extenders, key=lambda extender: extender.ignorable)),
             delay_cache_until_active=root.boolean("delayCacheUntilActive"),
             warnings=tuple(self._warnings),
@@ -192,11 +195,12 @@ class _Reader:
             self._problems.required(section.at("schedulerName"))
         enabled = ProfileConfig(name, plugins).plugin_names
         args |= {plugin: default_args(plugin) for plugin in sorted(enabled) if has_args(plugin) and plugin not in args}
-        if _FIT in args and ignored_resources:
-            args[_FIT]["ignoredResources"] = list(ignored_resources)
-        if _FIT in enabled:
-            path = paths.get(_FIT, section.at("pluginConfig"))
-            check_resources_fit(args[_FIT], f"{path}.args", self._problems)
+        if ignored_resources:
+            ignore_resources(args, ignored_resources)
+        for plugin in sorted(enabled):
+            if plugin in args:
+                path = paths.get(plugin, section.at("pluginConfig"))
+                check_enabled(plugin, args[plugin], f"{path}.args", self._problems)
         for plugin, path in paths.items():
             if plugin not in enabled:
                 text = f"{quoted(plugin)} is configured but not enabled; to use it, enable it under plugins.multiPoint"
@@ -225,7 +229,7 @@ class _Reader:
     def _plugin_config(
         self, profile: Section
     ) -> tuple[dict[str, dict[str, Any]], dict[str, WasmPluginSettings], dict[str, str]]:
-        """The args of the plugins, the settings of those that are wasm, and the path of each plugin's entry."""
+        """The args of plugins, the settings of wasm plugins, and the path of each entry."""
         args: dict[str, dict[str, Any]] = {}
         wasm: dict[str, WasmPluginSettings] = {}
         paths: dict[str, str] = {}
@@ -256,7 +260,7 @@ class _Reader:
             self._problems.invalid(path, plugin, text)
 
 
-# ---------------------------------------------------------------------- the other parts of the file
+# ---------------------------------------------------------------------- other sections
 
 
 def _leader_election(section: Section) -> LeaderElection:
@@ -315,9 +319,9 @@ def _extender_tls(section: Section) -> ExtenderTLS:
         cert_file=section.text("certFile"),
         key_file=section.text("keyFile"),
         ca_file=section.text("caFile"),
-        cert_data=section.data("certData"),
-        key_data=section.data("keyData"),
-        ca_data=section.data("caData"),
+        cert_data=section.base64_bytes("certData"),
+        key_data=section.base64_bytes("keyData"),
+        ca_data=section.base64_bytes("caData"),
     )
     section.refuse_unknown()
     return found
@@ -329,7 +333,7 @@ def _managed_resource(section: Section) -> ManagedResource:
     return found
 
 
-# ---------------------------------------------------------------------- what must hold between the parts
+# ---------------------------------------------------------------------- validation
 
 
 def _check_settings(config: SchedulerConfig, problems: Problems) -> None:
@@ -392,7 +396,7 @@ def _check_extenders(extenders: Sequence[Extender], problems: Problems) -> None:
 
 def _resource_problems(name: str) -> list[str]:
     problems = name_problems(name)
-    # An extended resource can have a quota, whose name is longer.
+    # The quota of an extended resource has a longer name.
     if not problems and (not is_extended(name) or name_problems(f"requests.{name}")):
         return ["is an invalid extended resource name"]
     return problems
@@ -411,7 +415,7 @@ def _check_profiles(profiles: Sequence[ProfileConfig], problems: Problems) -> No
 
 
 def _queue_sort_problems(profiles: Sequence[ProfileConfig]) -> Iterator[tuple[str, Any, str]]:
-    """All profiles share one queue, so all must sort it in the same way."""
+    """All profiles share one queue, so they must have the same queue sort plugin."""
     first = profiles[0].plugins["queueSort"]
     if len(first.enabled) > 1:
         text = "only one queue sort plugin can be enabled"

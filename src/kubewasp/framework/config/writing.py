@@ -1,4 +1,4 @@
-"""A configuration as a KubeSchedulerConfiguration again: what is written here can be read, and means the same."""
+"""Writer of a KubeSchedulerConfiguration: reading its output gives the same configuration."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
-# Stands for a private key. It is base64, so that the document can still be read.
+# Replaces a private key. It is valid base64, so that the document can be read again.
 REDACTED: Final = "REDACTED"
 
 
 def as_document(config: SchedulerConfig, profiles: Sequence[Profile]) -> Json:
-    """The whole configuration as it takes effect: every extension point with its plugins, and no defaults left out."""
+    """The effective configuration: every extension point with its plugins, and all defaults."""
     return _document(config, [_expanded_profile(profile) for profile in profiles])
 
 
 def as_template(config: SchedulerConfig) -> Json:
-    """The whole configuration with the plugins under `multiPoint`, as people write it."""
+    """The configuration in its usual form: plugins under `multiPoint`."""
     return _document(config, [_compact_profile(profile) for profile in config.profiles])
 
 

@@ -1,4 +1,4 @@
-"""Whatever stands in a file, reading it ends in a configuration or a ConfigError; what is written is read again."""
+"""Properties of the configuration: any input gives a configuration or a ConfigError; written files are read back."""
 
 from typing import Any
 

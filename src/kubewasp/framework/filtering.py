@@ -1,9 +1,9 @@
-"""What came of PreFilter and Filter: which rows are left, and who objected to the others."""
+"""Outcomes of PreFilter and Filter for one pod: feasible rows, and the objections to all others."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +12,13 @@ from kubewasp.framework.status import SUCCESS, Status
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kubewasp.framework.plugin import Rows, Verdicts
+    from kubewasp.framework.plugin import Rows, VerdictNumbers, Verdicts
     from kubewasp.state.node_table import NodeTable
 
 
 @dataclass(frozen=True, slots=True)
 class PreFilterOutcome:
-    """`nodes` are those that the plugins named in `narrowed_by` leave; None means all."""
+    """`nodes` is the intersection of the sets given by the plugins in `narrowed_by`; None means all."""
 
     status: Status
     nodes: frozenset[str] | None = None
@@ -27,20 +27,20 @@ class PreFilterOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """The rows that one plugin turned down first."""
+    """The rows whose first rejection came from one plugin."""
 
     plugin: str
     rows: Rows
-    numbers: Any
+    numbers: VerdictNumbers
     verdicts: Verdicts
 
     def _different(self) -> list[int]:
-        """The numbers, each once. Trials of preemption ask about one row at a time, thousands of times for a pod."""
+        """The distinct numbers. The case of one row is fast: trials of preemption run it thousands of times per pod."""
         found: list[int] = [self.numbers.item()] if len(self.numbers) == 1 else np.unique(self.numbers).tolist()
         return found
 
     def error(self) -> Status | None:
-        """A verdict that is no rejection, but something that went wrong."""
+        """The first status that is a failure instead of a rejection."""
         for number in self._different():
             status: Status = self.verdicts.statuses[number]
             if not status.is_rejected:
@@ -48,13 +48,13 @@ class Objection:
         return None
 
     def groups(self) -> Iterator[tuple[Status, int]]:
-        """Each status and how many rows have it."""
+        """Each status with its number of rows."""
         numbers, counts = np.unique(self.numbers, return_counts=True)
         for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
             yield self.verdicts.statuses[number], count
 
     def examples(self) -> Iterator[tuple[int, Status]]:
-        """A row for each status."""
+        """One row per status."""
         numbers, places = np.unique(self.numbers, return_index=True)
         for number, place in zip(numbers.tolist(), places.tolist(), strict=True):
             yield int(self.rows[place]), self.verdicts.statuses[number].of(self.plugin)
@@ -71,12 +71,12 @@ class Objection:
 
 @dataclass(frozen=True, slots=True)
 class FilterOutcome:
-    """The rows that passed, and who objected to the others."""
+    """The feasible rows, and the objections to the others."""
 
     rows: Rows
     objections: Sequence[Objection]
     error: Status = SUCCESS
 
     def statuses(self, table: NodeTable) -> dict[str, Status]:
-        """The status of every node that was turned down."""
+        """The status of every rejected node, by name."""
         return {table.node(row).name: status for objection in self.objections for row, status in objection.statuses()}

@@ -1,4 +1,4 @@
-"""The decision record: what each plugin said of each node in one cycle. Off in the hot path unless asked for."""
+"""Decision record: the result of each plugin for each node in one scheduling attempt. Optional, off by default."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FilterRecord:
-    """The verdicts of one Filter plugin on the rows it was asked about."""
+    """The verdicts of one Filter plugin on its rows; None if all are feasible."""
 
     plugin: str
     rows: Rows
@@ -21,7 +21,7 @@ class FilterRecord:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRecord:
-    """The scores of one Score plugin: as given, as normalized, and the weight they count with."""
+    """The scores of one Score plugin, raw and normalized, and its weight."""
 
     plugin: str
     weight: int
@@ -34,7 +34,7 @@ class DecisionRecord:
     """One scheduling attempt of one pod."""
 
     pre_filter: list[tuple[str, Status]] = field(default_factory=list)
-    narrowed: dict[str, frozenset[str]] = field(default_factory=dict)  # the nodes that a PreFilter plugin leaves
+    narrowed: dict[str, frozenset[str]] = field(default_factory=dict)  # plugin -> its PreFilterResult.nodes
     filters: list[FilterRecord] = field(default_factory=list)
     scored_rows: Rows | None = None
     scores: list[ScoreRecord] = field(default_factory=list)

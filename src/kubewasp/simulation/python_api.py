@@ -1,0 +1,121 @@
+"""Simulation from Python: one call with manifests and a configuration, one result."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kubewasp.framework.config.reading import default_config, load_config
+from kubewasp.k8s.manifests import load, taken_apart
+from kubewasp.scheduler.composition import set_up
+from kubewasp.simulation import loading
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.wasm.limits import limits_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kubewasp.simulation.loading import ClusterInput
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A pod (`namespace/name`) that was bound to a node, at a moment in simulated seconds."""
+
+    pod: str
+    node: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPod:
+    """A pod (`namespace/name`) without a node, with the message of its last scheduling attempt."""
+
+    pod: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptedPod:
+    """A pod (`namespace/name`) that was preempted on a node, and its preemptor."""
+
+    pod: str
+    by: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationResult:
+    """The end of a simulation. `placements` are those that lasted, in the order of binding."""
+
+    placements: tuple[Placement, ...]
+    pending: tuple[PendingPod, ...]
+    preempted: tuple[PreemptedPod, ...]
+    warnings: tuple[str, ...]
+    simulated_seconds: float
+
+    def node_of(self, pod: str) -> str | None:
+        """The node that the pod was bound to, by its `namespace/name`."""
+        return next((placement.node for placement in self.placements if placement.pod == pod), None)
+
+
+def simulate(
+    manifests: Iterable[str | os.PathLike[str] | Mapping[str, object]],
+    *,
+    config: str | os.PathLike[str] | None = None,
+    plugins: Mapping[str, str] | None = None,
+    plugin_configs: Mapping[str, str] | None = None,
+    seed: int = 0,
+    start_time: float | None = None,
+) -> SimulationResult:
+    """Schedules the pods of the manifests on their nodes, in memory, until nothing changes any more.
+
+    Manifests are files, folders, or objects. `config` is the file of a KubeSchedulerConfiguration. `plugins` adds wasm
+    plugins by name (a path or an address each), `plugin_configs` are their `guestConfig`. `start_time` is the
+    wall-clock time at the start, in seconds since 1970; by default now.
+
+    >>> result = simulate(["cluster.yaml"], plugins={"nodenumber": "nodenumber.wasm"})  # doctest: +SKIP
+    >>> result.node_of("default/web-0")                                                 # doctest: +SKIP
+    'node-7'
+    """
+    settings = default_config() if config is None else load_config(Path(config), check_limits=limits_problem)
+    named, texts = plugins or {}, plugin_configs or {}
+    for name, guest in named.items():
+        settings = settings.with_wasm_plugin(name, guest, texts.get(name))
+    unknown = sorted(texts.keys() - named.keys())
+    if unknown:
+        raise ValueError(f"plugin_configs: {unknown[0]} is not in plugins")
+    found = _read(manifests)
+    epoch = time.time() if start_time is None else start_time
+    cluster = EmbeddedCluster(set_up(settings, added=named.keys()), epoch=epoch, seed=seed)
+    loading.fill(cluster.objects, found)
+    cluster.settle()
+    unused = ("extenders are configured, but a simulation does not call them",) if settings.extenders else ()
+    return _result(cluster, (*settings.warnings, *unused, *found.warnings))
+
+
+def _read(manifests: Iterable[str | os.PathLike[str] | Mapping[str, object]]) -> ClusterInput:
+    found = loading.ClusterInput()
+    for number, given in enumerate(manifests, start=1):
+        if isinstance(given, str | os.PathLike):
+            for file in loading.files(Path(given)):
+                for manifest in load(file):
+                    loading.add(found, manifest)
+        else:
+            for manifest in taken_apart(dict(given), f"manifest {number}"):
+                loading.add(found, manifest)
+    return found
+
+
+def _result(cluster: EmbeddedCluster, warnings: tuple[str, ...]) -> SimulationResult:
+    there = {pod.uid: pod for pod in cluster.pods.values()}
+    return SimulationResult(
+        placements=tuple(Placement(pod.key, pod.node, at) for at, pod in cluster.objects.bindings if pod.uid in there),
+        pending=tuple(PendingPod(pod.key, cluster.why_pending(pod)) for pod in there.values() if not pod.node),
+        preempted=tuple(PreemptedPod(item.pod.key, item.by.key, item.node) for item in cluster.objects.preemptions),
+        warnings=warnings,
+        simulated_seconds=cluster.clock.now(),
+    )
