@@ -25,7 +25,7 @@ def wasi(*arguments: str | Path, stdin: str = "", cwd: Path | None = None) -> su
 
 
 def without_frame(text: str) -> str:
-    """What stands in an error's frame, without the line breaks; so there are no blanks either."""
+    """Text of an error's frame without line breaks and blanks."""
     return "".join(text.replace("│", "").split())
 
 
@@ -120,7 +120,7 @@ def test_a_program_without_fuel_is_124_and_used_fuel_is_shown() -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("program", ["loop", "sleep", "stdin"])
 def test_a_signal_ends_the_program(number: signal.Signals, code: int, program: str) -> None:
-    """Whether it computes, sleeps, or waits for input. The trace tells that it has begun."""
+    """A program that computes, sleeps, or waits for input; its first traced call is the start."""
     with begin("--trace", "--stdin", "-", probe_file(), "--", program, "3600000") as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith(b"trace: ")

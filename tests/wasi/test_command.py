@@ -31,7 +31,7 @@ def test_a_program_runs_many_times_at_once_and_each_run_has_its_own_rights() -> 
 
 
 def test_programs_run_beside_each_other() -> None:
-    """The first waits for what the second prints: they would wait for ever if they ran one after the other."""
+    """The first waits for output of the second: in sequence they would deadlock."""
     program = load_program(probe_file().read_bytes(), Capabilities())
     capabilities = Capabilities(arguments=("stdin",))
     printed = threading.Event()
@@ -48,7 +48,7 @@ def test_programs_run_beside_each_other() -> None:
 
 
 def test_streams_are_streamed() -> None:
-    """What was read is printed before the next is asked for: nothing is collected in between."""
+    """Input is printed before the next read: nothing is buffered in between."""
     seen: list[str] = []
     chunks = iter([b"one", b"two", b""])
 

@@ -16,7 +16,7 @@ from tests.wasi.running import run_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Runs what is given, and exports nothing else.
+# Component with one body and no other exports.
 BARE = """(component
   (core module $main {memory} (func (export "run") (result i32) {body}))
   (core instance $main (instantiate $main))

@@ -33,7 +33,7 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    """A granted directory with ways out of it. Whatever was done, the files outside are as before."""
+    """A granted directory with ways out of it; afterwards the files outside are unchanged."""
     granted, outside = tmp_path / "granted", tmp_path / "outside"
     for folder in (granted, granted / "inner", outside):
         folder.mkdir()
@@ -206,7 +206,7 @@ def test_a_file_that_was_opened_for_reading_cannot_be_written(place: Place) -> N
 
 @contextmanager
 def _not_root() -> Iterator[None]:
-    """Root may read everything: for a while, this process is nobody."""
+    """Temporary user nobody: root may read everything."""
     if os.geteuid() != 0:
         yield
         return
@@ -218,7 +218,7 @@ def _not_root() -> Iterator[None]:
 
 
 def test_permissions_of_this_machine_are_told_apart_from_grants() -> None:
-    with tempfile.TemporaryDirectory() as folder:  # not below tmp_path, where nobody else may look
+    with tempfile.TemporaryDirectory() as folder:  # tmp_path is accessible to its owner only
         granted = Path(folder)
         granted.chmod(0o755)
         (granted / "file").write_text("inside")

@@ -10,7 +10,7 @@ import httpx
 
 from kubewasp.web import WebApp, create_app, read_web_config
 
-# A request with a body says how it ends.
+# Header of a body without content-length.
 CHUNKED = [(b"transfer-encoding", b"chunked")]
 
 
@@ -36,7 +36,7 @@ def one_handler(file: Path, style: str = "module", **settings: Any) -> dict[str,
 
 
 def with_middlewares(files: Iterable[Path], handler: Path | None = None, **settings: Any) -> dict[str, Any]:
-    """Middlewares before a handler, or before a fixed answer that says `next`."""
+    """Middlewares before a handler, or before the fixed response `next`."""
     guests: dict[str, Any] = {
         f"middleware{index}": {"file": str(file), "style": "http-wasm", **settings} for index, file in enumerate(files)
     }

@@ -119,8 +119,8 @@ def test_bad_handlers_cost_one_answer_each_and_nothing_else(caplog: pytest.LogCa
                 assert response.status_code == _BAD[response.url.path][1]
                 assert response.text.endswith(f"\nrequest id: {identity}\n")
                 assert "wasm" not in response.text
-                told = [item for item in caplog.records if getattr(item, "requestID", "") == identity]
-                assert any(getattr(item, "problem", "") for item in told), "the log has what the answer has not"
+                logged = [item for item in caplog.records if getattr(item, "requestID", "") == identity]
+                assert any(getattr(item, "problem", "") for item in logged), "the log has the details"
         app.close()
         exposed = app.metrics.exposed()[0].decode()
         for name, kind in (("loops", "timeout"), ("traps", "trap"), ("garbage", "answer"), ("leaks", "memory")):
@@ -237,7 +237,7 @@ def test_large_bodies_both_ways_are_not_held() -> None:
         await app(scope, receive, send)
         app.close()
         assert received == 400 * 65536
-        assert most <= 4 * 65536  # between what came in and what went out
+        assert most <= 4 * 65536  # received and not yet sent
 
     asyncio.run(run())
 

@@ -1,4 +1,4 @@
-"""Real connections: many at a time, large bodies, an end in good order, and the command line."""
+"""Real connections: concurrency, large bodies, shutdown, and the command line."""
 
 import asyncio
 import json
@@ -97,7 +97,7 @@ def test_answer_that_breaks_off_is_seen_by_the_client() -> None:
 
 @contextmanager
 def running(folder: Path, document: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[str], list[str], list[str]]]:
-    """`kubewasp http serve`, once it says where it listens."""
+    """`kubewasp http serve` after its start, with its URLs."""
     (folder / "web.yaml").write_text(json.dumps(document))
     script = "from kubewasp.cli.main import main; main()"
     line = [sys.executable, "-c", script, "http", "serve", "--config", str(folder / "web.yaml")]
@@ -154,7 +154,7 @@ def test_routes_are_shown(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_told_on_one_line(tmp_path: Path) -> None:
-    def told(document: dict[str, Any], *options: str) -> str:
+    def error_of(document: dict[str, Any], *options: str) -> str:
         (tmp_path / "web.yaml").write_text(json.dumps(document))
         script = "from kubewasp.cli.main import main; main()"
         line = [sys.executable, "-c", script, "http", "serve", "--config", str(tmp_path / "web.yaml"), *options]
@@ -163,8 +163,8 @@ def test_mistakes_are_told_on_one_line(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
         return done.stderr
 
-    assert "web.yaml: routes: Required value" in told({})
-    assert 'error: guest "main"' in told(one_handler(tmp_path / "missing.wasm"))
-    assert "expected HOST:PORT" in told(one_handler(_HELLO), "--listen", "here")
-    assert "HTTPS needs certificate and key" in told({**one_handler(_HELLO), "tls": {"key": "x"}})
-    assert "cannot use" in told({**one_handler(_HELLO), "tls": {"key": "x", "certificate": "y"}})
+    assert "web.yaml: routes: Required value" in error_of({})
+    assert 'error: guest "main"' in error_of(one_handler(tmp_path / "missing.wasm"))
+    assert "expected HOST:PORT" in error_of(one_handler(_HELLO), "--listen", "here")
+    assert "HTTPS needs certificate and key" in error_of({**one_handler(_HELLO), "tls": {"key": "x"}})
+    assert "cannot use" in error_of({**one_handler(_HELLO), "tls": {"key": "x", "certificate": "y"}})

@@ -21,8 +21,9 @@ from kubewasp.wasi import preview1_host, streams
 from kubewasp.wasi.capabilities import CapabilityError
 from kubewasp.wasi.denials import FIRST_PREOPEN
 from kubewasp.wasi.preview1 import MODULE
-from kubewasp.wasi.preview1_host import DeadlineExceededError, Preview1Host, StandardStreams
+from kubewasp.wasi.preview1_host import DeadlineExceededError, Preview1Host
 from kubewasp.wasi.program import check_runnable
+from kubewasp.wasi.streams import StandardStreams
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import (
     GuestCall,

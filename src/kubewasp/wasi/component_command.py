@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from wasmtime.component import Component, Func
 
     from kubewasp.wasi.capabilities import Capabilities
-    from kubewasp.wasi.preview1_host import StandardStreams
     from kubewasp.wasi.program import WasiProgram
-    from kubewasp.wasi.streams import Sink, Source
+    from kubewasp.wasi.streams import Sink, Source, StandardStreams
 
 _CHUNK = 64 * 1024
 _TRAP = re.compile(r"wasm trap: .*")

@@ -12,12 +12,10 @@ import select
 import struct
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from wasmtime import FuncType, ValType
 
-from kubewasp.wasi import streams
 from kubewasp.wasi.denials import Denial, denial_of
 from kubewasp.wasi.preview1 import (
     BAD_ADDRESS,
@@ -30,6 +28,7 @@ from kubewasp.wasi.preview1 import (
     Function,
 )
 from kubewasp.wasi.preview1_interposer import FUNCTION_NAMES, HOST, trace_types
+from kubewasp.wasi.streams import Descriptor
 from kubewasp.wasm.core import polling
 from kubewasp.wasm.ffi import define_function
 
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from wasmtime import Linker, Memory, Store
 
     from kubewasp.wasi.capabilities import Preopen
-    from kubewasp.wasi.streams import Sink, Source
+    from kubewasp.wasi.streams import StandardStreams
 
 # Most bytes of one read or write; a program with more calls again.
 _CHUNK = 256 * 1024
@@ -52,23 +51,6 @@ _MAX_SHOWN_TEXT = 200
 
 class DeadlineExceededError(Exception):
     """Sleep of a program beyond its deadline; kept by the host, never shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class StandardStreams:
-    """Standard streams of a program."""
-
-    stdin: Source
-    stdout: Sink
-    stderr: Sink
-
-    def inherited(self) -> tuple[bool, bool, bool]:
-        """Which of them are the standard streams of this process."""
-        return (
-            self.stdin == streams.Descriptor(0),
-            self.stdout == streams.Descriptor(1),
-            self.stderr == streams.Descriptor(2),
-        )
 
 
 class ProgramMemory:
@@ -189,14 +171,14 @@ class Preview1Host:
 
     def _is_readable(self, fd: int) -> bool:
         """True, except for a descriptor of this process without input."""
-        if fd != 0 or not isinstance(self._stdin, streams.Descriptor):
+        if fd != 0 or not isinstance(self._stdin, Descriptor):
             return True
         return bool(select.select([self._stdin.number], [], [], 0)[0])
 
     def _wait(self, seconds: float) -> bool:
         """Waits for input; False after the time without any."""
         limited = None if seconds == math.inf else max(seconds, 0)
-        if isinstance(self._stdin, streams.Descriptor):
+        if isinstance(self._stdin, Descriptor):
             return bool(select.select([self._stdin.number], [], [], limited)[0])
         time.sleep(limited or 0)
         return False

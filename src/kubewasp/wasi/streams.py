@@ -64,3 +64,16 @@ def empty(_wanted: int) -> bytes:
 
 def discard(_content: bytes) -> None:
     """Sink that discards everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandardStreams:
+    """Standard streams of a program."""
+
+    stdin: Source
+    stdout: Sink
+    stderr: Sink
+
+    def inherited(self) -> tuple[bool, bool, bool]:
+        """Which of them are the standard streams of this process."""
+        return (self.stdin == Descriptor(0), self.stdout == Descriptor(1), self.stderr == Descriptor(2))
