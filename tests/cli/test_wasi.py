@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from kubewasp.cli.main import app
 from tests.guests.build import go_command, go_guest, wat_text
 from tests.wasi.running import probe_file
 from tests.wasi.test_component import command
@@ -173,9 +175,12 @@ def test_a_component_runs_and_a_failure_tells_its_grants(tmp_path: Path) -> None
         (["--nonsense"], "No such option"),
     ],
 )
-def test_wrong_usage_is_2_and_says_what_is_wrong(arguments: list[str], message: str, tmp_path: Path) -> None:
-    ran = wasi("run", *arguments, probe_file(), cwd=tmp_path)
-    assert (ran.returncode, ran.stdout) == (2, "")
+def test_wrong_usage_is_2_and_names_the_problem(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = CliRunner().invoke(app, ["wasi", "run", *arguments, str(probe_file())])
+    assert (ran.exit_code, ran.stdout) == (2, "")
     assert message.replace(" ", "") in without_frame(ran.stderr)
     assert "Traceback" not in ran.stderr
 

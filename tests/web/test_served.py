@@ -153,18 +153,36 @@ def test_routes_are_shown(tmp_path: Path) -> None:
     assert json.loads(found.output)["guests"][0]["style"] == "module"
 
 
-def test_mistakes_are_told_on_one_line(tmp_path: Path) -> None:
-    def error_of(document: dict[str, Any], *options: str) -> str:
-        (tmp_path / "web.yaml").write_text(json.dumps(document))
-        script = "from kubewasp.cli.main import main; main()"
-        line = [sys.executable, "-c", script, "http", "serve", "--config", str(tmp_path / "web.yaml"), *options]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=300)
-        assert done.returncode != 0
-        assert "Traceback" not in done.stderr
-        return done.stderr
+_EACH = """
+import json, sys
+from kubewasp.cli.main import main
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["kubewasp", "http", "serve", "--config", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        print(f"exit {end.code}", file=sys.stderr)
+"""
 
-    assert "web.yaml: routes: Required value" in error_of({})
-    assert 'error: guest "main"' in error_of(one_handler(tmp_path / "missing.wasm"))
-    assert "expected HOST:PORT" in error_of(one_handler(_HELLO), "--listen", "here")
-    assert "HTTPS needs certificate and key" in error_of({**one_handler(_HELLO), "tls": {"key": "x"}})
-    assert "cannot use" in error_of({**one_handler(_HELLO), "tls": {"key": "x", "certificate": "y"}})
+
+def test_mistakes_are_errors_without_a_traceback(tmp_path: Path) -> None:
+    """In one process, one after the other."""
+    tls = {"key": "x", "certificate": "y"}
+    cases: list[tuple[dict[str, Any], list[str], str]] = [
+        ({}, [], "web.yaml: routes: Required value"),
+        (one_handler(tmp_path / "missing.wasm"), [], 'error: guest "main"'),
+        (one_handler(_HELLO), ["--listen", "here"], "expected HOST:PORT"),
+        ({**one_handler(_HELLO), "tls": {"key": "x"}}, [], "HTTPS needs certificate and key"),
+        ({**one_handler(_HELLO), "tls": tls}, [], "cannot use"),
+    ]
+    lines = []
+    for index, (document, options, _) in enumerate(cases):
+        (tmp_path / str(index)).mkdir()
+        (tmp_path / str(index) / "web.yaml").write_text(json.dumps(document))
+        lines.append([str(tmp_path / str(index) / "web.yaml"), *options])
+    done = subprocess.run([sys.executable, "-c", _EACH, json.dumps(lines)], capture_output=True, text=True, timeout=300)
+    *errors, rest = re.split(r"^exit [1-9]\d*\n", done.stderr, flags=re.MULTILINE)
+    assert (len(errors), rest) == (len(cases), "")
+    for error, (_, _, expected) in zip(errors, cases, strict=True):
+        assert expected in error
+        assert "Traceback" not in error

@@ -13,7 +13,7 @@ from kubewasp.wasm.source import fetch
 from kubewasp.web import handler_abi, handler_module, middleware_abi
 from kubewasp.web.cgi import CommandRunner
 from kubewasp.web.errors import GuestError
-from kubewasp.web.handler_instance import Instance
+from kubewasp.web.handler_instance import HandlerInstance
 from kubewasp.web.handler_pool import InstancePool, PoolStats
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ class CoreRunner:
         module = handler_module.load_handler_module(wasm, config.style, config.limits)
         text = config.config.encode()
 
-        def make() -> Instance:
-            return Instance(module, config.limits, name=config.name, config=text, env=config.env)
+        def make() -> HandlerInstance:
+            return HandlerInstance(module, config.limits, name=config.name, config=text, env=config.env)
 
         self._is_middleware = config.style == "http-wasm"
         self.prepares = bool(module.start) and not config.reuse

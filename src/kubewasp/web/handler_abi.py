@@ -16,7 +16,7 @@ from kubewasp.web.guest_output import log
 from kubewasp.web.host_functions import Abi, HostFunction
 
 if TYPE_CHECKING:
-    from kubewasp.web.handler_instance import Instance
+    from kubewasp.web.handler_instance import HandlerInstance
     from kubewasp.web.http_messages import Request, Response
 
 MODULE: Final = "kubewasp_http"
@@ -30,7 +30,7 @@ class HandlerExchange:
     response: Response
 
 
-def run(instance: Instance, exchange: HandlerExchange) -> None:
+def run(instance: HandlerInstance, exchange: HandlerExchange) -> None:
     """Calls the guest's `run`; its result is the end of the body."""
     instance.exchange = exchange
     try:
@@ -47,13 +47,13 @@ def run(instance: Instance, exchange: HandlerExchange) -> None:
         instance.exchange = None
 
 
-def _exchange(instance: Instance) -> HandlerExchange:
+def _exchange(instance: HandlerInstance) -> HandlerExchange:
     if instance.exchange is None:
         raise GuestError("abi", "no request during the start function")
     return cast("HandlerExchange", instance.exchange)
 
 
-def _hand_over(instance: Instance, content: bytes) -> int:
+def _hand_over(instance: HandlerInstance, content: bytes) -> int:
     """Allocates with the guest's malloc. An empty string has an address too: 0 means "absent"."""
     length = max(len(content), 1)
     address = instance.call_again("malloc", length) & 0xFFFFFFFF
@@ -67,29 +67,29 @@ def _hand_over(instance: Instance, content: bytes) -> int:
     return address << 32 | len(content)
 
 
-def _method(instance: Instance) -> int:
+def _method(instance: HandlerInstance) -> int:
     return _hand_over(instance, _exchange(instance).request.method.encode())
 
 
-def _path(instance: Instance) -> int:
+def _path(instance: HandlerInstance) -> int:
     return _hand_over(instance, _exchange(instance).request.path)
 
 
-def _query(instance: Instance) -> int:
+def _query(instance: HandlerInstance) -> int:
     return _hand_over(instance, _exchange(instance).request.query)
 
 
-def _header(instance: Instance, name: int, length: int) -> int:
+def _header(instance: HandlerInstance, name: int, length: int) -> int:
     values = _exchange(instance).request.headers.values(instance.read(name, length))
     return _hand_over(instance, b", ".join(values)) if values else 0
 
 
-def _headers(instance: Instance) -> int:
+def _headers(instance: HandlerInstance) -> int:
     pairs = _exchange(instance).request.headers.pairs
     return _hand_over(instance, b"".join(name + b": " + value + b"\n" for name, value in pairs))
 
 
-def _read(instance: Instance, buffer: int, limit: int) -> int:
+def _read(instance: HandlerInstance, buffer: int, limit: int) -> int:
     exchange = _exchange(instance)
     instance.check(buffer, limit)
     if not limit:
@@ -100,17 +100,17 @@ def _read(instance: Instance, buffer: int, limit: int) -> int:
     return len(chunk)
 
 
-def _config(instance: Instance) -> int:
+def _config(instance: HandlerInstance) -> int:
     return _hand_over(instance, instance.config)
 
 
-def _set_status(instance: Instance, status: int) -> None:
+def _set_status(instance: HandlerInstance, status: int) -> None:
     response = _exchange(instance).response
     _before_body(response, "response_status")
     response.set_status(status)
 
 
-def _add_header(instance: Instance, name: int, name_length: int, value: int, value_length: int) -> None:
+def _add_header(instance: HandlerInstance, name: int, name_length: int, value: int, value_length: int) -> None:
     response = _exchange(instance).response
     _before_body(response, "response_header")
     response.headers.add(instance.read(name, name_length), instance.read(value, value_length))
@@ -121,13 +121,13 @@ def _before_body(response: Response, function: str) -> None:
         raise GuestError("abi", f"{function}: the head of the response was sent already")
 
 
-def _write(instance: Instance, address: int, length: int) -> None:
+def _write(instance: HandlerInstance, address: int, length: int) -> None:
     chunk = instance.read(address, length)
     with instance.waiting():
         _exchange(instance).response.write(chunk)
 
 
-def _log(instance: Instance, level: int, address: int, length: int) -> None:
+def _log(instance: HandlerInstance, level: int, address: int, length: int) -> None:
     exchange = cast("HandlerExchange | None", instance.exchange)
     log(instance.name, instance.output, level, instance.read(address, length), exchange.request.id if exchange else "")
 

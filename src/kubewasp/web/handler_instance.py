@@ -30,7 +30,7 @@ _TRAP = re.compile(r"wasm trap: .*")
 _NEARLY_FULL = 0.9
 
 
-class Instance:
+class HandlerInstance:
     """Started guest, called by one thread at a time. Unusable after an error (`broken`)."""
 
     def __init__(

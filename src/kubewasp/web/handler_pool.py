@@ -12,7 +12,7 @@ from kubewasp.web.guest_output import log_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kubewasp.web.handler_instance import Instance
+    from kubewasp.web.handler_instance import HandlerInstance
 
 # Instances started ahead of the requests that will use them.
 _AHEAD: Final = 4
@@ -45,15 +45,15 @@ class PoolStats:
 class InstancePool:
     """Instances of one version of a guest."""
 
-    def __init__(self, make: Callable[[], Instance], stats: PoolStats, *, reuse: bool) -> None:
+    def __init__(self, make: Callable[[], HandlerInstance], stats: PoolStats, *, reuse: bool) -> None:
         self._make = make
         self._stats = stats
         self._reuse = reuse
-        self._idle: list[Instance] = []
+        self._idle: list[HandlerInstance] = []
         self._lock = threading.Lock()
 
     @contextmanager
-    def instance(self, request_id: str) -> Iterator[Instance]:
+    def instance(self, request_id: str) -> Iterator[HandlerInstance]:
         """An instance for one request."""
         instance = self._take()
         try:
@@ -72,19 +72,19 @@ class InstancePool:
             with self._lock:
                 self._idle.append(fresh)
 
-    def _take(self) -> Instance:
+    def _take(self) -> HandlerInstance:
         with self._lock:
             idle = self._idle.pop() if self._idle else None
         taken = idle or self._fresh()
         self._stats.begin()
         return taken
 
-    def _fresh(self) -> Instance:
+    def _fresh(self) -> HandlerInstance:
         instance = self._make()
         self._stats.made()
         return instance
 
-    def _give_back(self, instance: Instance) -> None:
+    def _give_back(self, instance: HandlerInstance) -> None:
         self._stats.end()
         if self._reuse and not instance.broken and instance.memory_bytes < instance.limits.memory * _HIGH_WATER:
             instance.output.begin()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from wasmtime import Linker
 
-    from kubewasp.web.handler_instance import Instance
+    from kubewasp.web.handler_instance import HandlerInstance
 
 WASI: Final = "wasi_snapshot_preview1"
 _MAX_SUBSCRIPTIONS: Final = 1024
@@ -46,13 +46,13 @@ class Abi:
 
 
 class _Current(threading.local):
-    instance: Instance | None = None
+    instance: HandlerInstance | None = None
 
 
 _current = _Current()
 
 
-def serve(instance: Instance | None) -> Instance | None:
+def serve(instance: HandlerInstance | None) -> HandlerInstance | None:
     """Sets the current instance of this thread; returns the previous one."""
     before = _current.instance
     _current.instance = instance
@@ -72,19 +72,19 @@ def _define(linker: Linker, module: str, function: HostFunction) -> None:
 
     def guarded(caller: object, *arguments: int) -> int | None:
         instance = _current.instance
-        if instance is None:  # every call goes through `Instance.call`
+        if instance is None:  # every call goes through `HandlerInstance.call`
             return None
         try:
             instance.bind_memory(caller)
             return answer(instance, *arguments) or 0
-        except BaseException as error:  # noqa: BLE001 - kept, and raised by `Instance.call`
+        except BaseException as error:  # noqa: BLE001 - kept, and raised by `HandlerInstance.call`
             instance.failed(error, f"{module}.{function.name}")
             return None
 
     define_function(linker, module, function.name, guarded, parameters=function.parameters, result=function.result)
 
 
-def _poll(instance: Instance, subscriptions: int, events: int, count: int, written: int) -> int:
+def _poll(instance: HandlerInstance, subscriptions: int, events: int, count: int, written: int) -> int:
     if not 0 < count <= _MAX_SUBSCRIPTIONS:
         return polling.EINVAL
     delay, answer = polling.answer(instance.read(subscriptions, count * polling.SUBSCRIPTION_SIZE), count)

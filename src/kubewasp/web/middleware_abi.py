@@ -18,7 +18,7 @@ from kubewasp.web.http_messages import BytesBody, Headers
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kubewasp.web.handler_instance import Instance
+    from kubewasp.web.handler_instance import HandlerInstance
     from kubewasp.web.http_messages import Body, Request, Response
 
 MODULE: Final = "http_handler"
@@ -92,7 +92,7 @@ class _Joined:
         return self._first.is_at_end and self._second.is_at_end
 
 
-def run(instance: Instance, exchange: MiddlewareExchange, following: Callable[[], None]) -> None:
+def run(instance: HandlerInstance, exchange: MiddlewareExchange, following: Callable[[], None]) -> None:
     """Calls `handle_request` and, if it returns next = 1, `following` and `handle_response`."""
     instance.exchange = exchange
     exchange.enable(instance.features, instance.limits.buffer)
@@ -124,7 +124,7 @@ def _prepare_next(exchange: MiddlewareExchange) -> None:
         exchange.request.headers.remove(b"transfer-encoding")
 
 
-def _handle_failed_response(instance: Instance, context: int) -> None:
+def _handle_failed_response(instance: HandlerInstance, context: int) -> None:
     """`handle_response` with is_error = 1: lets the guest release the state of the request."""
     with suppress(GuestError):  # the first error is the one to report
         instance.call("handle_response", context, 1)
@@ -133,13 +133,13 @@ def _handle_failed_response(instance: Instance, context: int) -> None:
 # ---------------------------------------------------------------------- host functions
 
 
-def _exchange(instance: Instance) -> MiddlewareExchange:
+def _exchange(instance: HandlerInstance) -> MiddlewareExchange:
     if instance.exchange is None:
         raise GuestError("abi", "no request during the start function")
     return cast("MiddlewareExchange", instance.exchange)
 
 
-def _enable_features(instance: Instance, features: int) -> int:
+def _enable_features(instance: HandlerInstance, features: int) -> int:
     if instance.exchange is None:
         instance.features |= features & _OFFERED
         return instance.features
@@ -148,35 +148,35 @@ def _enable_features(instance: Instance, features: int) -> int:
     return exchange.features
 
 
-def _get_config(instance: Instance, buffer: int, limit: int) -> int:
+def _get_config(instance: HandlerInstance, buffer: int, limit: int) -> int:
     return _within(instance, buffer, limit, instance.config)
 
 
-def _log(instance: Instance, level: int, message: int, length: int) -> None:
+def _log(instance: HandlerInstance, level: int, message: int, length: int) -> None:
     exchange = cast("MiddlewareExchange | None", instance.exchange)
     log(instance.name, instance.output, level, instance.read(message, length), exchange.request.id if exchange else "")
 
 
-def _log_enabled(_: Instance, level: int) -> int:
+def _log_enabled(_: HandlerInstance, level: int) -> int:
     return int(is_enabled(level))
 
 
-def _get_method(instance: Instance, buffer: int, limit: int) -> int:
+def _get_method(instance: HandlerInstance, buffer: int, limit: int) -> int:
     return _within(instance, buffer, limit, _exchange(instance).request.method.encode())
 
 
-def _set_method(instance: Instance, method: int, length: int) -> None:
+def _set_method(instance: HandlerInstance, method: int, length: int) -> None:
     exchange = _before_next(instance, "set_method")
     if not length:
         raise GuestError("abi", "set_method: empty method")
     exchange.request.method = instance.read(method, length).decode("latin-1")
 
 
-def _get_uri(instance: Instance, buffer: int, limit: int) -> int:
+def _get_uri(instance: HandlerInstance, buffer: int, limit: int) -> int:
     return _within(instance, buffer, limit, _exchange(instance).request.target)
 
 
-def _set_uri(instance: Instance, uri: int, length: int) -> None:
+def _set_uri(instance: HandlerInstance, uri: int, length: int) -> None:
     request = _before_next(instance, "set_uri").request
     target = instance.read(uri, length) or b"/"
     if not target.startswith(b"/") or any(byte <= 0x20 or byte >= 0x7F for byte in target):
@@ -184,40 +184,46 @@ def _set_uri(instance: Instance, uri: int, length: int) -> None:
     request.path, _, request.query = target.partition(b"?")
 
 
-def _get_protocol_version(instance: Instance, buffer: int, limit: int) -> int:
+def _get_protocol_version(instance: HandlerInstance, buffer: int, limit: int) -> int:
     return _within(instance, buffer, limit, _exchange(instance).request.protocol.encode())
 
 
-def _get_source_addr(instance: Instance, buffer: int, limit: int) -> int:
+def _get_source_addr(instance: HandlerInstance, buffer: int, limit: int) -> int:
     address, port = _exchange(instance).request.client
     shown = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
     return _within(instance, buffer, limit, shown.encode())
 
 
-def _get_header_names(instance: Instance, kind: int, buffer: int, limit: int) -> int:
+def _get_header_names(instance: HandlerInstance, kind: int, buffer: int, limit: int) -> int:
     return _list_within(instance, buffer, limit, _headers(instance, kind).names())
 
 
-def _get_header_values(instance: Instance, kind: int, name: int, name_length: int, buffer: int, limit: int) -> int:
+def _get_header_values(
+    instance: HandlerInstance, kind: int, name: int, name_length: int, buffer: int, limit: int
+) -> int:
     found = _headers(instance, kind).values(_header_name(instance, name, name_length))
     return _list_within(instance, buffer, limit, found)
 
 
-def _set_header_value(instance: Instance, kind: int, name: int, name_length: int, value: int, length: int) -> None:
+def _set_header_value(
+    instance: HandlerInstance, kind: int, name: int, name_length: int, value: int, length: int
+) -> None:
     headers = _changeable(instance, kind, "set_header_value")
     headers.set(_header_name(instance, name, name_length), instance.read(value, length))
 
 
-def _add_header_value(instance: Instance, kind: int, name: int, name_length: int, value: int, length: int) -> None:
+def _add_header_value(
+    instance: HandlerInstance, kind: int, name: int, name_length: int, value: int, length: int
+) -> None:
     headers = _changeable(instance, kind, "add_header_value")
     headers.add(_header_name(instance, name, name_length), instance.read(value, length))
 
 
-def _remove_header(instance: Instance, kind: int, name: int, name_length: int) -> None:
+def _remove_header(instance: HandlerInstance, kind: int, name: int, name_length: int) -> None:
     _changeable(instance, kind, "remove_header").remove(_header_name(instance, name, name_length))
 
 
-def _read_body(instance: Instance, kind: int, buffer: int, limit: int) -> int:
+def _read_body(instance: HandlerInstance, kind: int, buffer: int, limit: int) -> int:
     if not limit:
         raise GuestError("abi", "read_body: buf_limit is zero")
     instance.check(buffer, limit)
@@ -233,7 +239,7 @@ def _read_body(instance: Instance, kind: int, buffer: int, limit: int) -> int:
     return _AT_END | done if body.is_at_end else done
 
 
-def _readable(instance: Instance, kind: int) -> Body:
+def _readable(instance: HandlerInstance, kind: int) -> Body:
     exchange = _exchange(instance)
     if kind == _REQUEST:
         if not exchange.after_next:
@@ -251,7 +257,7 @@ def _readable(instance: Instance, kind: int) -> Body:
     return exchange.response_reader
 
 
-def _write_body(instance: Instance, kind: int, body: int, length: int) -> None:
+def _write_body(instance: HandlerInstance, kind: int, body: int, length: int) -> None:
     chunk = instance.read(body, length)
     if kind == _REQUEST:
         exchange = _before_next(instance, "write_body")
@@ -273,13 +279,13 @@ def _write_body(instance: Instance, kind: int, body: int, length: int) -> None:
         raise GuestError("abi", f"write_body: unknown kind {kind}")
 
 
-def _get_status_code(instance: Instance) -> int:
+def _get_status_code(instance: HandlerInstance) -> int:
     exchange = _exchange(instance)
     _may_change_response(exchange, "get_status_code")
     return exchange.response.status
 
 
-def _set_status_code(instance: Instance, status: int) -> None:
+def _set_status_code(instance: HandlerInstance, status: int) -> None:
     exchange = _exchange(instance)
     _may_change_response(exchange, "set_status_code")
     exchange.response.set_status(status)
@@ -288,7 +294,7 @@ def _set_status_code(instance: Instance, status: int) -> None:
 # ---------------------------------------------------------------------- checks and memory
 
 
-def _before_next(instance: Instance, function: str) -> MiddlewareExchange:
+def _before_next(instance: HandlerInstance, function: str) -> MiddlewareExchange:
     exchange = _exchange(instance)
     if exchange.after_next:
         raise GuestError("abi", f"{function}: the request is immutable after the next handler")
@@ -302,7 +308,7 @@ def _may_change_response(exchange: MiddlewareExchange, function: str) -> None:
         raise GuestError("abi", f"{function}: the head of the response was sent already")
 
 
-def _headers(instance: Instance, kind: int) -> Headers:
+def _headers(instance: HandlerInstance, kind: int) -> Headers:
     exchange = _exchange(instance)
     if kind == _REQUEST:
         return exchange.request.headers
@@ -313,7 +319,7 @@ def _headers(instance: Instance, kind: int) -> Headers:
     raise GuestError("abi", f"unknown header kind {kind}")
 
 
-def _changeable(instance: Instance, kind: int, function: str) -> Headers:
+def _changeable(instance: HandlerInstance, kind: int, function: str) -> Headers:
     if kind in (_REQUEST_TRAILERS, _RESPONSE_TRAILERS):
         raise GuestError("abi", f"{function}: trailers are not supported")
     if kind == _REQUEST:
@@ -322,20 +328,20 @@ def _changeable(instance: Instance, kind: int, function: str) -> Headers:
     return _headers(instance, kind)
 
 
-def _header_name(instance: Instance, name: int, length: int) -> bytes:
+def _header_name(instance: HandlerInstance, name: int, length: int) -> bytes:
     if not length:
         raise GuestError("abi", "empty header name")
     return instance.read(name, length)
 
 
-def _within(instance: Instance, buffer: int, limit: int, value: bytes) -> int:
+def _within(instance: HandlerInstance, buffer: int, limit: int, value: bytes) -> int:
     """Writes the value if it fits; returns its length in any case."""
     if len(value) <= limit:
         instance.write(buffer, value)
     return len(value)
 
 
-def _list_within(instance: Instance, buffer: int, limit: int, values: Sequence[bytes]) -> int:
+def _list_within(instance: HandlerInstance, buffer: int, limit: int, values: Sequence[bytes]) -> int:
     return len(values) << 32 | _within(instance, buffer, limit, b"".join(value + b"\0" for value in values))
 
 
