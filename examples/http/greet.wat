@@ -1,5 +1,5 @@
-;; A handler of style module: greets whoever the query names, and counts the bytes it was sent.
-;; All three cases of ownership are in it; docs/http.md explains them.
+;; Handler of style module: greets the name in the query, and counts the bytes of the body.
+;; It has all three cases of memory ownership of docs/http.md.
 (module
   (import "kubewasp_http" "request_query" (func $query (result i64)))
   (import "kubewasp_http" "request_read" (func $read (param i32 i32) (result i32)))
@@ -11,7 +11,7 @@
   (data (i32.const 32) "hello, \n bytes read\n")
   (global $next (mut i32) (i32.const 4096))
 
-  ;; The simplest allocator there is: nothing is ever given back, as the instance ends with the request.
+  ;; Bump allocator without free: the instance ends with the request.
   (func $malloc (export "malloc") (param $size i32) (result i32)
     (global.get $next)
     (global.set $next (i32.add (global.get $next) (local.get $size))))
@@ -19,21 +19,21 @@
 
   (func (export "run") (result i64)
     (local $text i64) (local $count i32) (local $total i32)
-    ;; Case 1: texts of the guest's, which it keeps.
+    ;; Case 1: strings of the guest, which keeps ownership.
     (call $header (i32.const 0) (i32.const 12) (i32.const 12) (i32.const 10))
     (call $write (i32.const 32) (i32.const 7))
-    ;; Case 2: a text that the host puts into memory of the guest's malloc. It is the guest's now.
+    ;; Case 2: string of the host in memory of the guest's malloc; the guest takes ownership.
     (local.set $text (call $query))
     (call $write (i32.wrap_i64 (i64.shr_u (local.get $text) (i64.const 32))) (i32.wrap_i64 (local.get $text)))
     (call $free (i32.wrap_i64 (i64.shr_u (local.get $text) (i64.const 32))))
     (call $write (i32.const 39) (i32.const 1))
-    ;; The body, piece by piece into a buffer of the guest's.
+    ;; Body, in chunks, into a buffer of the guest.
     (loop $again
       (local.set $count (call $read (i32.const 65536) (i32.const 65536)))
       (local.set $total (i32.add (local.get $total) (local.get $count)))
       (br_if $again (local.get $count)))
     (call $write_number (local.get $total))
-    ;; Case 3: the end of the body is what `run` returns; the host copies it and calls `free`, which does nothing here.
+    ;; Case 3: the result of `run` is the end of the body; the host copies it and calls `free`.
     (i64.const 0x280000000c)) ;; 12 bytes at 40
 
   (func $write_number (param $number i32)

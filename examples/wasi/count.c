@@ -1,4 +1,4 @@
-// Counts the lines of the files that are named as arguments. See README.md for how to build and run it.
+// Line counts of the files in its arguments; build and run commands in README.md.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from kubewasp.cli.main import app
 from tests.guests.build import go_command, go_guest, wat_text
 from tests.wasi.running import probe_file
 from tests.wasi.test_component import command
@@ -25,7 +27,7 @@ def wasi(*arguments: str | Path, stdin: str = "", cwd: Path | None = None) -> su
 
 
 def without_frame(text: str) -> str:
-    """What stands in an error's frame, without the line breaks; so there are no blanks either."""
+    """Text of an error's frame without line breaks and blanks."""
     return "".join(text.replace("│", "").split())
 
 
@@ -63,7 +65,7 @@ def test_a_denied_file_is_told_with_its_grant_and_the_grant_helps(tmp_path: Path
     assert denied.returncode == 1
     grant = f"{tmp_path}:ro"
     assert denied.stderr.endswith(
-        f"note: the program asked for {tmp_path}/file: no directory that holds it was granted; add --dir {grant}\n"
+        f"note: denied read access to {tmp_path}/file: not in a granted directory; add --dir {grant}\n"
     )
     granted = wasi("run", "--dir", grant, go_command("gopher"), "--", "read", tmp_path / "file")
     assert (granted.returncode, granted.stdout, granted.stderr) == (0, "content", "")
@@ -99,19 +101,19 @@ def test_a_crash_is_134_and_says_where() -> None:
 def test_a_program_whose_time_is_over_is_124(program: tuple[str, ...]) -> None:
     ran = wasi("run", "--timeout", "50ms", probe_file(), "--", *program)
     assert ran.returncode == 124
-    assert ran.stderr.endswith("the time limit of 0.05 s is over; raise --timeout\n")
+    assert ran.stderr.endswith("time limit of 0.05 s exceeded; raise --timeout\n")
 
 
 def test_the_time_ends_also_for_a_program_that_waits_for_input() -> None:
     process = begin("--timeout", "50ms", "--stdin", "-", probe_file(), "--", "stdin")
-    assert process.wait(60) == 124
+    assert process.wait(300) == 124
     process.communicate()
 
 
 def test_a_program_without_fuel_is_124_and_used_fuel_is_shown() -> None:
     ran = wasi("run", "--fuel", "100k", probe_file(), "--", "loop")
     assert ran.returncode == 124
-    assert "the 100000 units of fuel are used up; raise --fuel" in ran.stderr
+    assert "fuel limit of 100000 units exceeded; raise --fuel" in ran.stderr
     shown = wasi("run", "-v", "--fuel", "1G", probe_file())
     assert "units of fuel" in shown.stderr
     assert "exited with code 0 after" in shown.stderr
@@ -120,12 +122,12 @@ def test_a_program_without_fuel_is_124_and_used_fuel_is_shown() -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("program", ["loop", "sleep", "stdin"])
 def test_a_signal_ends_the_program(number: signal.Signals, code: int, program: str) -> None:
-    """Whether it computes, sleeps, or waits for input. The trace tells that it has begun."""
+    """A program that computes, sleeps, or waits for input; its first traced call is the start."""
     with begin("--trace", "--stdin", "-", probe_file(), "--", program, "3600000") as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith(b"trace: ")
         process.send_signal(number)
-        assert process.wait(60) == code
+        assert process.wait(300) == code
 
 
 def test_a_program_whose_reader_is_gone_ends() -> None:
@@ -133,7 +135,7 @@ def test_a_program_whose_reader_is_gone_ends() -> None:
         assert process.stdout is not None
         assert process.stdout.read(4) == b"yes\n"
         process.stdout.close()
-        assert process.wait(60) == 141
+        assert process.wait(300) == 141
 
 
 def test_output_is_seen_while_the_program_runs() -> None:
@@ -145,7 +147,7 @@ def test_output_is_seen_while_the_program_runs() -> None:
         process.stdin.flush()
         assert os.read(process.stdout.fileno(), 100) == b"ping"
         process.stdin.close()
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
 
 
 def test_a_component_runs_and_a_failure_tells_its_grants(tmp_path: Path) -> None:
@@ -154,7 +156,7 @@ def test_a_component_runs_and_a_failure_tells_its_grants(tmp_path: Path) -> None
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "/in r1 w0\n", "")
     ran = wasi("run", "--env", "A=1", command())
     assert ran.returncode == 1
-    assert ran.stderr == "note: granted were --env A; of a component it is not known what else it asked for\n"
+    assert ran.stderr == "note: granted: --env A; denials of a component are not known\n"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +164,7 @@ def test_a_component_runs_and_a_failure_tells_its_grants(tmp_path: Path) -> None
     [
         (["--dir", "none"], "none: No such file or directory"),
         (["--dir", "a:b:c"], "expected HOST[:GUEST][:ro]"),
-        (["--dir", ".", "--dir", "/tmp:."], "give one of them another name"),
+        (["--dir", ".", "--dir", "/tmp:."], "rename one of them"),
         (["--env", "A"], "expected NAME=VALUE"),
         (["--memory", "lots"], "--memory"),
         (["--memory", "1"], "--memory: expected a number"),
@@ -173,9 +175,12 @@ def test_a_component_runs_and_a_failure_tells_its_grants(tmp_path: Path) -> None
         (["--nonsense"], "No such option"),
     ],
 )
-def test_wrong_usage_is_2_and_says_what_is_wrong(arguments: list[str], message: str, tmp_path: Path) -> None:
-    ran = wasi("run", *arguments, probe_file(), cwd=tmp_path)
-    assert (ran.returncode, ran.stdout) == (2, "")
+def test_wrong_usage_is_2_and_names_the_problem(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = CliRunner().invoke(app, ["wasi", "run", *arguments, str(probe_file())])
+    assert (ran.exit_code, ran.stdout) == (2, "")
     assert message.replace(" ", "") in without_frame(ran.stderr)
     assert "Traceback" not in ran.stderr
 
@@ -187,8 +192,8 @@ def test_a_file_that_is_not_there_is_127_and_one_that_cannot_be_run_126(tmp_path
     for file, message in [
         (tmp_path / "script", "error: script: this is not WebAssembly"),
         (tmp_path, "Is a directory"),
-        (go_guest("allhooks"), "it is a WASI reactor"),
-        (wat_text('(module (import "env" "f" (func)))', "wasi-odd"), "it imports env f, which is not WASI"),
+        (go_guest("allhooks"), "WASI reactor"),
+        (wat_text('(module (import "env" "f" (func)))', "wasi-odd"), "import env f is not WASI"),
     ]:
         ran = wasi("run", file)
         assert ran.returncode == 126

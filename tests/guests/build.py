@@ -143,8 +143,9 @@ def c_command(source: Path) -> Path:
 def _c(source: Path, name: str, compiler: list[str], compiler_version: str) -> Path:
     def build(target: Path) -> None:
         options = ["-O2", "-Wall", "-Wextra", "-Werror", "-Wl,-s"]
-        caches = {f"ZIG_{kind}_CACHE_DIR": str(BUILT.parent / "zig") for kind in ("GLOBAL", "LOCAL")}
-        _run([*compiler, *options, "-o", target, source], env=os.environ | caches)
+        # The global cache holds wasi-libc, half a minute of compilation, and is the user's, shared by all checkouts.
+        cache = {"ZIG_LOCAL_CACHE_DIR": str(BUILT.parent / "zig")}
+        _run([*compiler, *options, "-o", target, source], env=os.environ | cache)
 
     return _built(name, [compiler_version.encode(), source.read_bytes()], build)
 

@@ -1,4 +1,4 @@
-"""Runs a program with grants and keeps what it printed."""
+"""Runs of test programs, with their output."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.wasi import streams
+from kubewasp.wasi.capabilities import Capabilities, Preopen
 from kubewasp.wasi.command import run
-from kubewasp.wasi.grants import Directory, Grants
-from kubewasp.wasi.program import load
+from kubewasp.wasi.program import load_program
 from tests.guests.build import SOURCES, c_command, go_command
 
 if TYPE_CHECKING:
@@ -36,12 +36,14 @@ class Ran:
         return [denial.text for denial in self.outcome.denials]
 
 
-def run_file(file: Path, *arguments: str, dirs: Sequence[str] = (), stdin: bytes = b"", **granted: Any) -> Ran:
-    directories = tuple(Directory.parse(text) for text in dirs)
-    grants = Grants(directories=directories, arguments=arguments, **granted)
-    program = load(_content(file), grants, name=file.name)
-    out, err = streams.Buffer(LIMIT), streams.Buffer(LIMIT)
-    outcome = run(program, grants, stdin=streams.of_bytes(stdin), stdout=out, stderr=err)
+def run_file(
+    file: Path, *arguments: str, dirs: Sequence[str] = (), stdin: bytes = b"", output_limit: int = LIMIT, **granted: Any
+) -> Ran:
+    preopens = tuple(Preopen.parse(text) for text in dirs)
+    capabilities = Capabilities(preopens=preopens, arguments=arguments, **granted)
+    program = load_program(_content(file), capabilities, name=file.name)
+    out, err = streams.Buffer(output_limit), streams.Buffer(output_limit)
+    outcome = run(program, capabilities, stdin=streams.of_bytes(stdin), stdout=out, stderr=err)
     return Ran(outcome, *(kept.content().decode(errors="replace") for kept in (out, err)))
 
 

@@ -1,4 +1,4 @@
-"""Programs that want more than they may have, and such that hand over nonsense."""
+"""Limits of programs, and invalid arguments of WASI calls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run_body(body: str, **granted: object) -> Ran:
 def test_sleeping_ends_with_the_time(program: object) -> None:
     ran = program("sleep", "3600000", timeout=0.05)  # type: ignore[operator]
     assert (ran.outcome.ending, ran.code) == (Ending.TIMED_OUT, 124)
-    assert ran.outcome.message == "the time limit of 0.05 s is over; raise --timeout"
+    assert ran.outcome.message == "time limit of 0.05 s exceeded; raise --timeout"
 
 
 def test_an_endless_loop_ends_with_the_time() -> None:
@@ -46,7 +46,7 @@ def test_fuel_is_counted_exactly_and_ends_a_loop() -> None:
     assert first
     ran = probe("loop", fuel=100_000)
     assert (ran.outcome.ending, ran.code, ran.outcome.fuel_used) == (Ending.OUT_OF_FUEL, 124, 100_000)
-    assert ran.outcome.message == "the 100000 units of fuel are used up; raise --fuel"
+    assert ran.outcome.message == "fuel limit of 100000 units exceeded; raise --fuel"
     assert probe("hello", fuel=first).code == 0
     assert probe("hello", fuel=first // 2).code == 124
 
@@ -66,12 +66,21 @@ def test_a_program_that_starts_with_more_memory_than_allowed_says_what_to_raise(
 def test_the_stack_ends_at_its_limit() -> None:
     ran = run_body("(drop (call $deep (i32.const 0)))", stack=128 << 10)
     assert (ran.outcome.ending, ran.code) == (Ending.TRAPPED, 134)
-    assert ran.outcome.message == "the stack limit of 131072 bytes is exceeded; raise --stack"
+    assert ran.outcome.message == "stack limit of 131072 bytes exceeded; raise --stack"
+
+
+def test_a_data_segment_outside_of_memory_is_a_trap() -> None:
+    file = wat_text(
+        '(module (memory (export "memory") 1) (data (i32.const 65536) "x") (func (export "_start")))', "wasi-segment"
+    )
+    ran = run_file(file)
+    assert (ran.outcome.ending, ran.code, ran.outcome.memory) == (Ending.TRAPPED, 134, None)
+    assert ran.outcome.message.startswith("wasm trap: out of bounds memory access")
 
 
 def test_a_flood_of_output_ends_at_the_sinks_limit() -> None:
     with pytest.raises(OutputLimitError):
-        probe("flood")
+        probe("flood", output_limit=10_000)
 
 
 # ---------------------------------------------------------------------- nonsense

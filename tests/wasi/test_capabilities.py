@@ -1,154 +1,90 @@
-"""Each capability, granted and denied, for a C program and one in standard Go."""
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kubewasp.wasi.command import Ending
-from tests.wasi.running import Ran, gopher, probe
+from kubewasp.wasi.capabilities import Capabilities, CapabilityError, Preopen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    Program = Callable[..., Ran]
 
-PROGRAMS = pytest.mark.parametrize("program", [probe, gopher], ids=["c", "go"])
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    (folder / "file.txt").write_text("content")
-    return folder
-
-
-@PROGRAMS
-def test_a_file_in_a_granted_directory_is_read(program: Program, data: Path) -> None:
-    ran = program("read", "/in/file.txt", dirs=[f"{data}:/in:ro"])
-    assert (ran.code, ran.stdout, ran.denied) == (0, "content", [])
-
-
-@PROGRAMS
-def test_the_name_of_a_directory_is_as_given_if_no_other_is(program: Program, data: Path) -> None:
-    assert program("read", f"{data}/file.txt", dirs=[f"{data}:ro"]).stdout == "content"
-
-
-@PROGRAMS
-def test_the_current_directory_is_granted_by_a_dot(
-    program: Program, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(data)
-    assert program("read", "file.txt", dirs=[".:ro"]).stdout == "content"
-    assert program("read", "data/file.txt", dirs=["../data:data:ro"]).stdout == "content"
+@pytest.mark.parametrize(
+    ("text", "host", "guest", "read_only"),
+    [
+        ("data", "data", "data", False),
+        ("/data:ro", "/data", "/data", True),
+        ("data:/in", "data", "/in", False),
+        ("data:/in:ro", "data", "/in", True),
+        (".", ".", ".", False),
+        ("ro", "ro", "ro", False),
+        ("ro:ro", "ro", "ro", True),
+        (r"a\:b", "a:b", "a:b", False),
+        (r"a\:b:c\:d:ro", "a:b", "c:d", True),
+        (r"a\\:b", "a\\", "b", False),
+        ("../up", "../up", "../up", False),
+    ],
+)
+def test_a_directory_is_read_from_its_text_and_written_back(text: str, host: str, guest: str, read_only: bool) -> None:
+    found = Preopen.parse(text)
+    assert found == Preopen(host, guest, read_only)
+    assert Preopen.parse(str(found)) == found
 
 
-@PROGRAMS
-def test_a_file_is_not_there_without_a_grant_and_the_grant_is_named(program: Program, data: Path) -> None:
-    ran = program("read", f"{data}/file.txt")
-    assert (ran.code, ran.stdout) == (1, "")
-    assert ran.denied == [
-        f"the program asked for {data}/file.txt: no directory that holds it was granted; add --dir {data}:ro"
-    ]
+@pytest.mark.parametrize("text", ["", ":", ":/in", "data:", "data::ro", "a:b:c", "a:b:c:ro", ":ro", "a\\"])
+def test_a_text_that_is_no_directory_says_what_is_expected(text: str) -> None:
+    with pytest.raises(CapabilityError, match=r"expected HOST\[:GUEST\]\[:ro\]"):
+        Preopen.parse(text)
 
 
-def test_a_grant_for_the_current_directory_is_named_where_the_file_is(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(data)
-    assert probe("read", "file.txt").denied == [
-        "the program asked for /file.txt: no directory that holds it was granted; add --dir .:ro"
-    ]
+def granted(*texts: str) -> Capabilities:
+    return Capabilities(preopens=tuple(Preopen.parse(text) for text in texts))
 
 
-def test_another_grant_does_not_help(data: Path, tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
-    ran = probe("read", f"{data}/file.txt", dirs=[f"{tmp_path}/other:ro"])
-    assert ran.denied == [
-        f"the program asked for {data}/file.txt: no directory that holds it was granted; add --dir {data}:ro"
-    ]
+def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CapabilityError, match=f"--dir {tmp_path}/none:ro: {tmp_path}/none: No such file or directory"):
+        granted(f"{tmp_path}/none:ro")
 
 
-@PROGRAMS
-def test_a_directory_is_listed_if_it_is_granted(program: Program, data: Path) -> None:
-    assert program("list", "/in", dirs=[f"{data}:/in:ro"]).stdout.split() == ["file.txt"]
-    denied = program("list", str(data))
-    assert denied.code == 1
-    assert denied.denied == [
-        f"the program asked for {data}: no directory that holds it was granted; add --dir {data}:ro"
-    ]
+def test_a_file_is_no_directory_and_the_one_that_holds_it_is_offered(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CapabilityError, match=f"is not a directory; grant its parent: --dir {tmp_path}:ro"):
+        granted(f"{tmp_path}/file:ro")
 
 
-def test_the_root_is_not_there_without_a_grant() -> None:
-    for operation in ("list", "stat"):
-        ran = probe(operation, "/")
-        assert (ran.code, ran.stdout) == (1, "")
+@pytest.mark.parametrize(
+    ("first", "second"), [("/in", "/in"), ("/in", "in"), ("in", "./in/"), (".", "/"), ("a/b", "a//b")]
+)
+def test_two_directories_cannot_have_one_name(tmp_path: Path, first: str, second: str) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    with pytest.raises(CapabilityError, match="in the program; rename one of them"):
+        granted(f"{tmp_path}/one:{first}", f"{tmp_path}/two:{second}")
 
 
-def test_a_file_is_made_in_a_directory_that_may_be_written(data: Path) -> None:
-    assert probe("create", "/out/new", dirs=[f"{data}:/out"]).code == 0
-    assert (data / "new").read_text() == "written"
-    assert gopher("write", "/out/go", dirs=[f"{data}:/out"]).code == 0
-    assert (data / "go").read_text() == "written"
+def test_what_can_be_written_through_another_grant_is_not_called_read_only(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    with pytest.raises(CapabilityError, match="writable through"):
+        granted(f"{tmp_path}:/all", f"{tmp_path}/inner:/inner:ro")
+    granted(f"{tmp_path}:/all:ro", f"{tmp_path}/inner:/inner")
 
 
-@PROGRAMS
-def test_a_file_that_should_be_made_without_a_grant_asks_for_one_that_may_be_written(
-    program: Program, data: Path
-) -> None:
-    ran = program("create" if program is probe else "write", f"{data}/new")
-    assert ran.code == 1
-    assert ran.denied == [
-        f"the program asked to change {data}/new: no directory that holds it was granted; add --dir {data}"
-    ]
-    assert not (data / "new").exists()
-
-
-@PROGRAMS
-def test_variables_are_those_that_are_granted(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SECRET", "1")
-    assert program("env").stdout.strip() == ""
-    assert program("env", environment={"A": "1", "B": "x y=z ü"}).stdout.split("\n")[:2] == ["A=1", "B=x y=z ü"]
-
-
-@PROGRAMS
-def test_arguments_are_handed_over_as_they_are(program: Program) -> None:
-    assert program("args", "a b", "--", "", "-x", "ü").stdout == "a b\n--\n\n-x\nü\n"
-
-
-@PROGRAMS
-def test_standard_input_is_empty_unless_it_is_given(program: Program) -> None:
-    assert program("stdin").stdout == ""
-    content = bytes(range(32, 127)) * 4000
-    assert program("stdin", stdin=content).stdout == content.decode()
-
-
-def test_clocks_and_random_numbers_need_no_grant() -> None:
-    assert probe("clock").code == 0
-    assert probe("random").code == 0
-
-
-@PROGRAMS
-def test_a_program_may_sleep(program: Program) -> None:
-    assert program("sleep", "20").outcome.seconds >= 0.02
-
-
-@pytest.mark.parametrize("code", [0, 1, 3, 125, 126, 127, 200, 255])
-def test_the_exit_code_is_the_programs(code: int) -> None:
-    ran = probe("exit", str(code))
-    assert (ran.outcome.ending, ran.code) == (Ending.EXITED, code)
-
-
-def test_a_crash_has_a_code_of_its_own_and_says_where() -> None:
-    ran = probe("abort")
-    assert (ran.outcome.ending, ran.code) == (Ending.TRAPPED, 134)
-    assert ran.outcome.message.startswith("wasm trap: wasm `unreachable` instruction executed\nwasm stack trace:\n")
-
-
-def test_a_panic_of_go_is_its_exit_code_2() -> None:
-    ran = gopher("panic", "at the disco")
-    assert ran.code == 2
-    assert ran.stderr.startswith("panic: at the disco")
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"memory": 1}, "--memory: expected a number from 65536 to 4294967296, got 1"),
+        ({"stack": 1}, "--stack: expected a number"),
+        ({"timeout": 0}, "--timeout: expected a number"),
+        ({"timeout": float("nan")}, "--timeout: expected a number"),
+        ({"fuel": 0}, "--fuel: expected a number"),
+        ({"environment": {"": "x"}}, "expected NAME=VALUE"),
+        ({"environment": {"A=B": "x"}}, "expected NAME=VALUE"),
+        ({"environment": {"A": "x\0y"}}, "without NUL"),
+        ({"arguments": ("a\0b",)}, "NUL character in"),
+        ({"preopens": (Preopen("a\0b", "a"),)}, "NUL character in"),
+    ],
+)
+def test_a_bound_or_a_value_that_makes_no_sense_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(CapabilityError, match=message):
+        Capabilities(**settings)

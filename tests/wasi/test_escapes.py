@@ -33,7 +33,7 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    """A granted directory with ways out of it. Whatever was done, the files outside are as before."""
+    """A granted directory with ways out of it; afterwards the files outside are unchanged."""
     granted, outside = tmp_path / "granted", tmp_path / "outside"
     for folder in (granted, granted / "inner", outside):
         folder.mkdir()
@@ -71,7 +71,7 @@ def test_no_path_leads_out(place: Place, path: str) -> None:
         ran = probe("read", path, dirs=dirs)
         assert (ran.code, ran.stdout) == (1, "")
         assert len(ran.denied) == 1
-        assert f"it leads out of --dir {dirs[0]} (by .. or a symbolic link)" in ran.denied[0]
+        assert f"outside of --dir {dirs[0]} (through .. or a symbolic link)" in ran.denied[0]
 
 
 @pytest.mark.parametrize("path", WAYS_OUT)
@@ -153,7 +153,7 @@ def test_nothing_is_moved_or_linked_from_one_grant_into_a_read_only_one(place: P
     ):
         ran = probe(*call, dirs=dirs)
         assert ran.code == 1
-        assert "is read-only; take :ro away" in ran.denied[0]
+        assert "is read-only; remove :ro" in ran.denied[0]
     # A second name for a file that may only be read would be a way to write it.
     assert probe("link", "/in/file", "/out/file", dirs=dirs).code == 1
     assert not (tmp_path / "other" / "file").exists()
@@ -189,8 +189,8 @@ def test_a_read_only_directory_is_not_changed_and_a_writable_one_is(place: Place
     ran = probe(*call, dirs=place.read_only)
     assert (ran.code, ran.stderr) == (1, "Operation not permitted\n")
     assert ran.denied == [
-        f"the program asked to change {call[-1 if call[0] == 'symlink' else 1]}: "
-        f"--dir {place.read_only[0]} is read-only; take :ro away to let the program write there"
+        f"denied write access to {call[-1 if call[0] == 'symlink' else 1]}: "
+        f"--dir {place.read_only[0]} is read-only; remove :ro to allow it"
     ]
     assert state() == before
     assert sorted(path.name for path in place.granted.iterdir()) == names
@@ -206,7 +206,7 @@ def test_a_file_that_was_opened_for_reading_cannot_be_written(place: Place) -> N
 
 @contextmanager
 def _not_root() -> Iterator[None]:
-    """Root may read everything: for a while, this process is nobody."""
+    """Temporary user nobody: root may read everything."""
     if os.geteuid() != 0:
         yield
         return
@@ -218,7 +218,7 @@ def _not_root() -> Iterator[None]:
 
 
 def test_permissions_of_this_machine_are_told_apart_from_grants() -> None:
-    with tempfile.TemporaryDirectory() as folder:  # not below tmp_path, where nobody else may look
+    with tempfile.TemporaryDirectory() as folder:  # tmp_path is accessible to its owner only
         granted = Path(folder)
         granted.chmod(0o755)
         (granted / "file").write_text("inside")
@@ -226,4 +226,4 @@ def test_permissions_of_this_machine_are_told_apart_from_grants() -> None:
         probe("read", "/in/missing", dirs=[f"{granted}:/in"])  # compiled, as the cache is root's
         with _not_root():
             ran = probe("read", "/in/file", dirs=[f"{granted}:/in"])
-    assert ran.denied == ["the program asked for /in/file: the permissions of this machine's files forbid it"]
+    assert ran.denied == ["denied read access to /in/file: file permissions of the host"]

@@ -1,4 +1,4 @@
-"""The commands and the Python example of docs/wasi.md are run, and print what the page shows."""
+"""Commands and the Python example of docs/wasi.md print the output of the page."""
 
 from __future__ import annotations
 

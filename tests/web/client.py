@@ -1,4 +1,4 @@
-"""Asks an ASGI app directly, or one that is served on loopback."""
+"""Requests to the ASGI app, without a server."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -8,16 +8,23 @@ from typing import Any
 
 import httpx
 
-from kubewasp.web.app import WebApp, create_app
-from kubewasp.web.site_config_reading import read_web_config
+from kubewasp.web import WebApp, create_app, read_web_config
 
-# A request with a body says how it ends.
+# Header of a body without content-length.
 CHUNKED = [(b"transfer-encoding", b"chunked")]
 
 
+# Default of every guest: a busy machine must not turn another result into a timeout.
+PATIENT = {"timeout": "10m", "startTimeout": "10m", "clientTimeout": "10m"}
+
+
 def app_of(document: dict[str, Any]) -> WebApp:
-    """Guests are given as paths of files; nothing is reloaded unless asked for."""
-    return create_app(read_web_config({"reload": "0", **document}))
+    """The app for a configuration, without reloading and with long timeouts by default."""
+    guests = {
+        name: {**guest, "limits": PATIENT | guest.get("limits", {})}
+        for name, guest in document.get("guests", {}).items()
+    }
+    return create_app(read_web_config({"reload": "0", **document, "guests": guests}))
 
 
 def one_handler(file: Path, style: str = "module", **settings: Any) -> dict[str, Any]:
@@ -29,7 +36,7 @@ def one_handler(file: Path, style: str = "module", **settings: Any) -> dict[str,
 
 
 def with_middlewares(files: Iterable[Path], handler: Path | None = None, **settings: Any) -> dict[str, Any]:
-    """Middlewares before a handler, or before a fixed answer that says `next`."""
+    """Middlewares before a handler, or before the fixed response `next`."""
     guests: dict[str, Any] = {
         f"middleware{index}": {"file": str(file), "style": "http-wasm", **settings} for index, file in enumerate(files)
     }

@@ -17,7 +17,7 @@ _HANDLER_IMPORTS = """
   (import "kubewasp_http" "response_write" (func $write (param i32 i32)))
   (import "kubewasp_http" "log" (func $log (param i32 i32 i32)))
 """
-# A bump allocator that counts: what is not freed shows. `write_string` writes what the host handed over and frees it.
+# Bump allocator with a count of allocations; `write_string` writes a string of the host and frees it.
 _ALLOCATOR = """
   (global $next (mut i32) (i32.const 4096))
   (global $pieces (mut i32) (i32.const 0))
@@ -41,7 +41,7 @@ _ALLOCATOR = """
 
 
 def handler(run: str, *, more: str = "", memory: str = "2", allocator: str = _ALLOCATOR) -> Path:
-    """A guest of style module; `run` is the body of its `run`, which leaves an i64."""
+    """Guest of style module; `run` is the body of its `run`, with an i64 as the result."""
     return wat_text(
         f"""(module {_HANDLER_IMPORTS}
           (memory (export "memory") {memory})
@@ -76,7 +76,7 @@ _MIDDLEWARE_IMPORTS = """
 
 
 def middleware(request: str = "(i64.const 1)", response: str = "", *, more: str = "") -> Path:
-    """A guest of the http-wasm ABI; what handle_request leaves is ctx_next, handle_response has $ctx and $error."""
+    """Guest of the http-wasm ABI; the result of handle_request is ctx_next, handle_response has $ctx and $error."""
     return wat_text(
         f"""(module {_MIDDLEWARE_IMPORTS}
           (memory (export "memory") 2)

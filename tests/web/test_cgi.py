@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from kubewasp.web.cgi import variables
-from kubewasp.web.exchange import BytesBody, Headers, Request
+from kubewasp.web.cgi import meta_variables
+from kubewasp.web.http_messages import BytesBody, Headers, Request
 from tests.guests.build import wat_text
 from tests.web.client import ask, one_handler, with_middlewares
 from tests.web.guests import middleware
@@ -114,7 +114,7 @@ def test_variables_are_those_of_rfc_3875() -> None:
         script="/app",
         path_info="/a b",
     )
-    assert variables(request) == {
+    assert meta_variables(request) == {
         "GATEWAY_INTERFACE": "CGI/1.1",
         "SERVER_SOFTWARE": "kubewasp",
         "SERVER_PROTOCOL": "HTTP/1.1",

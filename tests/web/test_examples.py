@@ -1,15 +1,17 @@
-"""The examples do what docs/http.md shows."""
+"""Examples of docs/http.md and the metrics table."""
 
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
+import pytest
 
-from kubewasp.web.app import create_app
-from kubewasp.web.site_config_reading import load_web_config
+from kubewasp.web import create_app, load_web_config
 from kubewasp.web.web_metrics import WEB_METRICS
 from tests.guests import build
+from tests.test_docs import FENCE
 from tests.web.client import ask, client_of, one_handler
 
 EXAMPLES = build.ROOT / "examples" / "http"
@@ -18,7 +20,11 @@ PAGE = build.ROOT / "docs" / "http.md"
 
 def test_web_yaml_answers_as_the_page_shows() -> None:
     async def run() -> list[httpx.Response]:
-        app = create_app(replace(load_web_config(EXAMPLES / "web.yaml"), reload_seconds=0))
+        config = load_web_config(EXAMPLES / "web.yaml")
+        patient = {
+            name: replace(guest, limits=replace(guest.limits, timeout=300)) for name, guest in config.guests.items()
+        }
+        app = create_app(replace(config, guests=patient, reload_seconds=0))
         async with client_of(app) as client:
             found = [
                 await client.post("/greet?ada", content=b"four"),
@@ -36,6 +42,24 @@ def test_web_yaml_answers_as_the_page_shows() -> None:
     for response in (found[0], found[1], found[3]):
         assert all(line in page for line in response.text.splitlines())
     assert (EXAMPLES / "web.yaml").read_text(encoding="utf-8").partition("\n")[2] in page
+
+
+def test_app_of_the_page_is_mounted_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES)
+    (body,) = (body for language, body in FENCE.findall(PAGE.read_text(encoding="utf-8")) if language == "py")
+    names: dict[str, Any] = {}
+    exec(body, names)
+
+    async def run() -> httpx.Response:
+        app = names["app"]
+        async with app.router.lifespan_context(app):
+            transport = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+                return await client.get("/plugins/greet?ada")
+
+    assert asyncio.run(run()).text.startswith("hello, ada\n")
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        names["wasm"]._threads.submit(print)
 
 
 def test_handler_in_go() -> None:

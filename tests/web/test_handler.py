@@ -1,4 +1,4 @@
-"""Guests of style module: the three cases of memory ownership, and what breaking them costs."""
+"""Guests of style module: the three cases of memory ownership, and violations."""
 
 import httpx
 
@@ -13,7 +13,7 @@ def answer(run: str, **settings: object) -> httpx.Response:
 
 
 def test_guest_passes_a_string_and_keeps_it() -> None:
-    # The host has copied it: what the guest writes there afterwards is not seen.
+    # The host has copied it: later writes of the guest are not visible.
     response = answer(
         """(call $write (i32.const 16) (i32.const 5))
            (i32.store8 (i32.const 16) (i32.const 72))

@@ -23,7 +23,7 @@ def answer(*guests: Any, settings: dict[str, Any] | None = None, to: Any = None,
     return ask(with_middlewares(guests, to, **(settings or {})), **request)
 
 
-def told(getter: str, **request: Any) -> str:
+def value_of(getter: str, **request: Any) -> str:
     return answer(middleware(_TELL.format(length=getter)), **request).text
 
 
@@ -45,11 +45,11 @@ def test_goes_on_to_the_next_handler_or_answers_itself() -> None:
 
 def test_getters() -> None:
     buffer = "(i32.const 1024) (i32.const 1000)"
-    assert told(f"(call $get_method {buffer})", method="PATCH") == "PATCH"
-    assert told(f"(call $get_uri {buffer})", path="/a%26b?c=d%20e") == "/a%26b?c=d%20e"
-    assert told(f"(call $get_uri {buffer})", path="") == "/"
-    assert told(f"(call $get_protocol_version {buffer})") == "HTTP/1.1"
-    assert told(f"(call $get_source_addr {buffer})") == "192.0.2.1:1234"
+    assert value_of(f"(call $get_method {buffer})", method="PATCH") == "PATCH"
+    assert value_of(f"(call $get_uri {buffer})", path="/a%26b?c=d%20e") == "/a%26b?c=d%20e"
+    assert value_of(f"(call $get_uri {buffer})", path="") == "/"
+    assert value_of(f"(call $get_protocol_version {buffer})") == "HTTP/1.1"
+    assert value_of(f"(call $get_source_addr {buffer})") == "192.0.2.1:1234"
     configured = middleware(_TELL.format(length=f"(call $get_config {buffer})"))
     assert answer(configured, settings={"config": "a=1"}).text == "a=1"
 
@@ -67,7 +67,7 @@ def test_nothing_is_written_over_the_limit_of_the_buffer() -> None:
 
 def test_header_names_and_values() -> None:
     names = "(call $get_header_names (i32.const 0) (i32.const 1024) (i32.const 1000))"
-    text = told(f"(i32.wrap_i64 {names})", headers={"X-One": "1"})
+    text = value_of(f"(i32.wrap_i64 {names})", headers={"X-One": "1"})
     assert text.endswith("\0")
     assert {"host", "x-one", "x-request-id"} <= set(text.split("\0"))
     values = """(call $get_header_values (i32.const 0) (i32.const 0) (i32.const 5) (i32.const 1024) (i32.const 1000))"""

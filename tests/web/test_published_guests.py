@@ -1,4 +1,4 @@
-"""Guests of the http-wasm project itself, as it publishes them: they run unmodified."""
+"""Guests published by the http-wasm project, unmodified."""
 
 import logging
 from pathlib import Path
@@ -59,5 +59,5 @@ def test_wasi_prints_the_exchange(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         answer = ask(with_middlewares([guest("wasi")]), "POST", "/v1.0/hi?name=panda", content=b"{}")
     assert answer.status_code == 201
-    told = "\n".join(record.getMessage() for record in caplog.records)
-    assert "POST /v1.0/hi?name=panda HTTP/1.1" in told
+    logged = "\n".join(record.getMessage() for record in caplog.records)
+    assert "POST /v1.0/hi?name=panda HTTP/1.1" in logged

@@ -1,4 +1,4 @@
-// A web handler as a WASI command: the request is in the variables of RFC 3875 and on stdin, the answer goes to stdout.
+// Web handler as a WASI command: request in the meta-variables of RFC 3875 and on stdin, response on stdout.
 //
 //	GOOS=wasip1 GOARCH=wasm go build -o ../hello-go.wasm .
 package main
@@ -25,8 +25,8 @@ func main() {
 	if os.Getenv("REQUEST_METHOD") == "POST" {
 		size, err := io.Copy(io.Discard, os.Stdin)
 		if err != nil {
-			fmt.Fprintln(os.Stderr, "reading the body:", err) // ends up in the server's log
-			os.Exit(1)                                        // and this in a 500
+			fmt.Fprintln(os.Stderr, "reading the body:", err) // to the server's log
+			os.Exit(1)                                        // status 500
 		}
 		fmt.Printf("thank you for %d bytes\n", size)
 	}

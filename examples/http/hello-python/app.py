@@ -1,4 +1,4 @@
-"""A web handler in Python, as a WASI command: a component that exports wasi:cli/run.
+"""Web handler in Python as a WASI command: a component that exports wasi:cli/run.
 
 The request is in the variables of RFC 3875 and on stdin, the answer goes to stdout. The variables are asked for through
 the imported interface: os.environ is what it was when the component was built.
@@ -15,7 +15,7 @@ from wit_world.imports import environment
 
 
 class Run(exports.Run):
-    """What the server calls for each request."""
+    """Entry point of a request."""
 
     def run(self) -> None:
         variables = dict(environment.get_environment())

@@ -1,4 +1,4 @@
-"""`kubewasp http`: options and help; the work is done in http_serve.py."""
+"""Options and help of `kubewasp http`; implementation in http_serve.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kubewasp.cli.options import Output
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Answer web requests with wasm: routes to handlers and middlewares, each in a sandbox.",
+    help="Serve HTTP with wasm: routes to handlers and middlewares, each in a sandbox.",
     rich_markup_mode="rich",
 )
 ConfigFile = Annotated[
@@ -24,20 +24,20 @@ ConfigFile = Annotated[
 def serve(
     config: ConfigFile,
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where to listen, instead of what the file says; port 0 is any.")
+        str, typer.Option(metavar="HOST:PORT", help="Listen address; overrides the file. Port 0: any free port.")
     ] = "",
-    logging_format: Annotated[LogFormat, typer.Option(help="Lines for people, or JSON.")] = LogFormat.TEXT,
-    verbosity: Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="How much is logged.")] = 0,
+    logging_format: Annotated[LogFormat, typer.Option(help="Text or JSON.")] = LogFormat.TEXT,
+    verbosity: Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="Log verbosity.")] = 0,
 ) -> None:
-    """Serve until SIGTERM or Ctrl-C. Requests under way are answered first.
+    """Serve until SIGTERM or Ctrl-C. Requests in progress are completed.
 
-    A guest is one of three styles: [bold]wasi[/bold] (a command a request, as CGI), [bold]module[/bold] (exports run,
-    malloc and free) and [bold]http-wasm[/bold] (a middleware of the public http-wasm ABI). A smallest file:
+    Guests have one of three styles: [bold]wasi[/bold] (one WASI command per request, as CGI), [bold]module[/bold]
+    (exports run, malloc and free) and [bold]http-wasm[/bold] (middleware of the public http-wasm ABI). Minimal file:
 
         guests: {hello: {file: hello.wasm, style: wasi}}
         routes: [{prefix: /, handler: hello}]
 
-    A guest whose file changes is loaded anew; if the new one is broken, the old one stays.
+    A guest is reloaded when its file changes; if the new version is unusable, the previous one stays.
 
     Example: kubewasp http serve --config web.yaml
     """
@@ -48,10 +48,9 @@ def serve(
 
 @app.command()
 def routes(
-    config: ConfigFile,
-    output: Annotated[Output, typer.Option("-o", "--output", help="A table for people, or JSON.")] = Output.TABLE,
+    config: ConfigFile, output: Annotated[Output, typer.Option("-o", "--output", help="Table or JSON.")] = Output.TABLE
 ) -> None:
-    """Check a configuration, load its guests, and show which request goes where.
+    """Check a configuration, load its guests, and list its routes.
 
     Example: kubewasp http routes --config web.yaml
     """

@@ -1,4 +1,4 @@
-"""`kubewasp http serve` and `kubewasp http routes`."""
+"""Implementation of `kubewasp http serve` and `kubewasp http routes`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from kubewasp.server import logs
 from kubewasp.server.endpoints import create_app as create_operations_app
 from kubewasp.server.health import Health
 from kubewasp.server.http_server import Address, AppServer, host_and_port
-from kubewasp.web.app import BrokenOffError, create_app
-from kubewasp.web.site_config_reading import load_web_config
+from kubewasp.web import ResponseAbortedError, create_app, load_web_config
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from kubewasp.web.app import WebApp
-    from kubewasp.web.site_config import Listen, RouteConfig, WebConfig
+    from kubewasp.web import WebApp, WebConfig
+    from kubewasp.web.web_config import Listen, RouteConfig
 
 logger = logging.getLogger(__name__)
-# Many clients may connect at the same moment.
+# Bursts of connections.
 _BACKLOG = 4096
 _GRACE_SECONDS = 30
 
@@ -42,13 +41,14 @@ def serve(path: Path, listen: str, log_format: logs.LogFormat, verbosity: int) -
 
 
 def show_routes(path: Path, *, as_json: bool) -> None:
+    """Prints the routes, after loading the guests as a check."""
     config = load_web_config(path)
     create_app(replace(config, reload_seconds=0)).close()
     if as_json:
-        print_json(_shown(config))
+        print_json(_document(config))
         return
     rows = [
-        (route.shown, ",".join(route.methods) or "*", " → ".join(route.middlewares) or "-", _end_of(route, config))
+        (route.shown, ",".join(route.methods) or "*", " → ".join(route.middlewares) or "-", _handler(route, config))
         for route in config.routes
     ]
     print_table(("PATH", "METHODS", "MIDDLEWARES", "HANDLER"), rows)
@@ -60,52 +60,54 @@ async def _serve(config: WebConfig) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    servers = [AppServer(_told_once(app), _address(config.listen), backlog=_BACKLOG, grace_seconds=_GRACE_SECONDS)]
+    servers = [
+        AppServer(_without_aborted(app), _address(config.listen), backlog=_BACKLOG, grace_seconds=_GRACE_SECONDS)
+    ]
     if config.operations is not None:
         operations = _operations_app(app, config, stopping)
         servers.append(AppServer(operations, _address(config.operations)))
     started: list[AppServer] = []
     try:
-        for server, what in zip(servers, ("requests", "health and metrics"), strict=False):
+        for server, subject in zip(servers, ("requests", "health and metrics"), strict=False):
             await server.start()
             started.append(server)
-            logger.info("Serving %s", what, extra={"url": server.url})
+            logger.info("Started serving %s", subject, extra={"url": server.url})
         await stopping.wait()
-        logger.info("Shutting down: requests under way are answered")
+        logger.info("Shutting down after requests in progress", extra={"graceSeconds": _GRACE_SECONDS})
     finally:
         for server in started:
             await server.stop()
         app.close()
 
 
-def _told_once(app: WebApp) -> ASGIApp:
-    """An answer that broke off was logged by the app; the server, which closes the connection, need not log it too."""
+def _without_aborted(app: WebApp) -> ASGIApp:
+    """Suppresses ResponseAbortedError, which the app has logged; the server closes the connection anyway."""
 
     async def serve_one(scope: Scope, receive: Receive, send: Send) -> None:
-        with suppress(BrokenOffError):
+        with suppress(ResponseAbortedError):
             await app(scope, receive, send)
 
     return serve_one
 
 
-def _operations_app(app: WebApp, config: WebConfig, stopping: asyncio.Event) -> Any:
+def _operations_app(app: WebApp, config: WebConfig, stopping: asyncio.Event) -> ASGIApp:
     health = Health()
     health.add("shutdown", lambda: "process is shutting down" if stopping.is_set() else "", to=("readyz",))
-    return create_operations_app(health, app.metrics, lambda: _shown(config))
+    return create_operations_app(health, app.metrics, lambda: _document(config))
 
 
 def _address(listen: Listen) -> Address:
     return Address(listen.host, listen.port, listen.certificate, listen.key)
 
 
-def _end_of(route: RouteConfig, config: WebConfig) -> str:
+def _handler(route: RouteConfig, config: WebConfig) -> str:
     if route.respond is not None:
         return f"respond {route.respond.status}"
     return f"{route.handler} ({config.guests[route.handler].style})"
 
 
-def _shown(config: WebConfig) -> dict[str, Any]:
-    """Without what may be secret: variables and configurations of guests."""
+def _document(config: WebConfig) -> dict[str, Any]:
+    """JSON form of a configuration, without possible secrets: variables and configurations of guests."""
     return {
         "guests": [
             {"name": guest.name, "file": str(guest.file), "style": guest.style, "reuse": guest.reuse}

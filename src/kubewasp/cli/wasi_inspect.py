@@ -1,45 +1,48 @@
-"""`kubewasp wasi inspect`: what a program could ask for."""
+"""Implementation of `kubewasp wasi inspect`."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kubewasp.cli import output
-from kubewasp.wasi.grants import Grants
-from kubewasp.wasi.program import MAX_BYTES, load
-from kubewasp.wasi.report import report
+from kubewasp.wasi.capabilities import Capabilities
+from kubewasp.wasi.inspection import inspect_program
+from kubewasp.wasi.program import MAX_BYTES, load_program
 from kubewasp.wasm.source import fetch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kubewasp.wasi.inspection import ProgramReport
+
 
 def run(file: str, *, as_json: bool) -> None:
-    program = load(fetch(file, max_bytes=MAX_BYTES), Grants(), name=Path(file).name)
-    found = report(program)
+    program = load_program(fetch(file, max_bytes=MAX_BYTES), Capabilities(), name=Path(file).name)
+    report = inspect_program(program)
     if as_json:
-        output.print_json(found)
+        output.print_json(asdict(report))
     else:
-        output.print_facts(_facts(found))
+        output.print_facts(_facts(report))
 
 
-def _facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    tools = [tool for field in ("language", "processed-by", "sdk") for tool in found["producers"].get(field, [])]
-    yield "kind", found["kind"]
-    yield "WASI", found["wasi"]
-    yield "runs", "yes" if found["runnable"] else f"no: {'; '.join(found['problems'])}"
-    yield "size", f"{output.size(found['size_bytes'])} ({found['size_bytes']} bytes)"
-    yield "sha256", found["sha256"]
-    yield "toolchain", ", ".join(tools) or "not told (no producers section)"
-    for words, names in found["could_ask_for"].items():
+def _facts(report: ProgramReport) -> Iterator[tuple[str, str]]:
+    tools = [tool for field in ("language", "processed-by", "sdk") for tool in report.producers.get(field, [])]
+    yield "kind", report.kind
+    yield "WASI", report.wasi
+    yield "runs", "yes" if report.runnable else f"no: {'; '.join(report.problems)}"
+    yield "size", f"{output.size(report.size_bytes)} ({report.size_bytes} bytes)"
+    yield "sha256", report.sha256
+    yield "toolchain", ", ".join(tools) or "unknown (no producers section)"
+    for words, names in report.could_ask_for.items():
         yield "could ask for", f"{words}: {', '.join(names)}"
-    for grant in found["grants"]:
+    for grant in report.grants:
         yield "grant", grant
-    yield "network", found["network"]
-    yield "exports", ", ".join(found["exports"])
-    if found["memory_bytes"] is not None:
-        most = found["memory_max_bytes"]
+    yield "network", report.network
+    yield "exports", ", ".join(report.exports)
+    if report.memory_bytes is not None:
+        most = report.memory_max_bytes
         at_most = "" if most is None else f", {output.size(most)} at most"
-        yield "memory", f"{output.size(found['memory_bytes'])} at start{at_most}"
-    yield "load time", f"{found['compile_ms']:.1f} ms ({'from the cache' if found['from_cache'] else 'compiled'})"
+        yield "memory", f"{output.size(report.memory_bytes)} at start{at_most}"
+    yield "load time", f"{report.compile_ms:.1f} ms ({'from the cache' if report.from_cache else 'compiled'})"

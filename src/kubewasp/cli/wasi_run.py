@@ -1,4 +1,4 @@
-"""`kubewasp wasi run`: a WASI program as a process of its own would behave."""
+"""Implementation of `kubewasp wasi run`: exit codes, signals and streams of a native process."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from kubewasp.cli.output import printable, size
 from kubewasp.k8s import quantity
 from kubewasp.k8s.duration import parse_duration
+from kubewasp.wasi.capabilities import Capabilities, CapabilityError, Preopen
 from kubewasp.wasi.command import EXIT_CODES, Ending, limit_message
 from kubewasp.wasi.command import run as run_program
-from kubewasp.wasi.grants import Directory, GrantError, Grants
-from kubewasp.wasi.program import MAX_BYTES, load
-from kubewasp.wasi.streams import Descriptor, nothing
+from kubewasp.wasi.program import MAX_BYTES, load_program
+from kubewasp.wasi.streams import Descriptor, empty
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.source import fetch
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kubewasp.wasi.command import Outcome
-    from kubewasp.wasi.program import Program
+    from kubewasp.wasi.program import WasiProgram
     from kubewasp.wasi.streams import Source
 
 _NO_SUCH_FILE, _CANNOT_RUN = 127, 126
-# A program that waits in the host does not see its time run out; the process then ends for it.
+# A program blocked in the host is not interrupted by its time limit; the process then ends instead.
 _GRACE = 1.0
 
 
-def grants(
+def capabilities_of(
     *,
     directories: Sequence[str],
     environment: Mapping[str, str],
@@ -41,9 +41,9 @@ def grants(
     stack: str,
     timeout: str | None,
     fuel: str | None,
-) -> Grants:
-    return Grants(
-        directories=tuple(Directory.parse(text) for text in directories),
+) -> Capabilities:
+    return Capabilities(
+        preopens=tuple(Preopen.parse(text) for text in directories),
         environment=environment,
         arguments=tuple(arguments),
         memory=_number("--memory", memory),
@@ -57,90 +57,96 @@ def _number(option: str, text: str) -> int:
     try:
         return quantity.parse(text).value()
     except ValueError as error:
-        raise GrantError(f"{option}: {error}") from None
+        raise CapabilityError(f"{option}: {error}") from None
 
 
 def _seconds(text: str) -> float:
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise GrantError(f"--timeout: {error}") from None
+        raise CapabilityError(f"--timeout: {error}") from None
 
 
-def run(file: str, granted: Grants, *, stdin: str | None, trace: bool, verbose: bool, quiet: bool) -> int:
-    """The exit code. A signal ends the process at once: nothing of the program's is left to be done."""
+def run(file: str, capabilities: Capabilities, *, stdin: str | None, trace: bool, verbose: bool, quiet: bool) -> int:
+    """Runs a program and returns its exit code. A signal ends the process at once, without cleanup."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _frame: os._exit(128 + number))
     source = _source(stdin)
     if "://" not in file and not Path(file).exists():
-        _say(f"error: {file}: no such file")
+        _print(f"error: {file}: no such file")
         return _NO_SUCH_FILE
     try:
-        program = load(fetch(file, max_bytes=MAX_BYTES), granted, name=Path(file).name)
-        outcome = _run_beside(program, granted, source, (lambda line: _say(f"trace: {line}")) if trace else None)
+        program = load_program(fetch(file, max_bytes=MAX_BYTES), capabilities, name=Path(file).name)
+        outcome = _run_on_thread(
+            program, capabilities, source, (lambda line: _print(f"trace: {line}")) if trace else None
+        )
     except GuestLoadError as error:
-        _say(f"error: {error}")
+        _print(f"error: {error}")
         return _CANNOT_RUN
-    _tell(program, granted, outcome, verbose=verbose, quiet=quiet)
+    _report(program, capabilities, outcome, verbose=verbose, quiet=quiet)
     return outcome.exit_code
 
 
 def _source(stdin: str | None) -> Source:
     if stdin is None:
-        return nothing
+        return empty
     if stdin == "-":
         return Descriptor(0)
     try:
         return Descriptor(os.open(stdin, os.O_RDONLY))
     except (OSError, ValueError) as error:
-        raise GrantError(f"--stdin {stdin}: {getattr(error, 'strerror', None) or error}") from None
+        raise CapabilityError(f"--stdin {stdin}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _run_beside(program: Program, granted: Grants, source: Source, on_call: Callable[[str], object] | None) -> Outcome:
-    """Runs it on another thread: Python hears of signals on this one only, and not while a program runs on it."""
+def _run_on_thread(
+    program: WasiProgram, capabilities: Capabilities, source: Source, on_call: Callable[[str], object] | None
+) -> Outcome:
+    """Runs a program on a second thread: signal handlers run on the main thread only, and not during a guest call."""
     ended: list[Outcome] = []
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
             ended.append(
-                run_program(program, granted, stdin=source, stdout=Descriptor(1), stderr=Descriptor(2), on_call=on_call)
+                run_program(
+                    program, capabilities, stdin=source, stdout=Descriptor(1), stderr=Descriptor(2), on_call=on_call
+                )
             )
-        except BaseException as error:  # noqa: BLE001 - raised again below
+        except BaseException as error:  # noqa: BLE001 - raised below
             failed.append(error)
 
     thread = threading.Thread(target=work, name="kubewasp-wasi", daemon=True)
     thread.start()
-    thread.join(None if granted.timeout is None else granted.timeout + _GRACE)
+    thread.join(None if capabilities.timeout is None else capabilities.timeout + _GRACE)
     if failed:
         raise failed[0]
     if not ended:
-        _say(f"error: {program.name}: {limit_message(Ending.TIMED_OUT, granted)}")
+        _print(f"error: {program.name}: {limit_message(Ending.TIMED_OUT, capabilities)}")
         os._exit(EXIT_CODES[Ending.TIMED_OUT])
     return ended[0]
 
 
-def _tell(program: Program, granted: Grants, outcome: Outcome, *, verbose: bool, quiet: bool) -> None:
+def _report(program: WasiProgram, capabilities: Capabilities, outcome: Outcome, *, verbose: bool, quiet: bool) -> None:
     if outcome.ending is not Ending.EXITED:
-        _say(f"error: {program.name}: {outcome.message}")
+        _print(f"error: {program.name}: {outcome.message}")
     if not quiet:
         for denial in outcome.denials:
-            _say(f"note: {denial.text}")
+            _print(f"note: {denial.text}")
         if program.is_component and outcome.exit_code:
-            _say(f"note: {_granted(granted)}; of a component it is not known what else it asked for")
+            _print(f"note: {_list(capabilities)}; denials of a component are not known")
     if verbose:
         used = [f"{outcome.seconds:.3f} s"]
         used += [f"{size(outcome.memory)} of memory"] if outcome.memory is not None else []
         used += [f"{outcome.fuel_used} units of fuel"] if outcome.fuel_used is not None else []
-        _say(f"note: {outcome.ending} with code {outcome.exit_code} after {', '.join(used)}")
+        _print(f"note: {outcome.ending} with code {outcome.exit_code} after {', '.join(used)}")
 
 
-def _granted(granted: Grants) -> str:
-    directories = [f"--dir {directory}" for directory in granted.directories]
-    variables = [f"--env {name}" for name in granted.environment]
-    return f"granted were {', '.join([*directories, *variables]) or 'no directory and no variable'}"
+def _list(capabilities: Capabilities) -> str:
+    directories = [f"--dir {preopen}" for preopen in capabilities.preopens]
+    variables = [f"--env {name}" for name in capabilities.environment]
+    return f"granted: {', '.join([*directories, *variables]) or 'no directory, no variable'}"
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stderr.write(f"{printable(text)}\n")
     sys.stderr.flush()

@@ -1,11 +1,12 @@
-"""Runs a WASI program once, with exactly the rights that it is granted.
+"""Runs of WASI programs with exactly the granted capabilities.
 
-`run` may be called from many threads at a time, also for one program: what runs is a fresh instance each time, and the
-interpreter is not held up meanwhile.
+`run` may be called from many threads at a time, for one program too: every run is a fresh instance, and the interpreter
+lock is released meanwhile.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import time
@@ -16,11 +17,13 @@ from typing import TYPE_CHECKING, cast
 
 from wasmtime import Module, Store, Trap, TrapCode, WasiConfig, WasmtimeError
 
-from kubewasp.wasi import host, streams
-from kubewasp.wasi.denials import FIRST_DIRECTORY
-from kubewasp.wasi.grants import GrantError
+from kubewasp.wasi import preview1_host, streams
+from kubewasp.wasi.capabilities import CapabilityError
+from kubewasp.wasi.denials import FIRST_PREOPEN
 from kubewasp.wasi.preview1 import MODULE
+from kubewasp.wasi.preview1_host import DeadlineExceededError, Preview1Host
 from kubewasp.wasi.program import check_runnable
+from kubewasp.wasi.streams import StandardStreams
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import (
     GuestCall,
@@ -34,13 +37,13 @@ from kubewasp.wasm.ffi import (
 from kubewasp.wasm.hook_failures import stack_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from wasmtime import Instance
 
+    from kubewasp.wasi.capabilities import Capabilities, Preopen
     from kubewasp.wasi.denials import Denial
-    from kubewasp.wasi.grants import Grants
-    from kubewasp.wasi.program import Program
+    from kubewasp.wasi.program import WasiProgram
     from kubewasp.wasi.streams import Sink, Source
 
 _NO_DEADLINE = 2**62
@@ -48,7 +51,7 @@ _MODULE = MODULE.encode()
 
 
 class Ending(StrEnum):
-    """How a run ended."""
+    """End of a run."""
 
     EXITED = "exited"
     TRAPPED = "trapped"
@@ -56,13 +59,13 @@ class Ending(StrEnum):
     OUT_OF_FUEL = "out of fuel"
 
 
-# What a shell is told, as timeout(1) and abort(3) have it.
+# As timeout(1) and abort(3).
 EXIT_CODES = {Ending.TIMED_OUT: 124, Ending.OUT_OF_FUEL: 124, Ending.TRAPPED: 134}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a run. `exit_code` is the program's own if it exited, else that of its ending."""
+    """Result of a run. `exit_code` is the program's own if it exited, else that of `EXIT_CODES`."""
 
     ending: Ending
     exit_code: int
@@ -74,127 +77,147 @@ class Outcome:
 
 
 def run(
-    program: Program,
-    grants: Grants,
+    program: WasiProgram,
+    capabilities: Capabilities,
     *,
-    stdin: Source = streams.nothing,
-    stdout: Sink = streams.dropped,
-    stderr: Sink = streams.dropped,
+    stdin: Source = streams.empty,
+    stdout: Sink = streams.discard,
+    stderr: Sink = streams.discard,
     on_call: Callable[[str], object] | None = None,
 ) -> Outcome:
-    """Runs it to its end. What a source or a sink raises ends the program and is raised here.
+    """Runs a program to its end. An exception of a source or a sink ends the program and is raised here.
 
-    `on_call` is told every call of WASI with its result, of programs that are no components.
+    `on_call` receives a line for every WASI call and its result; not for components.
     """
-    check_runnable(program, grants)
-    if program.engine.key != (grants.stack, grants.fuel is not None):
-        raise GrantError(f"{program.name}: it was loaded for another stack limit, or without counting fuel")
+    check_runnable(program, capabilities)
+    if program.engine.key != (capabilities.stack, capabilities.fuel is not None):
+        raise CapabilityError(f"{program.name}: loaded for another stack limit, or without counting fuel")
+    standard = StandardStreams(stdin, stdout, stderr)
     if program.is_component:
         from kubewasp.wasi.component_command import run_component
 
-        return run_component(program, grants, stdin=stdin, stdout=stdout, stderr=stderr)
-    store = new_store(program, grants)
+        return run_component(program, capabilities, standard)
+    began = time.perf_counter()
+    store = new_store(program, capabilities)
     try:
-        session = host.Session(store, grants, stdin=stdin, stdout=stdout, stderr=stderr, on_call=on_call)
-        return _Run(program, grants, store, session).outcome()
+        try:
+            core_run = _CoreRun(program, capabilities, store, standard, on_call)
+        except Trap as error:  # at instantiation: a data segment outside of memory
+            code, message = EXIT_CODES[Ending.TRAPPED], _trap_message(error, capabilities)
+            used, seconds = _fuel_used(store, capabilities), time.perf_counter() - began
+            return Outcome(Ending.TRAPPED, code, message, fuel_used=used, seconds=seconds)
+        return core_run.outcome()
     finally:
-        store.close()  # not when Python gets to it: the program's memory is freed now
+        store.close()  # frees the program's memory now, not at garbage collection
 
 
-def new_store(program: Program, grants: Grants) -> Store:
+def new_store(program: WasiProgram, capabilities: Capabilities) -> Store:
+    """Store with the limits of the capabilities."""
     store = Store(program.engine.engine)
-    store.set_limits(memory_size=grants.memory, table_elements=10_000_000, instances=100, tables=100, memories=10)
-    if grants.fuel is not None:
-        store.set_fuel(grants.fuel)
-    ticks = _NO_DEADLINE if grants.timeout is None else program.engine.ticker.ticks(grants.timeout)
+    store.set_limits(memory_size=capabilities.memory, table_elements=10_000_000, instances=100, tables=100, memories=10)
+    if capabilities.fuel is not None:
+        store.set_fuel(capabilities.fuel)
+    ticks = _NO_DEADLINE if capabilities.timeout is None else program.engine.ticker.ticks(capabilities.timeout)
     store.set_epoch_deadline(ticks)
     return store
 
 
-def configuration(program: Program, grants: Grants, witness: str | None = None) -> WasiConfig:
-    """Names, arguments, variables and directories, the witness being the first; no stream."""
+def wasi_config(
+    program: WasiProgram,
+    capabilities: Capabilities,
+    inherited: tuple[bool, bool, bool],
+    opened: Sequence[Preopen | None],
+) -> WasiConfig:
+    """Name, arguments, variables, preopens (None: the sentinel), and the inherited standard streams."""
     wasi = WasiConfig()
-    wasi.argv = [program.name, *grants.arguments]
-    wasi.env = list(grants.environment.items())
-    if witness is not None:
-        wasi.preopen_dir(witness, "/", False)
-    for directory in grants.in_order():
+    wasi.argv = [program.name, *capabilities.arguments]
+    wasi.env = list(capabilities.environment.items())
+    for preopen in opened:
+        if preopen is None:
+            wasi.preopen_dir(cast("str", _sentinel()), "/", False)
+            continue
         try:
-            wasi.preopen_dir(directory.host, directory.shown_as, not directory.read_only)
+            wasi.preopen_dir(preopen.host, preopen.shown_as, not preopen.read_only)
         except WasmtimeError:
-            raise GrantError(f"--dir {directory}: cannot be opened") from None
+            raise CapabilityError(f"--dir {preopen}: cannot be opened") from None
+    stdin, stdout, stderr = inherited
+    if stdin:
+        wasi.inherit_stdin()
+    if stdout:
+        wasi.inherit_stdout()
+    if stderr:
+        wasi.inherit_stderr()
     return wasi
 
 
-class _Run:
+class _CoreRun:
     """One run of a core module, on the calling thread."""
 
-    def __init__(self, program: Program, grants: Grants, store: Store, session: host.Session) -> None:
+    def __init__(
+        self,
+        program: WasiProgram,
+        capabilities: Capabilities,
+        store: Store,
+        standard: StandardStreams,
+        on_call: Callable[[str], object] | None,
+    ) -> None:
         self._program = program
-        self._grants = grants
+        self._capabilities = capabilities
         self._store = store
-        self._session = session
         self._began = time.perf_counter()
-        self._door: Instance | None = None
+        timeout = capabilities.timeout
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        opened = _opened(capabilities)
+        # The host serves the streams; inheriting them as well lets a program see a terminal.
+        store.set_wasi(wasi_config(program, capabilities, standard.inherited(), opened))
+        self._guest, self._interposer = self._link(traced=on_call is not None)
+        if None in opened:
+            sentinel = FIRST_PREOPEN + opened.index(None)
+            exported_global(store, self._interposer, b"sentinel").set_value(store, sentinel)
+        memory = exported_memory(store, self._guest, b"memory")
+        self._host = Preview1Host(store, memory, standard, opened=opened, deadline=deadline, on_call=on_call)
 
-    def outcome(self) -> Outcome:
-        engine = self._program.engine
-        before = host.serve(self._session)
-        engine.ticker.begin()
-        try:
-            guest = self._link()
-            for name in self._program.starts:
-                GuestCall(self._store, exported_function(self._store, guest, name), "")()
-            if self._session.error is not None:
-                raise self._session.error
-            return self._ended(Ending.EXITED, 0)
-        except (Trap, WasmtimeError) as error:
-            return self._after(error)
-        finally:
-            engine.ticker.end()
-            host.serve(before)
-
-    def _link(self) -> Instance:
+    def _link(self, *, traced: bool) -> tuple[Instance, Instance]:
+        """Instances of the program and of its interposer. No code of the program runs yet."""
         store, program = self._store, self._program
         linker = program.engine.linker
-        door = program.traced_door if self._session.on_call else program.door
-        store.set_wasi(self._configuration())
-        shim = instantiated(store, door.shim, [])
+        modules = program.traced_interposer if traced else program.interposer
+        shim = instantiated(store, modules.shim, [])
         imports = [
-            exported(store, shim, name) if name in door.names else linked(store, linker, _MODULE, name)
+            exported(store, shim, name) if name in modules.names else linked(store, linker, _MODULE, name)
             for name in program.import_names
         ]
         try:
             guest = instantiated(store, cast("Module", program.compiled), imports)
         except WasmtimeError as error:
             raise GuestLoadError(f"{program.name}: {str(error).strip()}") from None
-        self._session.memory = exported_memory(store, guest, b"memory")
         links = [exported(store, guest, b"memory"), exported(store, shim, b"table")]
-        links += [linked(store, linker, *item) for item in door.imports]
-        self._door = instantiated(store, door.door, links)
-        if None in self._session.opened:
-            exported_global(store, self._door, b"witness").set_value(store, FIRST_DIRECTORY)
-        return guest
+        links += [linked(store, linker, *item) for item in modules.imports]
+        return guest, instantiated(store, modules.interposer, links)
 
-    def _configuration(self) -> WasiConfig:
-        """The streams are the session's; a terminal is told of all the same, as programs show more of it at once."""
-        opened = self._grants.in_order()
-        has_root = bool(opened) and opened[0].shown_as == "/"
-        witness = None if has_root else _witness()
-        self._session.opened = [*opened] if witness is None else [None, *opened]
-        wasi = configuration(self._program, self._grants, witness)
-        inherit_streams(wasi, *self._session.descriptors())
-        return wasi
+    def outcome(self) -> Outcome:
+        ticker = self._program.engine.ticker
+        before = preview1_host.serve(self._host)
+        ticker.begin()
+        try:
+            for name in self._program.starts:
+                GuestCall(self._store, exported_function(self._store, self._guest, name), "")()
+            if self._host.error is not None:
+                raise self._host.error
+            return self._ended(Ending.EXITED, 0)
+        except (Trap, WasmtimeError) as error:
+            return self._after(error)
+        finally:
+            ticker.end()
+            preview1_host.serve(before)
 
     def _after(self, error: Exception) -> Outcome:
-        kept = self._session.error
-        if isinstance(kept, host.TimeIsUp):
+        kept = self._host.error
+        if isinstance(kept, DeadlineExceededError):
             return self._ended(Ending.TIMED_OUT)
         if kept is not None:
             raise kept
-        code = -1
-        if self._door is not None:
-            code = int(exported_global(self._store, self._door, b"exit_code").value(self._store))
+        code = int(exported_global(self._store, self._interposer, b"exit_code").value(self._store))
         if code >= 0:
             return self._ended(Ending.EXITED, code)
         trap = error.trap_code if isinstance(error, Trap) else None
@@ -202,51 +225,59 @@ class _Run:
             return self._ended(Ending.TIMED_OUT)
         if trap is TrapCode.OUT_OF_FUEL:
             return self._ended(Ending.OUT_OF_FUEL)
-        return self._ended(Ending.TRAPPED, message=self._trap_message(error))
-
-    def _trap_message(self, error: Exception) -> str:
-        if isinstance(error, Trap) and error.trap_code is TrapCode.STACK_OVERFLOW:
-            return f"the stack limit of {self._grants.stack} bytes is exceeded; raise --stack"
-        text = error.message if isinstance(error, Trap) else str(error)
-        lines = [line.strip() for line in text.strip().splitlines()]
-        cause = next((line for line in reversed(lines) if line.startswith("wasm trap: ")), lines[-1])
-        return "\n".join(part for part in (cause, stack_trace(error)) if part)
+        return self._ended(Ending.TRAPPED, message=_trap_message(error, self._capabilities))
 
     def _ended(self, ending: Ending, code: int | None = None, message: str = "") -> Outcome:
-        grants, memory = self._grants, self._session.memory
+        capabilities = self._capabilities
         return Outcome(
             ending,
             EXIT_CODES[ending] if code is None else code,
-            message or limit_message(ending, grants),
-            tuple(self._session.denials),
-            None if grants.fuel is None else grants.fuel - self._store.get_fuel(),
-            None if memory is None else memory.data_len(self._store),
+            message or limit_message(ending, capabilities),
+            tuple(self._host.denials),
+            _fuel_used(self._store, capabilities),
+            self._host.memory_bytes,
             time.perf_counter() - self._began,
         )
 
 
-def limit_message(ending: Ending, grants: Grants) -> str:
+def limit_message(ending: Ending, capabilities: Capabilities) -> str:
+    """The exceeded limit and its option; empty for other endings."""
     if ending is Ending.TIMED_OUT:
-        return f"the time limit of {grants.timeout:g} s is over; raise --timeout"
+        return f"time limit of {capabilities.timeout:g} s exceeded; raise --timeout"
     if ending is Ending.OUT_OF_FUEL:
-        return f"the {grants.fuel} units of fuel are used up; raise --fuel"
+        return f"fuel limit of {capabilities.fuel} units exceeded; raise --fuel"
     return ""
 
 
-def inherit_streams(wasi: WasiConfig, stdin: bool, stdout: bool, stderr: bool) -> None:
-    if stdin:
-        wasi.inherit_stdin()
-    if stdout:
-        wasi.inherit_stdout()
-    if stderr:
-        wasi.inherit_stderr()
+def _trap_message(error: Exception, capabilities: Capabilities) -> str:
+    if isinstance(error, Trap) and error.trap_code is TrapCode.STACK_OVERFLOW:
+        return stack_message(capabilities)
+    text = error.message if isinstance(error, Trap) else str(error)
+    lines = [line.strip() for line in text.strip().splitlines()]
+    cause = next((line for line in reversed(lines) if line.startswith("wasm trap: ")), lines[-1])
+    return "\n".join(part for part in (cause, stack_trace(error)) if part)
+
+
+def _fuel_used(store: Store, capabilities: Capabilities) -> int | None:
+    return None if capabilities.fuel is None else capabilities.fuel - store.get_fuel()
+
+
+def stack_message(capabilities: Capabilities) -> str:
+    return f"stack limit of {capabilities.stack} bytes exceeded; raise --stack"
+
+
+def _opened(capabilities: Capabilities) -> list[Preopen | None]:
+    """Preopens by descriptor, with the sentinel (None) in front unless the root is granted."""
+    preopens = capabilities.preopens_in_order()
+    has_root = bool(preopens) and preopens[0].shown_as == "/"
+    return [*preopens] if has_root or _sentinel() is None else [None, *preopens]
 
 
 @cache
-def _witness() -> str | None:
-    """A directory that was deleted: there is nothing in it, and nothing can be put there. See door.py.
+def _sentinel() -> str | None:
+    """Path of a deleted directory: empty, and nothing can be created there (see preview1_interposer.py).
 
-    None where the system cannot open one again: then a program's vain search is not noticed.
+    None where the system cannot reopen it: denials of paths outside of all preopens are then not reported.
     """
     try:
         place = tempfile.mkdtemp(prefix="kubewasp-")

@@ -1,4 +1,4 @@
-"""What a program asked for and did not get, and which grant it would have needed."""
+"""Denied calls of a WASI program, with the missing capability."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubewasp.wasi.grants import Directory, plain_path
+from kubewasp.wasi.capabilities import Preopen, plain_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FIRST_DIRECTORY = 3
-_HOST_PERMISSIONS = 2
+FIRST_PREOPEN = 3
+_EACCES = 2
 
 
 class Cause(StrEnum):
-    """Why it was not given."""
+    """Cause of a denial."""
 
     NOT_GRANTED = "not granted"
     READ_ONLY = "read-only"
@@ -28,69 +28,69 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A call that was denied. Relative and absolute paths are not told apart: most programs' libraries do not."""
+    """Denied call. Relative and absolute paths are equivalent, as in most C libraries."""
 
     function: str
     path: str
     cause: Cause
     writes: bool
-    grant: Directory | None = None
+    preopen: Preopen | None = None
 
     @property
     def text(self) -> str:
-        """Says what was asked for and which grant is missing."""
-        asked = f"the program asked {'to change' if self.writes else 'for'} {self.path}"
+        """The denied path and the option that grants it."""
+        denied = f"denied {'write' if self.writes else 'read'} access to {self.path}"
         if self.cause is Cause.NOT_GRANTED:
-            return f"{asked}: no directory that holds it was granted; add --dir {self._wanted()}"
+            return f"{denied}: not in a granted directory; add --dir {self._missing()}"
         if self.cause is Cause.READ_ONLY:
-            return f"{asked}: --dir {self.grant} is read-only; take :ro away to let the program write there"
+            return f"{denied}: --dir {self.preopen} is read-only; remove :ro to allow it"
         if self.cause is Cause.HOST:
-            return f"{asked}: the permissions of this machine's files forbid it"
-        granted = f"--dir {self.grant}" if self.grant is not None else "the granted directory"
-        return f"{asked}: it leads out of {granted} (by .. or a symbolic link); grant the directory that it leads to"
+            return f"{denied}: file permissions of the host"
+        preopen = f"--dir {self.preopen}" if self.preopen is not None else "the granted directory"
+        return f"{denied}: outside of {preopen} (through .. or a symbolic link); grant the target directory"
 
-    def _wanted(self) -> Directory:
-        """The directory to grant: the one that holds the file. What exists here tells what was meant."""
+    def _missing(self) -> Preopen:
+        """The directory to grant: the parent of the file. Existing files decide between relative and absolute."""
         relative = self.path.lstrip("/")
         absolute = Path("/", relative)
         if self._exists(Path(relative)) and not self._exists(absolute):
             folder = posixpath.dirname(relative) or "."
         else:
             folder = str(absolute if absolute.is_dir() else absolute.parent)
-        return Directory(folder, folder, read_only=not self.writes)
+        return Preopen(folder, folder, read_only=not self.writes)
 
     def _exists(self, path: Path) -> bool:
-        """Of a file that is to be made, the directory."""
+        """For a write, the parent directory is sufficient."""
         return path.exists() or (self.writes and path.parent.is_dir())
 
 
-def asked_for(
-    opened: Sequence[Directory | None], function: str, error: int, paths: Sequence[tuple[int, str]], *, writes: bool
+def denial_of(
+    opened: Sequence[Preopen | None], function: str, error: int, paths: Sequence[tuple[int, str]], *, writes: bool
 ) -> Denial:
-    """Why a call was denied.
+    """The denial of a failed call.
 
-    `opened` are the directories that the program found open, None being the witness; `paths` are those of the call,
-    each with the number of the directory that it starts from.
+    `opened`: preopens in the order of their descriptors, None for the sentinel; `paths`: the paths of the call, each
+    with the descriptor of its base directory.
     """
-    witness = FIRST_DIRECTORY + opened.index(None) if None in opened else -1
+    sentinel = FIRST_PREOPEN + opened.index(None) if None in opened else -1
     for fd, path in paths:
-        if fd == witness:
+        if fd == sentinel:
             return Denial(function, posixpath.join("/", path), Cause.NOT_GRANTED, writes)
-    directories = [(_granted(opened, fd), path) for fd, path in paths]
-    for grant, path in directories:
-        if grant is not None and grant.read_only and writes and _stays(path):
-            return Denial(function, posixpath.join(grant.guest, path), Cause.READ_ONLY, writes, grant)
-    grant, path = next(((grant, path) for grant, path in directories if not _stays(path)), directories[0])
-    shown = path if grant is None else posixpath.join(grant.guest, path.lstrip("/"))
-    return Denial(function, shown, Cause.HOST if error == _HOST_PERMISSIONS else Cause.OUTSIDE, writes, grant)
+    located = [(_preopen(opened, fd), path) for fd, path in paths]
+    for preopen, path in located:
+        if preopen is not None and preopen.read_only and writes and _stays_inside(path):
+            return Denial(function, posixpath.join(preopen.guest, path), Cause.READ_ONLY, writes, preopen)
+    preopen, path = next(((preopen, path) for preopen, path in located if not _stays_inside(path)), located[0])
+    shown = path if preopen is None else posixpath.join(preopen.guest, path.lstrip("/"))
+    return Denial(function, shown, Cause.HOST if error == _EACCES else Cause.OUTSIDE, writes, preopen)
 
 
-def _granted(opened: Sequence[Directory | None], fd: int) -> Directory | None:
-    """The granted directory with that number; None for one that the program opened in a granted one."""
-    number = fd - FIRST_DIRECTORY
+def _preopen(opened: Sequence[Preopen | None], fd: int) -> Preopen | None:
+    """The preopen with that descriptor; None for a directory opened by the program."""
+    number = fd - FIRST_PREOPEN
     return opened[number] if 0 <= number < len(opened) else None
 
 
-def _stays(path: str) -> bool:
-    """Whether a path stays in its directory, as far as that can be seen from the path."""
+def _stays_inside(path: str) -> bool:
+    """Whether a path stays in its base directory, symbolic links aside."""
     return not path.startswith("/") and plain_path(path).split("/")[0] != ".."

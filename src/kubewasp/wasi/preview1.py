@@ -1,4 +1,4 @@
-"""The functions of WASI preview 1: their parameters, what they are for, and the names of their errors."""
+"""WASI preview 1: functions with their parameters and purposes, error numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 MODULE = "wasi_snapshot_preview1"
 
-# A parameter is an i32, unless its kind is told: `i64`, or `text`, which is an address and a length.
+# A parameter is an i32 by default, `i64`, or `text`: address and length.
 _PARAMETERS = {
     "args_get": "argv argv_buf",
     "args_sizes_get": "argc argv_buf_size",
@@ -56,7 +56,7 @@ _PARAMETERS = {
     "sock_shutdown": "fd how",
 }
 
-# What a program may be after, in plain words, by the functions that it imports; the first that fits counts.
+# Purposes of functions by name prefix; the first match counts.
 _PURPOSES = (
     ("arguments", ("args_",)),
     ("environment variables", ("environ_",)),
@@ -65,11 +65,11 @@ _PURPOSES = (
     ("files and directories", ("path_", "fd_readdir", "fd_prestat")),
     ("standard streams and open files", ("fd_",)),
     ("sleeping and waiting", ("poll_",)),
-    ("its own end", ("proc_", "sched_")),
+    ("process exit and yield", ("proc_", "sched_")),
     ("sockets", ("sock_",)),
 )
 
-# Functions that change something in a directory, whatever their arguments are.
+# Functions that modify a directory with any arguments.
 CHANGING = frozenset(
     {
         "path_create_directory",
@@ -96,7 +96,7 @@ ERRORS = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One number that is handed over; of a text, its address. The length then follows."""
+    """Parameter of a function. A `text` takes two numbers: address and length."""
 
     name: str
     kind: str
@@ -104,14 +104,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of WASI preview 1. All give an error number, but for the one that never returns."""
+    """Function of WASI preview 1. All return an error number, except proc_exit."""
 
     name: str
     parameters: tuple[Parameter, ...]
 
     @property
     def types(self) -> tuple[str, ...]:
-        """Of its parameters in WebAssembly."""
+        """WebAssembly types of the parameters."""
         return tuple(kind for parameter in self.parameters for kind in _TYPES[parameter.kind])
 
     @property
@@ -119,7 +119,7 @@ class Function:
         return self.name != "proc_exit"
 
     def place(self, name: str) -> int:
-        """Which of the numbers is that parameter; -1 if there is none."""
+        """Index of a parameter in the WebAssembly signature; -1 if absent."""
         at = 0
         for parameter in self.parameters:
             if parameter.name == name:
@@ -140,5 +140,5 @@ FUNCTIONS = {name: _function(name, parameters) for name, parameters in _PARAMETE
 
 
 def purpose(name: str) -> str:
-    """What a function is for, in plain words."""
+    """Purpose of a function."""
     return next(words for words, starts in _PURPOSES if name.startswith(starts))

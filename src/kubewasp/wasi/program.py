@@ -1,4 +1,4 @@
-"""A WASI program, compiled and checked: what is the same for all its runs."""
+"""Compiled WASI program with its engine: loading, inspection data, checks."""
 
 from __future__ import annotations
 
@@ -8,39 +8,65 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from wasmtime import MemoryType, Module, Store, WasmtimeError
+from wasmtime import Engine, Linker, MemoryType, Module, Store, WasmtimeError
+from wasmtime import component as components
 from wasmtime.component import Component
 
-from kubewasp.wasi.interposition import door_imports, door_wat, interposed, shim_wat
+from kubewasp.wasi import preview1_host
 from kubewasp.wasi.preview1 import MODULE
-from kubewasp.wasi.wasi_engine import WasiEngine, wasi_engine
+from kubewasp.wasi.preview1_interposer import interposed, interposer_imports, interposer_wat, shim_wat
 from kubewasp.wasm import binary
 from kubewasp.wasm.compilation import Compiled, compile_and_keep, compile_text, load_compiled
+from kubewasp.wasm.deadlines import Ticker
+from kubewasp.wasm.engine_settings import SWITCHED_OFF, engine_config, one_for_each
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kubewasp.wasi.grants import Grants
+    from kubewasp.wasi.capabilities import Capabilities
 
 MAX_BYTES = 1 << 30
 RUN = "wasi:cli/run@0.2."
 
 
+class WasiEngine:
+    """Engine, epoch ticker and linkers shared by programs with the same stack limit.
+
+    Fuel is counted in separate engines, because counting costs time.
+    """
+
+    def __init__(self, stack: int, *, fueled: bool) -> None:
+        config = engine_config(SWITCHED_OFF, stack, fueled=fueled)
+        config.wasm_component_model = True
+        self.engine = Engine(config)
+        self.settings = f"wasi stack={stack}{' fuel' if fueled else ''}"
+        self.key = (stack, fueled)
+        self.ticker = Ticker(self.engine)
+        self.linker = Linker(self.engine)
+        self.linker.define_wasi()
+        preview1_host.define(self.linker)
+        self.component_linker = components.Linker(self.engine)
+        self.component_linker.add_wasip2()
+
+
+_wasi_engine = one_for_each(WasiEngine)
+
+
 @dataclass(frozen=True, slots=True)
-class Door:
-    """The modules between a program and the runtime, and what to link them with."""
+class Interposer:
+    """Compiled shim and interposer of a program, with the names to link."""
 
     shim: Module
-    door: Module
+    interposer: Module
     names: frozenset[bytes]
     imports: list[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True)
-class Program:
-    """A compiled program. `imports` has interfaces where it is a component, and pairs of module and name else."""
+class WasiProgram:
+    """Compiled program. `imports`: pairs of module and name; for a component, of interface and an empty name."""
 
     engine: WasiEngine
     compiled: Module | Component
@@ -63,43 +89,46 @@ class Program:
 
     @property
     def run_export(self) -> str:
-        """What is called to run it; nothing if it cannot be run."""
+        """The export that runs it; empty if there is none."""
         if self.is_component:
             return next((name for name in self.exports if name.startswith(RUN)), "")
         return "_start" if "_start" in self.exports else ""
 
     @cached_property
     def import_names(self) -> list[bytes]:
-        """Of a core module: all are of WASI."""
+        """Names of the imports of a core module, all of WASI."""
         return [name.encode() for _, name in self.imports]
 
     @cached_property
     def problems(self) -> list[str]:
-        """Why it cannot be run; nothing if it can."""
+        """Reasons why it cannot run; empty if it can."""
         return _problems(self)
 
     @cached_property
-    def door(self) -> Door:
-        return self._door(traced=False)
+    def interposer(self) -> Interposer:
+        return self._interposer(traced=False)
 
     @cached_property
-    def traced_door(self) -> Door:
-        return self._door(traced=True)
+    def traced_interposer(self) -> Interposer:
+        return self._interposer(traced=True)
 
-    def _door(self, *, traced: bool) -> Door:
+    def _interposer(self, *, traced: bool) -> Interposer:
         names = interposed(frozenset(name for module, name in self.imports if module == MODULE), traced=traced)
         engine, settings = self.engine.engine, self.engine.settings
-        return Door(
+        return Interposer(
             compile_text(engine, settings, shim_wat(names)),
-            compile_text(engine, settings, door_wat(names, traced=traced)),
+            compile_text(engine, settings, interposer_wat(names, traced=traced)),
             frozenset(name.encode() for name in names),
-            [(module.encode(), name.encode()) for module, name in door_imports(names, traced=traced)],
+            [(module.encode(), name.encode()) for module, name in interposer_imports(names, traced=traced)],
         )
 
 
-def load(wasm: bytes, grants: Grants, *, name: str = "program") -> Program:
-    """Compiles a program, or takes it from the cache. It can be run with those grants, and others with that engine."""
-    engine = wasi_engine(grants.stack, fueled=grants.fuel is not None)
+def load_program(wasm: bytes, capabilities: Capabilities, *, name: str = "program") -> WasiProgram:
+    """Compiles a program, or loads it from the cache.
+
+    It runs with these capabilities, and with others of the same stack limit that count fuel too, or not either.
+    """
+    engine = _wasi_engine(capabilities.stack, fueled=capabilities.fuel is not None)
     try:
         binary.check_header(wasm)
         if binary.is_component(wasm):
@@ -111,7 +140,7 @@ def load(wasm: bytes, grants: Grants, *, name: str = "program") -> Program:
     kinds = {item.name: item.type for item in module.exports}
     memory = kinds.get("memory")
     pages = memory.limits if isinstance(memory, MemoryType) else None
-    return Program(
+    return WasiProgram(
         engine=engine,
         compiled=module,
         name=name,
@@ -130,16 +159,16 @@ def load(wasm: bytes, grants: Grants, *, name: str = "program") -> Program:
 
 
 def _start_type(wasm: bytes) -> str | None:
-    """The type of _start, read from the file: see binary.py for why. None if it is not known, or no function."""
+    """Type of _start, read from the file (see binary.py). None if it is unknown or not a function."""
     try:
         return binary.signatures(wasm).exported.get("_start")
     except binary.BinaryError:
         return None
 
 
-def _load_component(wasm: bytes, engine: WasiEngine, name: str) -> Program:
+def _load_component(wasm: bytes, engine: WasiEngine, name: str) -> WasiProgram:
     component, from_cache, seconds = _compiled(Component, engine, wasm, name)
-    return Program(
+    return WasiProgram(
         engine=engine,
         compiled=component,
         name=name,
@@ -153,7 +182,7 @@ def _load_component(wasm: bytes, engine: WasiEngine, name: str) -> Program:
 
 
 def _compiled(kind: type[Compiled], engine: WasiEngine, wasm: bytes, name: str) -> tuple[Compiled, bool, float]:
-    """The program, whether it comes from the cache, and how long that took."""
+    """The compiled program, whether it comes from the cache, and the seconds it took."""
     began = time.perf_counter()
     known = load_compiled(kind, engine.engine, engine.settings, wasm)
     try:
@@ -161,23 +190,23 @@ def _compiled(kind: type[Compiled], engine: WasiEngine, wasm: bytes, name: str) 
     except WasmtimeError as error:
         lines = [line.strip() for line in str(error).splitlines()]
         cause = "; ".join(line for line in lines if line and not line.endswith(":"))
-        raise GuestLoadError(f"{name}: this is not a valid WebAssembly program: {cause}") from None
+        raise GuestLoadError(f"{name}: invalid WebAssembly program: {cause}") from None
     return compiled, known is not None, time.perf_counter() - began
 
 
-def check_runnable(program: Program, grants: Grants) -> None:
-    """One error for a program that cannot be run as a command, or not with those grants."""
+def check_runnable(program: WasiProgram, capabilities: Capabilities) -> None:
+    """GuestLoadError with all reasons why a program cannot run as a command, or not within the memory limit."""
     if program.problems:
         raise GuestLoadError(f"{program.name}: {'; '.join(program.problems)}")
     needed = (program.memory_pages or 0) * PAGE
-    if needed > grants.memory:
+    if needed > capabilities.memory:
         raise GuestLoadError(
-            f"{program.name}: it starts with {needed} bytes of memory, over the limit of {grants.memory}; "
+            f"{program.name}: initial memory of {needed} bytes is over the limit of {capabilities.memory}; "
             "raise --memory"
         )
 
 
-def _problems(program: Program) -> list[str]:
+def _problems(program: WasiProgram) -> list[str]:
     found = [_import_problem(program, *item) for item in program.imports]
     if not program.run_export:
         found.append(_no_start(program))
@@ -186,32 +215,30 @@ def _problems(program: Program) -> list[str]:
     return [problem for problem in found if problem]
 
 
-def _no_start(program: Program) -> str:
+def _no_start(program: WasiProgram) -> str:
     if program.is_component:
-        there = ", ".join(program.exports) or "nothing"
-        return f"the component exports no {RUN}x, so it is no command; it exports {there}"
+        there = ", ".join(program.exports) or "none"
+        return f"not a command: the component exports no {RUN}x; exports: {there}"
     if "_initialize" in program.exports:
-        return "it is a WASI reactor (a library: it exports _initialize, and no _start); build it as a command"
-    return "it exports no _start, so it is no WASI command"
+        return "WASI reactor (exports _initialize, not _start); build it as a command"
+    return "not a WASI command: no export _start"
 
 
-def _export_problems(program: Program) -> Iterator[str]:
+def _export_problems(program: WasiProgram) -> Iterator[str]:
     if program.run_export and program.start != "() -> ()":
-        yield "its export _start is no function without parameters and results"
+        yield "export _start is not a function without parameters and results"
     if program.memory_pages is None:
-        yield "it exports no memory with the name memory, which WASI needs"
+        yield "no exported memory named memory, which WASI needs"
 
 
-def _import_problem(program: Program, module: str, name: str) -> str:
+def _import_problem(program: WasiProgram, module: str, name: str) -> str:
     if program.is_component:
-        return "" if is_wasi_interface(module) else f"it imports {module}, which is not offered: there is just WASI 0.2"
+        return "" if is_wasi_interface(module) else f"import {module} is not available: only WASI 0.2 is"
     if module == "wasi_unstable":
-        return f"it imports {module} {name}: that is WASI preview 0; build it for {MODULE}"
+        return f"import {module} {name} is WASI preview 0; build the program for {MODULE}"
     if module != MODULE:
-        return f"it imports {module} {name}, which is not WASI and not offered"
-    return (
-        "" if _is_defined(program.engine, name) else f"it imports {module} {name}, which WASI preview 1 does not have"
-    )
+        return f"import {module} {name} is not WASI and not available"
+    return "" if _is_defined(program.engine, name) else f"import {module} {name} is not in WASI preview 1"
 
 
 def is_wasi_interface(interface: str) -> bool:

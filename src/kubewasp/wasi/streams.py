@@ -1,8 +1,7 @@
-"""What a program's standard streams are connected to.
+"""Sources and sinks for the standard streams of a program.
 
-A source is asked for at most so many bytes and gives none at its end; a sink takes bytes. Both are called on the thread
-that runs the program, one call at a time, so they may block: that holds the program back. Whoever makes one that blocks
-sees to it that it ends when the program's time is over.
+A source takes a maximum number of bytes and returns none at its end; a sink takes bytes. Both are called on the thread
+of the program, one call at a time; a blocking one blocks the program, beyond its time limit too.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ Sink = Callable[[bytes], object]
 
 
 class OutputLimitError(KubewaspError):
-    """A program wrote more than is kept of it."""
+    """Output of a program over the limit of its buffer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """An open file of this process, as a source or a sink."""
+    """File descriptor of this process, as a source or a sink."""
 
     number: int
 
@@ -38,7 +37,7 @@ class Descriptor:
 
 
 class Buffer:
-    """A sink that keeps what was written, up to a limit; more than that ends the program."""
+    """Sink in memory; output over the limit ends the program with OutputLimitError."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -46,7 +45,7 @@ class Buffer:
 
     def __call__(self, content: bytes) -> None:
         if len(self._content) + len(content) > self._limit:
-            raise OutputLimitError(f"the program wrote more than {self._limit} bytes")
+            raise OutputLimitError(f"program output is over the limit of {self._limit} bytes")
         self._content += content
 
     def content(self) -> bytes:
@@ -54,18 +53,27 @@ class Buffer:
 
 
 def of_bytes(content: bytes) -> Source:
+    """Source in memory."""
     return BytesIO(content).read
 
 
-def nothing(_wanted: int) -> bytes:
-    """A source that is at its end."""
+def empty(_wanted: int) -> bytes:
+    """Empty source."""
     return b""
 
 
-def dropped(_content: bytes) -> None:
-    """A sink for what nobody wants."""
+def discard(_content: bytes) -> None:
+    """Sink that discards everything."""
 
 
-def own_streams(stdin: Source, stdout: Sink, stderr: Sink) -> tuple[bool, bool, bool]:
-    """Which of them are the standard streams of this process."""
-    return (stdin == Descriptor(0), stdout == Descriptor(1), stderr == Descriptor(2))
+@dataclass(frozen=True, slots=True)
+class StandardStreams:
+    """Standard streams of a program."""
+
+    stdin: Source
+    stdout: Sink
+    stderr: Sink
+
+    def inherited(self) -> tuple[bool, bool, bool]:
+        """Which of them are the standard streams of this process."""
+        return (self.stdin == Descriptor(0), self.stdout == Descriptor(1), self.stderr == Descriptor(2))

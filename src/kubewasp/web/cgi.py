@@ -1,39 +1,42 @@
-"""Guests of style wasi: a WASI command is run for each request, as CGI programs are (RFC 3875).
+"""Guests of style `wasi`: one WASI command per request, with the CGI interface (RFC 3875).
 
-The request is in its variables and on its stdin; it prints the head of the response, an empty line and the body.
+Meta-variables and stdin hold the request; stdout has the head of the response, an empty line and the body.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING, Final
 
+from kubewasp.wasi.capabilities import Capabilities, CapabilityError, Preopen
 from kubewasp.wasi.command import Ending, run
-from kubewasp.wasi.grants import Directory, GrantError, Grants
-from kubewasp.wasi.program import check_runnable, load
+from kubewasp.wasi.program import check_runnable, load_program
 from kubewasp.wasm.errors import GuestLoadError
-from kubewasp.web.faults import GuestFault
-from kubewasp.web.guest_log import tell_lines
-from kubewasp.web.handler_instance import Output
+from kubewasp.web.errors import GuestError
+from kubewasp.web.guest_output import Output, log_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kubewasp.web.exchange import Request, Response
+    from kubewasp.web.errors import ErrorKind
     from kubewasp.web.handler_pool import PoolStats
-    from kubewasp.web.site_config import GuestConfig
+    from kubewasp.web.http_messages import Request, Response
+    from kubewasp.web.web_config import GuestConfig
 
 _HEAD_LIMIT: Final = 64 * 1024
 _STATUS: Final = re.compile(rb"(\d{3})(?: .*)?")
 _END_OF_HEAD: Final = re.compile(rb"(?:\A|\r?\n)\r?\n")
-_KINDS: Final = {Ending.TRAPPED: "trap", Ending.TIMED_OUT: "timeout", Ending.OUT_OF_FUEL: "timeout"}
-# Proxy makes programs use the proxy that a client names in a header: httpoxy.org.
-_NOT_PASSED_ON: Final = (b"proxy", b"content-type", b"content-length")
+_KINDS: Final[dict[Ending, ErrorKind]] = {
+    Ending.TRAPPED: "trap",
+    Ending.TIMED_OUT: "timeout",
+    Ending.OUT_OF_FUEL: "timeout",
+}
+# Header Proxy would become HTTP_PROXY: httpoxy.org.
+_NOT_FORWARDED: Final = (b"proxy", b"content-type", b"content-length")
 
 
 class CommandRunner:
-    """Implements `Runner`. Each request is a run of its own, so nothing can be left from another one."""
+    """`Runner` with one run of the command per request; no state outlives a request."""
 
     prepares = False
 
@@ -41,11 +44,11 @@ class CommandRunner:
         self._config = config
         self._stats = stats
         try:
-            self._directories = tuple(_directory(config, text) for text in config.dirs)
-            grants = self._grants({})
-            self._program = load(wasm, grants, name=os.path.basename(config.file))  # noqa: PTH119 - a name, no path
-            check_runnable(self._program, grants)
-        except GrantError as error:
+            self._preopens = tuple(_preopen(config, text) for text in config.dirs)
+            capabilities = self._capabilities({})
+            self._program = load_program(wasm, capabilities, name=config.file.name)
+            check_runnable(self._program, capabilities)
+        except CapabilityError as error:
             raise GuestLoadError(f"wasm: {error}") from None
 
     def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:  # noqa: ARG002
@@ -55,30 +58,30 @@ class CommandRunner:
         try:
             outcome = run(
                 self._program,
-                self._grants(variables(request)),
+                self._capabilities(meta_variables(request)),
                 stdin=request.body.read,
                 stdout=head.take,
                 stderr=output.take,
             )
         except GuestLoadError as error:
-            raise GuestFault("start", str(error)) from None
+            raise GuestError("start", str(error)) from None
         finally:
             self._stats.end()
-            tell_lines(self._config.name, output, request.id)
+            log_lines(self._config.name, output, request.id)
         if outcome.ending is not Ending.EXITED:
-            raise GuestFault(_KINDS[outcome.ending], outcome.message)
+            raise GuestError(_KINDS[outcome.ending], outcome.message)
         if outcome.exit_code:
-            raise GuestFault("exit", f"guest exited with code {outcome.exit_code}")
+            raise GuestError("exit", f"guest exited with code {outcome.exit_code}")
         if not head.is_complete:
-            raise GuestFault("answer", f"no head: expected header lines and an empty line, got {head.shown}")
+            raise GuestError("answer", f"no response head: expected header lines and an empty line, got {head.shown}")
 
     def prepare(self) -> None:
-        """There is nothing to do ahead: a command that has begun belongs to a request."""
+        """Nothing to do: a run belongs to one request."""
 
-    def _grants(self, request: Mapping[str, str]) -> Grants:
+    def _capabilities(self, request: Mapping[str, str]) -> Capabilities:
         limits = self._config.limits
-        return Grants(
-            directories=self._directories,
+        return Capabilities(
+            preopens=self._preopens,
             environment={**self._config.env, **request},
             arguments=self._config.args,
             memory=limits.memory,
@@ -87,14 +90,14 @@ class CommandRunner:
         )
 
 
-def _directory(config: GuestConfig, text: str) -> Directory:
-    """The host's side of it is looked for beside the configuration, as the guest's file is."""
-    found = Directory.parse(text)
-    return Directory(str(config.folder / found.host), found.guest, found.read_only)
+def _preopen(config: GuestConfig, text: str) -> Preopen:
+    """Relative host paths start at the folder of the configuration."""
+    found = Preopen.parse(text)
+    return Preopen(str(config.folder / found.host), found.guest, found.read_only)
 
 
-def variables(request: Request) -> dict[str, str]:
-    """The meta-variables of RFC 3875, and REQUEST_URI, which everybody else has too."""
+def meta_variables(request: Request) -> dict[str, str]:
+    """Meta-variables of RFC 3875, and the customary REQUEST_URI."""
     headers = request.headers
     length = request.body.length
     found = {
@@ -116,7 +119,7 @@ def variables(request: Request) -> dict[str, str]:
     if request.scheme == "https":
         found["HTTPS"] = "on"
     for name in headers.names():
-        if name not in _NOT_PASSED_ON:
+        if name not in _NOT_FORWARDED:
             found[f"HTTP_{_text(name).upper().replace('-', '_')}"] = ", ".join(map(_text, headers.values(name)))
     return {name: value.replace("\0", "") for name, value in found.items()}
 
@@ -126,7 +129,7 @@ def _text(value: bytes | None) -> str:
 
 
 class _Head:
-    """A sink: reads the head of the response from what the program prints, and passes the body on."""
+    """Sink for stdout: parses the head of the response and forwards the body."""
 
     def __init__(self, response: Response) -> None:
         self.is_complete = False
@@ -148,22 +151,22 @@ class _Head:
             self._read(bytes(self._start[: end.start()]))
             self._response.write(bytes(self._start[end.end() :]))
         elif len(self._start) > _HEAD_LIMIT:
-            raise GuestFault("answer", f"the head of the response is over {_HEAD_LIMIT} bytes: {self.shown}")
+            raise GuestError("answer", f"response head is over {_HEAD_LIMIT} bytes: {self.shown}")
 
     def _read(self, head: bytes) -> None:
         response, seen = self._response, set[bytes]()
         for line in head.splitlines():
             name, colon, value = line.partition(b":")
             if not colon:
-                raise GuestFault("answer", f"not a header line: {line[:80]!r}")
+                raise GuestError("answer", f"invalid header line: {line[:80]!r}")
             if name.lower() == b"status":
                 found = _STATUS.fullmatch(value.strip())
                 if found is None:
-                    raise GuestFault("answer", f"Status: expected a number such as 404, got {value[:80]!r}")
+                    raise GuestError("answer", f"Status: expected a number such as 404, got {value[:80]!r}")
                 response.set_status(int(found[1]))
             elif name.lower() in seen:
                 response.headers.add(name, value)
-            else:  # it takes the place of what a middleware has set
+            else:  # replaces the value of a middleware
                 response.headers.set(name, value)
             seen.add(name.lower())
         if b"location" in seen and b"status" not in seen:

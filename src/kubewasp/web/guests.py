@@ -1,9 +1,10 @@
-"""The guests of a configuration: loaded, used by handlers and middlewares, and loaded anew when their files change."""
+"""Guests of a web configuration: loading, running for a request, reloading after a change of the file."""
 
 from __future__ import annotations
 
 import logging
 import os
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,85 +12,84 @@ from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.source import fetch
 from kubewasp.web import handler_abi, handler_module, middleware_abi
 from kubewasp.web.cgi import CommandRunner
-from kubewasp.web.faults import GuestFault
-from kubewasp.web.handler_instance import Instance
-from kubewasp.web.handler_pool import CorePool, PoolStats
+from kubewasp.web.errors import GuestError
+from kubewasp.web.handler_instance import HandlerInstance
+from kubewasp.web.handler_pool import InstancePool, PoolStats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from kubewasp.web.exchange import Request, Response
-    from kubewasp.web.site_config import GuestConfig
+    from kubewasp.web.http_messages import Request, Response
+    from kubewasp.web.web_config import GuestConfig
 
 logger = logging.getLogger(__name__)
 
 
 class Runner(Protocol):
-    """One version of a guest, whatever its style."""
+    """One version of a guest, of any style."""
 
     def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:
-        """Answers, or has `following` answer; GuestFault or ClientFault."""
+        """Handles the request, or calls `following` for the rest of the pipeline; GuestError or ClientError."""
 
     @property
     def prepares(self) -> bool:
-        """Whether there is something to do ahead of the next request."""
+        """Whether `prepare` is useful between requests."""
 
     def prepare(self) -> None:
-        """Does it."""
+        """Starts an instance for a later request."""
 
 
 class CoreRunner:
-    """Implements `Runner` for the styles whose guests are called through functions."""
+    """Runner for the styles `module` and `http-wasm`: core modules with a pool of instances."""
 
     def __init__(self, config: GuestConfig, wasm: bytes, stats: PoolStats) -> None:
-        loaded = handler_module.load(wasm, config.style, config.limits)
+        module = handler_module.load_handler_module(wasm, config.style, config.limits)
         text = config.config.encode()
 
-        def make() -> Instance:
-            return Instance(loaded, config.limits, name=config.name, config=text, env=config.env)
+        def make() -> HandlerInstance:
+            return HandlerInstance(module, config.limits, name=config.name, config=text, env=config.env)
 
         self._is_middleware = config.style == "http-wasm"
-        self.prepares = bool(loaded.start) and not config.reuse
-        self._pool = CorePool(make, stats, reuse=config.reuse)
-        make()  # a guest that cannot start is told now, and not by the first request
+        self.prepares = bool(module.start) and not config.reuse
+        self._pool = InstancePool(make, stats, reuse=config.reuse)
+        make()  # a failing start function is reported now, not by the first request
 
     def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:
         with self._pool.instance(request.id) as instance:
             if self._is_middleware:
-                duty = middleware_abi.MiddlewareDuty(request, response)
-                middleware_abi.run(instance, duty, following)
+                middleware_abi.run(instance, middleware_abi.MiddlewareExchange(request, response), following)
             else:
-                handler_abi.run(instance, handler_abi.HandlerDuty(request, response))
+                handler_abi.run(instance, handler_abi.HandlerExchange(request, response))
 
     def prepare(self) -> None:
         self._pool.prepare()
 
 
 @dataclass(frozen=True, slots=True)
-class _Stamp:
-    """What changes when a file does."""
+class _FileVersion:
+    """Identity of a file's content, without reading it."""
 
     modified: int
     size: int
-    number: int
+    inode: int
 
 
 class Guest:
-    """A guest in its newest version that could be loaded."""
+    """Newest usable version of a guest."""
 
     def __init__(self, config: GuestConfig) -> None:
         self.config = config
         self.name = config.name
         self.stats = PoolStats()
         self.reloads = {"success": 0, "failure": 0}
-        self._stamp = self._look()
+        self._version = self._file_version()
         self._runner = self._load()
 
     def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:
         try:
             self._runner.run(request, response, following)
-        except GuestFault as fault:
-            fault.guest = fault.guest or self.name
+        except GuestError as error:
+            error.guest = error.guest or self.name
             raise
 
     @property
@@ -99,20 +99,20 @@ class Guest:
     def prepare(self) -> None:
         try:
             self._runner.prepare()
-        except GuestFault as fault:  # the next request will be told
-            logger.warning("Guest did not start", extra={"guest": self.name, "problem": fault.detail})
+        except GuestError as error:  # the next request reports it
+            logger.warning("Guest start failed", extra={"guest": self.name, "problem": error.detail})
 
     def reload_if_changed(self) -> None:
-        """A version that cannot be used is told, and the one before stays. Requests under way end with theirs."""
-        stamp = self._look()
-        if stamp is None or stamp == self._stamp:
+        """Loads a changed file. An unusable version is logged and not used; requests in progress keep their version."""
+        version = self._file_version()
+        if version is None or version == self._version:
             return
-        self._stamp = stamp
+        self._version = version
         try:
             self._runner = self._load()
         except GuestLoadError as error:
             self.reloads["failure"] += 1
-            logger.error("Changed guest cannot be used, the one before stays", extra=self._keys(error))  # noqa: TRY400
+            logger.error("Guest reload failed, previous version stays", extra=self._keys(error))  # noqa: TRY400
         else:
             self.reloads["success"] += 1
             logger.info("Guest reloaded", extra=self._keys())
@@ -127,20 +127,49 @@ class Guest:
             if self.config.style == "wasi":
                 return CommandRunner(self.config, wasm, self.stats)
             return CoreRunner(self.config, wasm, self.stats)
-        except GuestFault as fault:
-            raise GuestLoadError(f"wasm: the guest cannot start: {fault.detail}") from None
+        except GuestError as error:
+            raise GuestLoadError(f"wasm: guest start failed: {error.detail}") from None
 
-    def _look(self) -> _Stamp | None:
+    def _file_version(self) -> _FileVersion | None:
         try:
             found = self.config.file.stat()
         except OSError:
-            return None  # it is being replaced, perhaps
-        return _Stamp(found.st_mtime_ns, found.st_size, found.st_ino)
+            return None  # possibly in the middle of a replacement
+        return _FileVersion(found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 def load_guest(config: GuestConfig) -> Guest:
-    """GuestLoadError, with the guest's name and file, if it cannot be used."""
+    """GuestLoadError, with the guest's name and file, for an unusable guest."""
     try:
         return Guest(config)
     except GuestLoadError as error:
         raise GuestLoadError(f'guest "{config.name}" ({config.file}): {error}') from None
+
+
+class Reloader:
+    """Periodic reload of changed guests, on a thread of its own: compilation may take seconds."""
+
+    def __init__(self, guests: Sequence[Guest], seconds: float) -> None:
+        """An interval of 0 disables it."""
+        self._guests = guests
+        self._seconds = seconds
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="kubewasp-reload", daemon=True)
+
+    def start(self) -> None:
+        if self._seconds > 0:
+            self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def reload_changed(self) -> None:
+        for guest in self._guests:
+            guest.reload_if_changed()
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(self._seconds):
+            try:
+                self.reload_changed()
+            except Exception:
+                logger.exception("Guest reload failed")

@@ -1,9 +1,9 @@
-"""The ABI of long-lived handlers, imports under `kubewasp_http`; docs/http.md tells it to their authors.  HOT PATH.
+"""Handler ABI of the style `module`: imports from `kubewasp_http` (docs/http.md, "Style module").
 
-Memory is always the guest's. Who owns a piece of it is the same for all functions of a kind:
-- guest to host: a pointer and a length; the host copies before it returns, the guest keeps the piece;
-- host to guest: the host asks the guest's `malloc` for it, fills it and hands it over; the guest frees it;
-- the result of `run`: the host copies it and calls the guest's `free`.
+HOT PATH. Not guarded in CI; measured by `make bars ARGS='--only web'`. All memory is the guest's. Ownership:
+- guest to host: pointer and length; the host copies before it returns, the guest keeps ownership;
+- host to guest: the host allocates with the guest's `malloc`; the guest takes ownership and frees;
+- result of `run`: the host copies it and calls the guest's `free`.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from kubewasp.web.faults import GuestFault
-from kubewasp.web.guest_log import log
+from kubewasp.web.errors import GuestError
+from kubewasp.web.guest_output import log
 from kubewasp.web.host_functions import Abi, HostFunction
 
 if TYPE_CHECKING:
-    from kubewasp.web.exchange import Request, Response
-    from kubewasp.web.handler_instance import Instance
+    from kubewasp.web.handler_instance import HandlerInstance
+    from kubewasp.web.http_messages import Request, Response
 
 MODULE: Final = "kubewasp_http"
 
 
 @dataclass(slots=True)
-class HandlerDuty:
-    """The request that a handler is called for."""
+class HandlerExchange:
+    """Request and response of one handler call."""
 
     request: Request
     response: Response
 
 
-def run(instance: Instance, duty: HandlerDuty) -> None:
-    """Has the guest answer."""
-    instance.duty = duty
+def run(instance: HandlerInstance, exchange: HandlerExchange) -> None:
+    """Calls the guest's `run`; its result is the end of the body."""
+    instance.exchange = exchange
     try:
         result = instance.call("run") & 0xFFFFFFFFFFFFFFFF
         if result:
@@ -40,96 +40,96 @@ def run(instance: Instance, duty: HandlerDuty) -> None:
             try:
                 last = instance.read(address, length)
             except IndexError as error:
-                raise GuestFault("answer", f"the result of run: {error}") from None
+                raise GuestError("answer", f"result of run: {error}") from None
             instance.call("free", address)
-            duty.response.write(last)
+            exchange.response.write(last)
     finally:
-        instance.duty = None
+        instance.exchange = None
 
 
-def _duty(instance: Instance) -> HandlerDuty:
-    if instance.duty is None:
-        raise GuestFault("abi", "there is no request while the guest starts")
-    return cast("HandlerDuty", instance.duty)
+def _exchange(instance: HandlerInstance) -> HandlerExchange:
+    if instance.exchange is None:
+        raise GuestError("abi", "no request during the start function")
+    return cast("HandlerExchange", instance.exchange)
 
 
-def _hand_over(instance: Instance, content: bytes) -> int:
-    """The host allocates for the guest, which owns it from then on. An empty text is a piece too: 0 is "not there"."""
+def _hand_over(instance: HandlerInstance, content: bytes) -> int:
+    """Allocates with the guest's malloc. An empty string has an address too: 0 means "absent"."""
     length = max(len(content), 1)
     address = instance.call_again("malloc", length) & 0xFFFFFFFF
     if not address:
-        raise GuestFault("abi", f"the guest's malloc has no {length} bytes")
+        raise GuestError("abi", f"malloc returned 0 for {length} bytes")
     try:
         instance.check(address, length)
     except IndexError as error:
-        raise GuestFault("abi", f"what the guest's malloc returned: {error}") from None
+        raise GuestError("abi", f"result of malloc: {error}") from None
     instance.write(address, content)
     return address << 32 | len(content)
 
 
-def _method(instance: Instance) -> int:
-    return _hand_over(instance, _duty(instance).request.method.encode())
+def _method(instance: HandlerInstance) -> int:
+    return _hand_over(instance, _exchange(instance).request.method.encode())
 
 
-def _path(instance: Instance) -> int:
-    return _hand_over(instance, _duty(instance).request.path)
+def _path(instance: HandlerInstance) -> int:
+    return _hand_over(instance, _exchange(instance).request.path)
 
 
-def _query(instance: Instance) -> int:
-    return _hand_over(instance, _duty(instance).request.query)
+def _query(instance: HandlerInstance) -> int:
+    return _hand_over(instance, _exchange(instance).request.query)
 
 
-def _header(instance: Instance, name: int, length: int) -> int:
-    values = _duty(instance).request.headers.values(instance.read(name, length))
+def _header(instance: HandlerInstance, name: int, length: int) -> int:
+    values = _exchange(instance).request.headers.values(instance.read(name, length))
     return _hand_over(instance, b", ".join(values)) if values else 0
 
 
-def _headers(instance: Instance) -> int:
-    pairs = _duty(instance).request.headers.pairs
+def _headers(instance: HandlerInstance) -> int:
+    pairs = _exchange(instance).request.headers.pairs
     return _hand_over(instance, b"".join(name + b": " + value + b"\n" for name, value in pairs))
 
 
-def _read(instance: Instance, buffer: int, limit: int) -> int:
-    duty = _duty(instance)
+def _read(instance: HandlerInstance, buffer: int, limit: int) -> int:
+    exchange = _exchange(instance)
     instance.check(buffer, limit)
     if not limit:
         return 0
     with instance.waiting():
-        chunk = duty.request.body.read(limit)
+        chunk = exchange.request.body.read(limit)
     instance.write(buffer, chunk)
     return len(chunk)
 
 
-def _config(instance: Instance) -> int:
+def _config(instance: HandlerInstance) -> int:
     return _hand_over(instance, instance.config)
 
 
-def _set_status(instance: Instance, status: int) -> None:
-    response = _duty(instance).response
+def _set_status(instance: HandlerInstance, status: int) -> None:
+    response = _exchange(instance).response
     _before_body(response, "response_status")
     response.set_status(status)
 
 
-def _add_header(instance: Instance, name: int, name_length: int, value: int, value_length: int) -> None:
-    response = _duty(instance).response
+def _add_header(instance: HandlerInstance, name: int, name_length: int, value: int, value_length: int) -> None:
+    response = _exchange(instance).response
     _before_body(response, "response_header")
     response.headers.add(instance.read(name, name_length), instance.read(value, value_length))
 
 
 def _before_body(response: Response, function: str) -> None:
     if response.started:
-        raise GuestFault("abi", f"{function}: too late, the head of the response is on its way")
+        raise GuestError("abi", f"{function}: the head of the response was sent already")
 
 
-def _write(instance: Instance, address: int, length: int) -> None:
+def _write(instance: HandlerInstance, address: int, length: int) -> None:
     chunk = instance.read(address, length)
     with instance.waiting():
-        _duty(instance).response.write(chunk)
+        _exchange(instance).response.write(chunk)
 
 
-def _log(instance: Instance, level: int, address: int, length: int) -> None:
-    duty = cast("HandlerDuty | None", instance.duty)
-    log(instance, level, instance.read(address, length), duty.request.id if duty else "")
+def _log(instance: HandlerInstance, level: int, address: int, length: int) -> None:
+    exchange = cast("HandlerExchange | None", instance.exchange)
+    log(instance.name, instance.output, level, instance.read(address, length), exchange.request.id if exchange else "")
 
 
 ABI: Final = Abi(

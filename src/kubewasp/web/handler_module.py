@@ -1,4 +1,4 @@
-"""A web guest's wasm, compiled and checked against its style: what is the same for all its instances."""
+"""Compiled core module of a web guest, checked against the ABI of its style, and its engine."""
 
 from __future__ import annotations
 
@@ -6,29 +6,46 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from wasmtime import FuncType, MemoryType, Module, WasmtimeError
+from wasmtime import Engine, FuncType, Linker, MemoryType, Module, WasmtimeError
 
 from kubewasp.wasm import binary
 from kubewasp.wasm.compilation import compile_and_keep, load_compiled
+from kubewasp.wasm.deadlines import Ticker
+from kubewasp.wasm.engine_settings import SWITCHED_OFF, engine_config, one_for_each
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
 from kubewasp.web import handler_abi, middleware_abi
-from kubewasp.web.host_functions import WASI
-from kubewasp.web.web_engine import WebEngine, web_engine
+from kubewasp.web.host_functions import WASI, define
 
 if TYPE_CHECKING:
     from wasmtime import InstancePre
 
     from kubewasp.web.host_functions import Abi
-    from kubewasp.web.request_limits import WebLimits
+    from kubewasp.web.web_config import WebLimits
 
 ABIS: Final = {"module": handler_abi.ABI, "http-wasm": middleware_abi.ABI}
 _START: Final = ("_initialize", "_start")
 
 
+class WebEngine:
+    """Engine, epoch ticker and linker shared by all guests with the same stack limit."""
+
+    def __init__(self, stack: int) -> None:
+        self.engine = Engine(engine_config(SWITCHED_OFF, stack))
+        self.settings = f"web stack={stack}"
+        self.ticker = Ticker(self.engine)
+        self.linker = Linker(self.engine)
+        self.linker.define_wasi()
+        self.linker.allow_shadowing = True
+        define(self.linker, ABIS.values())
+
+
+_web_engine = one_for_each(WebEngine)
+
+
 @dataclass(frozen=True, slots=True)
-class Program:
-    """A compiled guest. Instances come from `prepared`, whose imports are all there already."""
+class HandlerModule:
+    """Compiled guest. Instances come from `prepared`, whose imports are linked."""
 
     engine: WebEngine
     prepared: InstancePre
@@ -36,19 +53,19 @@ class Program:
     digest: str
     start: tuple[str, ...]
     uses_wasi: bool
-    results: dict[str, str]  # of the functions that it exports for its ABI
+    results: dict[str, str]  # result types of the exports of its ABI
 
 
-def load(wasm: bytes, style: str, limits: WebLimits) -> Program:
-    """Compiles a guest, or takes it from the cache, and checks that it keeps to the ABI of its style."""
+def load_handler_module(wasm: bytes, style: str, limits: WebLimits) -> HandlerModule:
+    """Compiles a guest, or loads it from the cache, and checks imports, exports and memory."""
     abi = ABIS[style]
     try:
         binary.check_header(wasm)
         if binary.is_component(wasm):
-            raise GuestLoadError(f"wasm: a component; guests of style {style} are core modules")
+            raise GuestLoadError(f"wasm: component; guests of style {style} are core modules")
     except binary.BinaryError as error:
         raise GuestLoadError(f"wasm: {error}") from None
-    engine = web_engine(limits.stack)
+    engine = _web_engine(limits.stack)
     module = load_compiled(Module, engine.engine, engine.settings, wasm)
     try:
         if module is None:
@@ -60,7 +77,7 @@ def load(wasm: bytes, style: str, limits: WebLimits) -> Program:
         raise GuestLoadError(f"wasm: {' '.join(str(error).split())}") from None
     _check_exports(module, exported, abi, style)
     _check_memory(module, limits)
-    return Program(
+    return HandlerModule(
         engine=engine,
         prepared=prepared,
         abi=abi,
@@ -77,14 +94,14 @@ def _check_imports(module: Module, abi: Abi, style: str) -> None:
     for item in module.imports:
         where = f'module "{item.module}" name "{item.name}"'
         if item.module in others:
-            raise GuestLoadError(f"wasm: guest imports {where}: that is a guest of style {others[item.module]}")
+            raise GuestLoadError(f"wasm: guest imports {where}: set style: {others[item.module]}")
         if not isinstance(item.type, FuncType):
-            raise GuestLoadError(f"wasm: guest imports something else than a function: {where}")
+            raise GuestLoadError(f"wasm: guest imports {where}, which is not a function")
         if item.module == abi.module and item.name not in known:
-            raise GuestLoadError(f"wasm: guest imports an unknown function: {where}; there are {', '.join(known)}")
+            raise GuestLoadError(f"wasm: guest imports an unknown function: {where}; offered: {', '.join(known)}")
         if item.module not in (abi.module, WASI):
             raise GuestLoadError(
-                f"wasm: guest imports an unknown function: {where}; style {style} has {abi.module} and {WASI}"
+                f"wasm: guest imports an unknown function: {where}; style {style} offers {abi.module} and {WASI}"
             )
 
 
@@ -101,7 +118,7 @@ def _check_exports(module: Module, exported: dict[str, str], abi: Abi, style: st
 
 
 def _signature(parameters: int, result: str) -> str:
-    """As `binary.signatures` writes them."""
+    """In the notation of `binary.signatures`."""
     return f"({', '.join(['i32'] * parameters)}) -> ({result})"
 
 
@@ -112,5 +129,5 @@ def _check_memory(module: Module, limits: WebLimits) -> None:
     if kind.limits.min * PAGE > limits.memory:
         raise GuestLoadError(
             f"wasm: guest starts with {kind.limits.min * PAGE} bytes of memory, over the limit of {limits.memory}; "
-            "raise limits.memory or build it with less"
+            "raise limits.memory or build the guest with less"
         )

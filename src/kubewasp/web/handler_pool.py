@@ -1,4 +1,4 @@
-"""The instances of a guest. A request gets one that no other request has used; see docs/http.md, "Isolation"."""
+"""Pool of instances of a web guest: a fresh one per request, unless reuse is configured (docs/http.md, "Isolation")."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.web.faults import ClientFault, GuestFault
-from kubewasp.web.guest_log import tell_lines
+from kubewasp.web.errors import ClientError, GuestError
+from kubewasp.web.guest_output import log_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kubewasp.web.handler_instance import Instance
+    from kubewasp.web.handler_instance import HandlerInstance
 
-# Instances that were started ahead of the request that will use them.
+# Instances started ahead of the requests that will use them.
 _AHEAD: Final = 4
-# A reused instance above this share of its memory limit is replaced: some allocators never give anything back.
+# Share of the memory limit above which a reused instance is replaced: some allocators never free.
 _HIGH_WATER: Final = 0.75
 
 
 class PoolStats:
-    """Of all versions of a guest; counted by many threads."""
+    """Counters for all versions of a guest, updated by many threads."""
 
     def __init__(self) -> None:
         self.created = 0
@@ -42,49 +42,49 @@ class PoolStats:
             self.created += 1
 
 
-class CorePool:
-    """Made for one version of a guest; a changed module gets another one."""
+class InstancePool:
+    """Instances of one version of a guest."""
 
-    def __init__(self, make: Callable[[], Instance], stats: PoolStats, *, reuse: bool) -> None:
+    def __init__(self, make: Callable[[], HandlerInstance], stats: PoolStats, *, reuse: bool) -> None:
         self._make = make
         self._stats = stats
         self._reuse = reuse
-        self._idle: list[Instance] = []
+        self._idle: list[HandlerInstance] = []
         self._lock = threading.Lock()
 
     @contextmanager
-    def instance(self, request_id: str) -> Iterator[Instance]:
-        """For one request."""
+    def instance(self, request_id: str) -> Iterator[HandlerInstance]:
+        """An instance for one request."""
         instance = self._take()
         try:
             yield instance
-        except (GuestFault, ClientFault):
-            instance.broken = True  # it was left in the middle of something
+        except (GuestError, ClientError):
+            instance.broken = True  # left in an unknown state
             raise
         finally:
-            tell_lines(instance.name, instance.output, request_id)
+            log_lines(instance.name, instance.output, request_id)
             self._give_back(instance)
 
     def prepare(self) -> None:
-        """Starts an instance ahead, for guests whose start takes time: the next request need not wait for it."""
+        """Starts an instance ahead, so that the next request does not wait for a start function."""
         if len(self._idle) < _AHEAD:
             fresh = self._fresh()
             with self._lock:
                 self._idle.append(fresh)
 
-    def _take(self) -> Instance:
+    def _take(self) -> HandlerInstance:
         with self._lock:
             idle = self._idle.pop() if self._idle else None
         taken = idle or self._fresh()
         self._stats.begin()
         return taken
 
-    def _fresh(self) -> Instance:
+    def _fresh(self) -> HandlerInstance:
         instance = self._make()
         self._stats.made()
         return instance
 
-    def _give_back(self, instance: Instance) -> None:
+    def _give_back(self, instance: HandlerInstance) -> None:
         self._stats.end()
         if self._reuse and not instance.broken and instance.memory_bytes < instance.limits.memory * _HIGH_WATER:
             instance.output.begin()

@@ -1,7 +1,7 @@
-"""The public http-wasm handler ABI, imports under `http_handler`: https://http-wasm.io/http-handler-abi/.  HOT PATH.
+"""Public http-wasm handler ABI of middlewares: imports from `http_handler` (https://http-wasm.io/http-handler-abi/).
 
-Trailers are not offered, as servers of Python have none: `enable_features` leaves the bit out, there are none to be
-read, and setting one traps. All else is there.
+HOT PATH. Not guarded in CI; measured by `make bars ARGS='--only web'`. Complete except for trailers, which ASGI servers
+lack: `enable_features` omits the bit, getters return none, setters trap.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from kubewasp.web.exchange import BytesBody, Headers
-from kubewasp.web.faults import ClientFault, GuestFault
-from kubewasp.web.guest_log import is_enabled, log
+from kubewasp.web.errors import ClientError, GuestError
+from kubewasp.web.guest_output import is_enabled, log
 from kubewasp.web.host_functions import Abi, HostFunction
+from kubewasp.web.http_messages import BytesBody, Headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kubewasp.web.exchange import Body, Request, Response
-    from kubewasp.web.handler_instance import Instance
+    from kubewasp.web.handler_instance import HandlerInstance
+    from kubewasp.web.http_messages import Body, Request, Response
 
 MODULE: Final = "http_handler"
 BUFFER_REQUEST: Final = 1
@@ -30,8 +30,8 @@ _AT_END: Final = 1 << 32
 
 
 @dataclass(slots=True)
-class MiddlewareDuty:
-    """The exchange that a middleware is called for, from its `handle_request` to its `handle_response`."""
+class MiddlewareExchange:
+    """Request and response of one middleware call, from `handle_request` to `handle_response`."""
 
     request: Request
     response: Response
@@ -53,7 +53,7 @@ class MiddlewareDuty:
 
 
 class ReplayBody:
-    """Implements `Body`; what was read can be read again by the next handler."""
+    """`Body` that the next handler can read again from the start."""
 
     def __init__(self, source: Body, limit: int) -> None:
         self.length = source.length
@@ -64,7 +64,7 @@ class ReplayBody:
     def read(self, limit: int) -> bytes:
         chunk = self._source.read(limit)
         if len(self._seen) + len(chunk) > self._limit:
-            raise ClientFault(413, f"a middleware wants to see the whole request, and may hold {self._limit} bytes")
+            raise ClientError(413, f"request body buffered for a middleware is over the limit of {self._limit} bytes")
         self._seen += chunk
         return chunk
 
@@ -77,7 +77,7 @@ class ReplayBody:
 
 
 class _Joined:
-    """Implements `Body`: one after the other."""
+    """`Body` of two bodies in sequence."""
 
     def __init__(self, first: Body, second: Body, length: int | None) -> None:
         self.length = length
@@ -92,134 +92,140 @@ class _Joined:
         return self._first.is_at_end and self._second.is_at_end
 
 
-def run(instance: Instance, duty: MiddlewareDuty, following: Callable[[], None]) -> None:
-    """Has the guest handle the request and, if it wants `following` to answer, the response."""
-    instance.duty = duty
-    duty.enable(instance.features, instance.limits.buffer)
+def run(instance: HandlerInstance, exchange: MiddlewareExchange, following: Callable[[], None]) -> None:
+    """Calls `handle_request` and, if it returns next = 1, `following` and `handle_response`."""
+    instance.exchange = exchange
+    exchange.enable(instance.features, instance.limits.buffer)
     try:
         result = instance.call("handle_request") & 0xFFFFFFFFFFFFFFFF
         if result & 0xFFFFFFFF:
-            _prepare_next(duty)
+            _prepare_next(exchange)
             try:
                 following()
-            except (GuestFault, ClientFault):
-                _let_go(instance, result >> 32)
+            except (GuestError, ClientError):
+                _handle_failed_response(instance, result >> 32)
                 raise
             instance.call("handle_response", result >> 32, 0)
     finally:
-        instance.duty = None
-    if duty.features & BUFFER_RESPONSE:
-        duty.response.release()
+        instance.exchange = None
+    if exchange.features & BUFFER_RESPONSE:
+        exchange.response.release()
 
 
-def _prepare_next(duty: MiddlewareDuty) -> None:
-    duty.after_next = True
-    duty.writes_response = False
-    if duty.replay is not None:
-        duty.request.body = duty.replay.from_start()
-    if duty.new_request_body is not None:
-        content = bytes(duty.new_request_body)
-        duty.request.body = BytesBody(content)
-        duty.request.headers.set(b"content-length", str(len(content)).encode())
-        duty.request.headers.remove(b"transfer-encoding")
+def _prepare_next(exchange: MiddlewareExchange) -> None:
+    exchange.after_next = True
+    exchange.writes_response = False
+    if exchange.replay is not None:
+        exchange.request.body = exchange.replay.from_start()
+    if exchange.new_request_body is not None:
+        content = bytes(exchange.new_request_body)
+        exchange.request.body = BytesBody(content)
+        exchange.request.headers.set(b"content-length", str(len(content)).encode())
+        exchange.request.headers.remove(b"transfer-encoding")
 
 
-def _let_go(instance: Instance, context: int) -> None:
-    """`handle_response` is called after a failure too, so that the guest can let go of what it keeps."""
-    with suppress(GuestFault):  # the first fault is the one to be told
+def _handle_failed_response(instance: HandlerInstance, context: int) -> None:
+    """`handle_response` with is_error = 1: lets the guest release the state of the request."""
+    with suppress(GuestError):  # the first error is the one to report
         instance.call("handle_response", context, 1)
 
 
 # ---------------------------------------------------------------------- host functions
 
 
-def _duty(instance: Instance) -> MiddlewareDuty:
-    if instance.duty is None:
-        raise GuestFault("abi", "there is no request while the guest starts")
-    return cast("MiddlewareDuty", instance.duty)
+def _exchange(instance: HandlerInstance) -> MiddlewareExchange:
+    if instance.exchange is None:
+        raise GuestError("abi", "no request during the start function")
+    return cast("MiddlewareExchange", instance.exchange)
 
 
-def _enable_features(instance: Instance, features: int) -> int:
-    if instance.duty is None:
+def _enable_features(instance: HandlerInstance, features: int) -> int:
+    if instance.exchange is None:
         instance.features |= features & _OFFERED
         return instance.features
-    duty = _duty(instance)
-    duty.enable(features, instance.limits.buffer)
-    return duty.features
+    exchange = _exchange(instance)
+    exchange.enable(features, instance.limits.buffer)
+    return exchange.features
 
 
-def _get_config(instance: Instance, buffer: int, limit: int) -> int:
+def _get_config(instance: HandlerInstance, buffer: int, limit: int) -> int:
     return _within(instance, buffer, limit, instance.config)
 
 
-def _log(instance: Instance, level: int, message: int, length: int) -> None:
-    duty = cast("MiddlewareDuty | None", instance.duty)
-    log(instance, level, instance.read(message, length), duty.request.id if duty else "")
+def _log(instance: HandlerInstance, level: int, message: int, length: int) -> None:
+    exchange = cast("MiddlewareExchange | None", instance.exchange)
+    log(instance.name, instance.output, level, instance.read(message, length), exchange.request.id if exchange else "")
 
 
-def _log_enabled(_: Instance, level: int) -> int:
+def _log_enabled(_: HandlerInstance, level: int) -> int:
     return int(is_enabled(level))
 
 
-def _get_method(instance: Instance, buffer: int, limit: int) -> int:
-    return _within(instance, buffer, limit, _duty(instance).request.method.encode())
+def _get_method(instance: HandlerInstance, buffer: int, limit: int) -> int:
+    return _within(instance, buffer, limit, _exchange(instance).request.method.encode())
 
 
-def _set_method(instance: Instance, method: int, length: int) -> None:
-    duty = _before_next(instance, "set_method")
+def _set_method(instance: HandlerInstance, method: int, length: int) -> None:
+    exchange = _before_next(instance, "set_method")
     if not length:
-        raise GuestFault("abi", "set_method: a method cannot be empty")
-    duty.request.method = instance.read(method, length).decode("latin-1")
+        raise GuestError("abi", "set_method: empty method")
+    exchange.request.method = instance.read(method, length).decode("latin-1")
 
 
-def _get_uri(instance: Instance, buffer: int, limit: int) -> int:
-    return _within(instance, buffer, limit, _duty(instance).request.target)
+def _get_uri(instance: HandlerInstance, buffer: int, limit: int) -> int:
+    return _within(instance, buffer, limit, _exchange(instance).request.target)
 
 
-def _set_uri(instance: Instance, uri: int, length: int) -> None:
+def _set_uri(instance: HandlerInstance, uri: int, length: int) -> None:
     request = _before_next(instance, "set_uri").request
     target = instance.read(uri, length) or b"/"
     if not target.startswith(b"/") or any(byte <= 0x20 or byte >= 0x7F for byte in target):
-        raise GuestFault("abi", f"set_uri: expected an encoded path such as /a?b=c, got {target[:80]!r}")
+        raise GuestError("abi", f"set_uri: expected an encoded path such as /a?b=c, got {target[:80]!r}")
     request.path, _, request.query = target.partition(b"?")
 
 
-def _get_protocol_version(instance: Instance, buffer: int, limit: int) -> int:
-    return _within(instance, buffer, limit, _duty(instance).request.protocol.encode())
+def _get_protocol_version(instance: HandlerInstance, buffer: int, limit: int) -> int:
+    return _within(instance, buffer, limit, _exchange(instance).request.protocol.encode())
 
 
-def _get_source_addr(instance: Instance, buffer: int, limit: int) -> int:
-    address, port = _duty(instance).request.client
+def _get_source_addr(instance: HandlerInstance, buffer: int, limit: int) -> int:
+    address, port = _exchange(instance).request.client
     shown = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
     return _within(instance, buffer, limit, shown.encode())
 
 
-def _get_header_names(instance: Instance, kind: int, buffer: int, limit: int) -> int:
+def _get_header_names(instance: HandlerInstance, kind: int, buffer: int, limit: int) -> int:
     return _list_within(instance, buffer, limit, _headers(instance, kind).names())
 
 
-def _get_header_values(instance: Instance, kind: int, name: int, name_length: int, buffer: int, limit: int) -> int:
+def _get_header_values(
+    instance: HandlerInstance, kind: int, name: int, name_length: int, buffer: int, limit: int
+) -> int:
     found = _headers(instance, kind).values(_header_name(instance, name, name_length))
     return _list_within(instance, buffer, limit, found)
 
 
-def _set_header_value(instance: Instance, kind: int, name: int, name_length: int, value: int, length: int) -> None:
+def _set_header_value(
+    instance: HandlerInstance, kind: int, name: int, name_length: int, value: int, length: int
+) -> None:
     headers = _changeable(instance, kind, "set_header_value")
     headers.set(_header_name(instance, name, name_length), instance.read(value, length))
 
 
-def _add_header_value(instance: Instance, kind: int, name: int, name_length: int, value: int, length: int) -> None:
+def _add_header_value(
+    instance: HandlerInstance, kind: int, name: int, name_length: int, value: int, length: int
+) -> None:
     headers = _changeable(instance, kind, "add_header_value")
     headers.add(_header_name(instance, name, name_length), instance.read(value, length))
 
 
-def _remove_header(instance: Instance, kind: int, name: int, name_length: int) -> None:
+def _remove_header(instance: HandlerInstance, kind: int, name: int, name_length: int) -> None:
     _changeable(instance, kind, "remove_header").remove(_header_name(instance, name, name_length))
 
 
-def _read_body(instance: Instance, kind: int, buffer: int, limit: int) -> int:
+def _read_body(instance: HandlerInstance, kind: int, buffer: int, limit: int) -> int:
     if not limit:
-        raise GuestFault("abi", "read_body: buf_limit is zero")
+        raise GuestError("abi", "read_body: buf_limit is zero")
     instance.check(buffer, limit)
     body = _readable(instance, kind)
     done = 0
@@ -233,111 +239,109 @@ def _read_body(instance: Instance, kind: int, buffer: int, limit: int) -> int:
     return _AT_END | done if body.is_at_end else done
 
 
-def _readable(instance: Instance, kind: int) -> Body:
-    duty = _duty(instance)
+def _readable(instance: HandlerInstance, kind: int) -> Body:
+    exchange = _exchange(instance)
     if kind == _REQUEST:
-        if not duty.after_next:
-            return duty.request.body
-        if duty.replay is None:
-            raise GuestFault(
-                "abi", "read_body: not the request after the next handler unless buffer_request is enabled"
-            )
-        if duty.request_reader is None:
-            duty.request_reader = duty.replay.from_start()
-        return duty.request_reader
+        if not exchange.after_next:
+            return exchange.request.body
+        if exchange.replay is None:
+            raise GuestError("abi", "read_body: request body after the next handler needs buffer_request")
+        if exchange.request_reader is None:
+            exchange.request_reader = exchange.replay.from_start()
+        return exchange.request_reader
     if kind != _RESPONSE:
-        raise GuestFault("abi", f"read_body: unknown kind {kind}")
-    _may_change_response(duty, "read_body")
-    if duty.response_reader is None:
-        duty.response_reader = BytesBody(bytes(duty.response.held or b""))
-    return duty.response_reader
+        raise GuestError("abi", f"read_body: unknown kind {kind}")
+    _may_change_response(exchange, "read_body")
+    if exchange.response_reader is None:
+        exchange.response_reader = BytesBody(bytes(exchange.response.held or b""))
+    return exchange.response_reader
 
 
-def _write_body(instance: Instance, kind: int, body: int, length: int) -> None:
+def _write_body(instance: HandlerInstance, kind: int, body: int, length: int) -> None:
     chunk = instance.read(body, length)
     if kind == _REQUEST:
-        duty = _before_next(instance, "write_body")
-        if duty.new_request_body is None:
-            duty.new_request_body = bytearray()
-        if len(duty.new_request_body) + length > instance.limits.buffer:
-            raise GuestFault("too-large", f"the new request body is over the limit of {instance.limits.buffer} bytes")
-        duty.new_request_body += chunk
+        exchange = _before_next(instance, "write_body")
+        if exchange.new_request_body is None:
+            exchange.new_request_body = bytearray()
+        if len(exchange.new_request_body) + length > instance.limits.buffer:
+            raise GuestError("too-large", f"new request body is over the limit of {instance.limits.buffer} bytes")
+        exchange.new_request_body += chunk
     elif kind == _RESPONSE:
-        duty = _duty(instance)
-        _may_change_response(duty, "write_body")
-        if not duty.writes_response and duty.response.held is not None:
-            duty.response.held.clear()
-        duty.writes_response = True
-        duty.response.headers.remove(b"content-length")
+        exchange = _exchange(instance)
+        _may_change_response(exchange, "write_body")
+        if not exchange.writes_response and exchange.response.held is not None:
+            exchange.response.held.clear()
+        exchange.writes_response = True
+        exchange.response.headers.remove(b"content-length")
         with instance.waiting():
-            duty.response.write(chunk)
+            exchange.response.write(chunk)
     else:
-        raise GuestFault("abi", f"write_body: unknown kind {kind}")
+        raise GuestError("abi", f"write_body: unknown kind {kind}")
 
 
-def _get_status_code(instance: Instance) -> int:
-    duty = _duty(instance)
-    _may_change_response(duty, "get_status_code")
-    return duty.response.status
+def _get_status_code(instance: HandlerInstance) -> int:
+    exchange = _exchange(instance)
+    _may_change_response(exchange, "get_status_code")
+    return exchange.response.status
 
 
-def _set_status_code(instance: Instance, status: int) -> None:
-    duty = _duty(instance)
-    _may_change_response(duty, "set_status_code")
-    duty.response.set_status(status)
+def _set_status_code(instance: HandlerInstance, status: int) -> None:
+    exchange = _exchange(instance)
+    _may_change_response(exchange, "set_status_code")
+    exchange.response.set_status(status)
 
 
-# ---------------------------------------------------------------------- inside
+# ---------------------------------------------------------------------- checks and memory
 
 
-def _before_next(instance: Instance, function: str) -> MiddlewareDuty:
-    duty = _duty(instance)
-    if duty.after_next:
-        raise GuestFault("abi", f"{function}: the request cannot be changed after the next handler")
-    return duty
+def _before_next(instance: HandlerInstance, function: str) -> MiddlewareExchange:
+    exchange = _exchange(instance)
+    if exchange.after_next:
+        raise GuestError("abi", f"{function}: the request is immutable after the next handler")
+    return exchange
 
 
-def _may_change_response(duty: MiddlewareDuty, function: str) -> None:
-    if duty.after_next and not duty.features & BUFFER_RESPONSE:
-        raise GuestFault("abi", f"{function}: not after the next handler unless buffer_response is enabled")
-    if duty.response.started:
-        raise GuestFault("abi", f"{function}: the response is on its way already")
+def _may_change_response(exchange: MiddlewareExchange, function: str) -> None:
+    if exchange.after_next and not exchange.features & BUFFER_RESPONSE:
+        raise GuestError("abi", f"{function}: after the next handler it needs buffer_response")
+    if exchange.response.started:
+        raise GuestError("abi", f"{function}: the head of the response was sent already")
 
 
-def _headers(instance: Instance, kind: int) -> Headers:
-    duty = _duty(instance)
+def _headers(instance: HandlerInstance, kind: int) -> Headers:
+    exchange = _exchange(instance)
     if kind == _REQUEST:
-        return duty.request.headers
+        return exchange.request.headers
     if kind == _RESPONSE:
-        return duty.response.headers
+        return exchange.response.headers
     if kind in (_REQUEST_TRAILERS, _RESPONSE_TRAILERS):
         return Headers()
-    raise GuestFault("abi", f"unknown kind of header: {kind}")
+    raise GuestError("abi", f"unknown header kind {kind}")
 
 
-def _changeable(instance: Instance, kind: int, function: str) -> Headers:
+def _changeable(instance: HandlerInstance, kind: int, function: str) -> Headers:
     if kind in (_REQUEST_TRAILERS, _RESPONSE_TRAILERS):
-        raise GuestFault("abi", f"{function}: trailers are not offered")
+        raise GuestError("abi", f"{function}: trailers are not supported")
     if kind == _REQUEST:
         return _before_next(instance, function).request.headers
-    _may_change_response(_duty(instance), function)
+    _may_change_response(_exchange(instance), function)
     return _headers(instance, kind)
 
 
-def _header_name(instance: Instance, name: int, length: int) -> bytes:
+def _header_name(instance: HandlerInstance, name: int, length: int) -> bytes:
     if not length:
-        raise GuestFault("abi", "the name of a header cannot be empty")
+        raise GuestError("abi", "empty header name")
     return instance.read(name, length)
 
 
-def _within(instance: Instance, buffer: int, limit: int, value: bytes) -> int:
-    """Written if it fits; its length in any case."""
+def _within(instance: HandlerInstance, buffer: int, limit: int, value: bytes) -> int:
+    """Writes the value if it fits; returns its length in any case."""
     if len(value) <= limit:
         instance.write(buffer, value)
     return len(value)
 
 
-def _list_within(instance: Instance, buffer: int, limit: int, values: Sequence[bytes]) -> int:
+def _list_within(instance: HandlerInstance, buffer: int, limit: int, values: Sequence[bytes]) -> int:
     return len(values) << 32 | _within(instance, buffer, limit, b"".join(value + b"\0" for value in values))
 
 

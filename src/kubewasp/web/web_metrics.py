@@ -1,4 +1,4 @@
-"""What Prometheus hears of a web server. Fed by the event loop's thread only, see server/instruments.py."""
+"""Prometheus metrics of a web server; updated on the event loop only (see server/instruments.py)."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ if TYPE_CHECKING:
 
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 REQUESTS: Final = MetricInfo(
-    "kubewasp_http_requests_total", "counter", "Requests answered.", ("route", "method", "code")
+    "kubewasp_http_requests_total", "counter", "Completed requests.", ("route", "method", "code")
 )
 SECONDS: Final = MetricInfo(
     "kubewasp_http_request_duration_seconds",
     "histogram",
-    "From a request's head to the end of its answer.",
+    "Time from the request head to the end of the response.",
     ("route",),
     exponential(0.0005, 2, 16),
 )
 FAILURES: Final = MetricInfo(
     "kubewasp_http_guest_failures_total",
     "counter",
-    "Requests that a guest could not answer: timeout, trap, memory, exit, start, abi, answer, too-large, host.",
+    "Requests failed by a guest: timeout, trap, memory, exit, start, abi, answer, too-large, host.",
     ("guest", "kind"),
 )
-IN_FLIGHT: Final = MetricInfo("kubewasp_http_requests_in_flight", "gauge", "Requests that are being answered.")
+IN_FLIGHT: Final = MetricInfo("kubewasp_http_requests_in_flight", "gauge", "Requests in progress.")
 CREATED: Final = MetricInfo(
-    "kubewasp_http_instances_created_total", "counter", "Instances that were made of a guest.", ("guest",)
+    "kubewasp_http_instances_created_total", "counter", "Instances created of a guest.", ("guest",)
 )
-IN_USE: Final = MetricInfo("kubewasp_http_instances_in_use", "gauge", "Instances that are at work.", ("guest",))
+IN_USE: Final = MetricInfo("kubewasp_http_instances_in_use", "gauge", "Instances in use.", ("guest",))
 RELOADS: Final = MetricInfo(
-    "kubewasp_http_reloads_total", "counter", "Changed files of a guest: success or failure.", ("guest", "result")
+    "kubewasp_http_reloads_total", "counter", "Reloads of a changed guest: success or failure.", ("guest", "result")
 )
 BUILD: Final = MetricInfo(
-    "kubewasp_build_info", "gauge", "Always 1; the labels tell the versions.", ("version", "python", "wasmtime")
+    "kubewasp_build_info", "gauge", "Always 1; versions are in the labels.", ("version", "python", "wasmtime")
 )
 WEB_METRICS: Final = (REQUESTS, SECONDS, FAILURES, IN_FLIGHT, CREATED, IN_USE, RELOADS, BUILD)
 
 
 class WebMetrics:
-    """Has a registry of its own, so that two apps in a process do not mix."""
+    """Metrics of one application, in a registry of its own: two applications in a process do not mix."""
 
     def __init__(self, guests: Collection[Guest]) -> None:
         self.registry = CollectorRegistry()
@@ -71,7 +71,7 @@ class WebMetrics:
             self.registry.register(collector)
         ProcessCollector(registry=self.registry)
 
-    def answered(self, route: str, method: str, status: int, seconds: float) -> None:
+    def completed(self, route: str, method: str, status: int, seconds: float) -> None:
         shown = method if method in _METHODS else "other"
         self._requests.values[route, shown, str(status)] += 1
         self._seconds.values[route,].add(seconds)
@@ -80,6 +80,6 @@ class WebMetrics:
         self._failures.values[guest, kind] += 1
 
     def exposed(self, accept: str = "") -> tuple[bytes, str]:
-        """All metrics in the format that the reader asks for, and the name of that format."""
+        """Exposition in the format of the Accept header, and its content type."""
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type

@@ -8,8 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from kubewasp.server.http_server import Address, AppServer
-from kubewasp.web.app import create_app
-from kubewasp.web.site_config_reading import read_web_config
+from kubewasp.web import create_app, read_web_config
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

@@ -1,13 +1,12 @@
-"""Makes the two modules that stand between a program and the runtime's WASI: the shim and the door.
+"""Interposer and shim: generated modules between a program and the runtime's WASI preview 1.
 
-What a program calls goes through the door, inside of the sandbox and without Python, and on to the runtime. There
-Python is asked only where it has a part: standard streams, sleeping, what was denied, and every call when they are
-traced. The shim breaks the circle that the program needs its imports first and the door needs the program's memory,
-as wasm/core/adapter.py does.
+Calls pass through the interposer to the runtime, inside the sandbox and without Python. Python is called for standard
+streams, sleeping, denied calls, and every call under `--trace`. The shim breaks a cycle (the program needs its imports
+first, the interposer needs the program's memory), as in wasm/core/adapter.py.
 
-The door knows the numbers of four open files: the standard streams and the witness. This is a directory with the name
-`/` that has nothing in it: a program itself looks for the granted directory that holds a file, and without the witness
-nobody would know what it looked for in vain.
+The interposer tracks four descriptors: the standard streams and the sentinel, an empty preopened directory named `/`.
+A program's C library chooses the preopen for a path by itself; without the sentinel, a path below no preopen would
+never reach the host, and the denial could not be reported.
 """
 
 from __future__ import annotations
@@ -16,24 +15,24 @@ from functools import cache
 
 from kubewasp.wasi.preview1 import FUNCTIONS, MODULE, Function
 
-# Host functions and how many parameters they have, all i32; each gives an error number, or traps to end the program.
+# Host functions with their number of i32 parameters; each returns an error number, or traps to end the program.
 HOST = {
     "read": 3,
     "write": 4,
     "poll": 4,
-    # function, error, directory and path, second directory and path, how a file is opened: flags and rights
+    # function, error, directory and path, second directory and path, flags and rights of path_open
     "denied": 10,
 }
-NUMBERS = tuple(FUNCTIONS)
+FUNCTION_NAMES = tuple(FUNCTIONS)
 _PATHS = tuple(name for name in FUNCTIONS if name.startswith("path_"))
 _PLAIN = (*_PATHS, "fd_read", "fd_write", "fd_close", "fd_renumber", "poll_oneoff", "proc_exit")
-_KNOWN_FILES = ("stdin", "stdout", "stderr", "witness")
+_TRACKED = ("stdin", "stdout", "stderr", "sentinel")
 
 _HEAD = """
   (global $stdin (mut i32) (i32.const 0))
   (global $stdout (mut i32) (i32.const 1))
   (global $stderr (mut i32) (i32.const 2))
-  (global $witness (export "witness") (mut i32) (i32.const -1))
+  (global $sentinel (export "sentinel") (mut i32) (i32.const -1))
   (global $exit_code (export "exit_code") (mut i32) (i32.const -1))
   ;; ACCES, PERM, ROFS, NOTCAPABLE
   (func $is_denial (param $error i32) (result i32)
@@ -44,13 +43,13 @@ _HEAD = """
 
 
 def interposed(imported: frozenset[str], *, traced: bool) -> tuple[str, ...]:
-    """Of the functions that a program imports, those that lead through the door."""
+    """Imports of a program that pass through the interposer."""
     return tuple(name for name in (FUNCTIONS if traced else _PLAIN) if name in imported)
 
 
 @cache
 def shim_wat(names: tuple[str, ...]) -> str:
-    """A trampoline for each function, through a table that the door fills when it is instantiated."""
+    """Shim: one trampoline per function, through a table that the interposer fills at instantiation."""
     trampolines = "\n".join(
         f'  (func (export "{name}"){_signature(FUNCTIONS[name])}\n'
         f"    (call_indirect{_signature(FUNCTIONS[name])} {_arguments(FUNCTIONS[name])} (i32.const {index})))"
@@ -59,17 +58,18 @@ def shim_wat(names: tuple[str, ...]) -> str:
     return f'(module $kubewasp_wasi_shim\n  (table (export "table") {len(names)} funcref)\n{trampolines})\n'
 
 
-def door_imports(names: tuple[str, ...], *, traced: bool) -> list[tuple[str, str]]:
-    """What the door imports after memory and table, in this order."""
+def interposer_imports(names: tuple[str, ...], *, traced: bool) -> list[tuple[str, str]]:
+    """Imports of the interposer after memory and table, in this order."""
     runtime = [(MODULE, name) for name in names]
     return [*runtime, *(("host", name) for name in HOST), *(("trace", name) for name in names if traced)]
 
 
 @cache
-def door_wat(names: tuple[str, ...], *, traced: bool) -> str:
-    parts = ["(module $kubewasp_wasi_door", '  (import "guest" "memory" (memory $memory 0))']
+def interposer_wat(names: tuple[str, ...], *, traced: bool) -> str:
+    """Interposer: one wrapper per function; `traced` reports every call to the host."""
+    parts = ["(module $kubewasp_wasi_interposer", '  (import "guest" "memory" (memory $memory 0))']
     parts.append(f'  (import "shim" "table" (table $table {len(names)} funcref))')
-    for module, name in door_imports(names, traced=traced):
+    for module, name in interposer_imports(names, traced=traced):
         kind = _import_signature(module, name)
         parts.append(f'  (import "{module}" "{name}" (func ${module}.{name}{kind}))')
     parts.append('  (export "memory" (memory $memory))')
@@ -85,7 +85,7 @@ def door_wat(names: tuple[str, ...], *, traced: bool) -> str:
 
 
 def trace_types(function: Function) -> tuple[str, ...]:
-    """What is told of a call: its parameters, and its result if it has one."""
+    """Types of a traced call: its parameters and its result."""
     return (*function.types, *(("i32",) if function.returns else ()))
 
 
@@ -121,12 +121,12 @@ def _is(place: int, file: str) -> str:
 
 
 def _path_body(function: Function) -> str:
-    """The witness has nothing in it (NOENT); what it was asked for is told, as is what the runtime denies."""
+    """NOENT below the sentinel, else the runtime; both kinds of denial are reported to the host."""
     directories = [function.place(name) for name in ("fd", "new_fd") if function.place(name) >= 0]
-    on_witness = _is(directories[0], "witness")
+    on_sentinel = _is(directories[0], "sentinel")
     if len(directories) > 1:
-        on_witness = f"(i32.or {on_witness} {_is(directories[1], 'witness')})"
-    return f"""(if {on_witness}
+        on_sentinel = f"(i32.or {on_sentinel} {_is(directories[1], 'sentinel')})"
+    return f"""(if {on_sentinel}
       (then (local.set $error (i32.const 44)))
       (else (local.set $error {_runtime(function)}) (if (i32.eqz (call $is_denial (local.get $error)))
         (then (return (local.get $error))))))
@@ -140,26 +140,28 @@ def _denial(function: Function) -> str:
         return "(i32.const 0)" if place < 0 else f"(local.get {place + offset})"
 
     second = "new_path" if function.place("new_fd") >= 0 else "target"
-    told = [f"(i32.const {NUMBERS.index(function.name)})", "(local.get $error)"]
-    told += [value("fd"), value("path"), value("path", 1)]
-    told += [value("new_fd"), value(second), value(second, 1)]
+    fields = [f"(i32.const {FUNCTION_NAMES.index(function.name)})", "(local.get $error)"]
+    fields += [value("fd"), value("path"), value("path", 1)]
+    fields += [value("new_fd"), value(second), value(second, 1)]
     rights = f"(i32.wrap_i64 {value('rights')})" if function.place("rights") >= 0 else "(i32.const 0)"
-    return " ".join([*told, value("oflags"), rights])
+    return " ".join([*fields, value("oflags"), rights])
 
 
 def _forget(place: int) -> str:
-    """A file that is known by that number is known no more: the number may soon stand for another one."""
-    return " ".join(f"(if {_is(place, file)} (then (global.set ${file} (i32.const -1))))" for file in _KNOWN_FILES)
+    """Stops tracking a closed descriptor: its number may be used again."""
+    return " ".join(f"(if {_is(place, file)} (then (global.set ${file} (i32.const -1))))" for file in _TRACKED)
 
 
 def _renumbered() -> str:
-    return " ".join(f"(if {_is(0, file)} (then (global.set ${file} (local.get 1))))" for file in _KNOWN_FILES)
+    return " ".join(f"(if {_is(0, file)} (then (global.set ${file} (local.get 1))))" for file in _TRACKED)
 
 
 def _tracing(function: Function) -> str:
     if not function.returns:
-        told = f"(call $trace.{function.name} {_arguments(function)})"
-        return f"  (func $traced.{function.name}{_signature(function)} {told} (call $do.{function.name} (local.get 0)))"
+        report = f"(call $trace.{function.name} {_arguments(function)})"
+        return (
+            f"  (func $traced.{function.name}{_signature(function)} {report} (call $do.{function.name} (local.get 0)))"
+        )
     return f"""  (func $traced.{function.name}{_signature(function)} (local $error i32)
     (local.set $error (call $do.{function.name} {_arguments(function)}))
     (call $trace.{function.name} {_arguments(function)} (local.get $error))
@@ -183,6 +185,6 @@ _BODIES = {
       (then {_forget(1)} {_renumbered()}))
     (local.get $error)""",
     "poll_oneoff": "(call $host.poll (local.get 0) (local.get 1) (local.get 2) (local.get 3))",
-    # The runtime has exit codes up to 125 only.
+    # The runtime's own proc_exit allows codes up to 125 only.
     "proc_exit": "(global.set $exit_code (i32.and (local.get 0) (i32.const 255))) (unreachable)",
 }

@@ -1,17 +1,16 @@
-"""Reads the configuration of a web server: strictly, and with everything that is wrong told at once."""
+"""Loader of web server configurations: strict, with all problems in one error."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from kubewasp.framework.config.fields import Problems, Section
 from kubewasp.framework.config.model import ConfigError, Problem
 from kubewasp.framework.config.reading import read_document
 from kubewasp.server.http_server import ServeError, host_and_port
-from kubewasp.web.request_limits import WebLimits
-from kubewasp.web.site_config import (
+from kubewasp.web.web_config import (
     DEFAULT_LISTEN,
     DEFAULT_WORKERS,
     STYLES,
@@ -21,6 +20,7 @@ from kubewasp.web.site_config import (
     RouteConfig,
     Style,
     WebConfig,
+    WebLimits,
 )
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ _VARIABLE: Final = re.compile(r"[^=\0]+")
 
 
 def load_web_config(path: str | Path) -> WebConfig:
-    """The configuration in a file; files that it names are looked for beside it."""
+    """The configuration in a YAML file; relative paths start at its folder. ConfigError with all problems."""
     return read_web_config(read_document(path, "web configuration"), str(path), folder=Path(path).parent)
 
 
-def read_web_config(document: Any, source: str = "", *, folder: Path | None = None) -> WebConfig:
-    """The configuration that a JSON object holds. Relative paths start at the folder, or here."""
+def read_web_config(document: object, source: str = "", *, folder: Path | None = None) -> WebConfig:
+    """The configuration in a parsed document. Relative paths start at `folder`, or the working directory."""
     if not isinstance(document, dict):
         raise ConfigError([Problem("", "expected an object with guests and routes")], source=source)
     problems = Problems()
@@ -60,18 +60,18 @@ class _Reader:
         certificate, key = self._file(tls, "certificate"), self._file(tls, "key")
         tls.refuse_unknown()
         if bool(certificate) != bool(key):
-            self._problems.required("tls.key" if certificate else "tls.certificate", "HTTPS takes both")
+            self._problems.required("tls.key" if certificate else "tls.certificate", "HTTPS needs certificate and key")
         operations = self._address(root, "operations", "") if root.has("operations") else None
         workers = root.integer("workers", DEFAULT_WORKERS)
         if not 1 <= workers <= 1000:
             self._problems.invalid("workers", workers, "expected a number from 1 to 1000")
         reload_seconds = root.seconds("reload", 1.0)
         if reload_seconds < 0:
-            self._problems.invalid("reload", reload_seconds, "expected how often to look, or 0 for never")
+            self._problems.invalid("reload", reload_seconds, "expected an interval such as 1s, or 0 for no reloading")
         guests = self._guests(root.section("guests"))
         routes = [self._route(section, guests) for section in root.sections("routes")]
         if not routes:
-            self._problems.required("routes", "a server without routes answers 404 to everything")
+            self._problems.required("routes", "without routes every response is 404")
         self._check_unique(routes)
         root.refuse_unknown()
         return WebConfig(
@@ -110,7 +110,7 @@ class _Reader:
         file = section.text("file")
         style = section.text("style")
         if not file:
-            self._problems.required(section.at("file"), "the guest's .wasm or .wat")
+            self._problems.required(section.at("file"), "path of the guest's .wasm or .wat")
         if not style:
             self._problems.required(section.at("style"), f"one of {', '.join(STYLES)}")
         elif style not in STYLES:
@@ -129,9 +129,9 @@ class _Reader:
         )
         for field, given in (("args", guest.args), ("dirs", guest.dirs)):
             if given and style != "wasi":
-                self._problems.forbidden(section.at(field), "only guests of style wasi have it")
+                self._problems.forbidden(section.at(field), "only for guests of style wasi")
         if guest.reuse and style == "wasi":
-            self._problems.forbidden(section.at("reuse"), "a WASI command is run anew for every request")
+            self._problems.forbidden(section.at("reuse"), "a WASI command runs once per request")
         section.refuse_unknown()
         return guest
 
@@ -175,12 +175,12 @@ class _Reader:
     def _check_guest(self, at: str, name: str, guests: Mapping[str, GuestConfig], *, is_middleware: bool) -> None:
         guest = guests.get(name)
         if guest is None:
-            known = f"there are {', '.join(guests)}" if guests else "there are none"
-            self._problems.add(at, f'no guest is called "{name}"; {known}')
+            known = f"defined: {', '.join(guests)}" if guests else "no guests are defined"
+            self._problems.add(at, f'unknown guest "{name}"; {known}')
         elif is_middleware and guest.style != "http-wasm":
-            self._problems.add(at, f'guest "{name}" is of style {guest.style}; a middleware is of style http-wasm')
+            self._problems.add(at, f'guest "{name}" has style {guest.style}; middlewares have style http-wasm')
         elif not is_middleware and guest.style == "http-wasm":
-            self._problems.add(at, f'guest "{name}" is of style http-wasm: list it under middlewares, and add respond')
+            self._problems.add(at, f'guest "{name}" has style http-wasm: list it under middlewares, and add respond')
 
     def _respond(self, section: Section) -> Respond:
         status = section.integer("status", 200)
@@ -200,4 +200,4 @@ class _Reader:
             for method in route.methods or ("",):
                 first = seen.setdefault((route.path, route.is_prefix, method), index)
                 if first != index and route.path:
-                    self._problems.add(f"routes[{index}]", f"the same as routes[{first}], which comes first")
+                    self._problems.add(f"routes[{index}]", f"duplicate of routes[{first}]")

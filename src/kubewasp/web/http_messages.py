@@ -1,4 +1,4 @@
-"""A request and its response as handlers and middlewares see and change them."""
+"""HTTP messages: headers, request and response, shared by the handlers and middlewares of a route."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kubewasp.web.faults import GuestFault
+from kubewasp.web.errors import GuestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE: Final = re.compile(rb"[^\x00\r\n]*")
-# They belong to one connection, which is the server's business.
-_OF_THE_CONNECTION: Final = frozenset(
+# Hop-by-hop headers: the server sets them.
+_HOP_BY_HOP: Final = frozenset(
     (b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade")
 )
 NO_BODY: Final = (204, 304)
 
 
 class Body(Protocol):
-    """Bytes that are read once, from the front to the end."""
+    """Readable body, consumed once."""
 
     length: int | None
 
     def read(self, limit: int) -> bytes:
-        """At most that many bytes; waits for them; nothing at the end."""
+        """At most `limit` bytes; blocks until there are some; empty at the end."""
 
     @property
     def is_at_end(self) -> bool:
-        """Whether it is known that nothing follows."""
+        """True if the end of the body is known to be reached."""
 
 
 class BytesBody:
-    """Implements `Body` for what is there already."""
+    """`Body` in memory."""
 
     def __init__(self, content: bytes) -> None:
         self.length: int | None = len(content)
@@ -51,13 +51,13 @@ class BytesBody:
 
 
 class Sink(Protocol):
-    """Where the body of a response goes."""
+    """Destination of a response body."""
 
     def write(self, chunk: bytes, response: Response) -> None: ...
 
 
 class Headers:
-    """Names in lower case, with their values, in their order."""
+    """Ordered multi-value headers with lower-case names."""
 
     def __init__(self, pairs: Iterable[tuple[bytes, bytes]] = ()) -> None:
         self.pairs = list(pairs)
@@ -78,9 +78,9 @@ class Headers:
 
     def add(self, name: bytes, value: bytes) -> None:
         if not _TOKEN.fullmatch(name):
-            raise GuestFault("answer", f"not a header's name: {name[:80]!r}")
+            raise GuestError("answer", f"invalid header name: {name[:80]!r}")
         if not _VALUE.fullmatch(value):
-            raise GuestFault("answer", f"header {name.decode()}: its value has a line break or a NUL")
+            raise GuestError("answer", f"header {name.decode()}: value has a line break or a NUL")
         self.pairs.append((name.lower(), value.strip(b" \t")))
 
     def remove(self, name: bytes) -> None:
@@ -88,15 +88,15 @@ class Headers:
         self.pairs = [pair for pair in self.pairs if pair[0] != name]
 
     def end_to_end(self) -> list[tuple[bytes, bytes]]:
-        return [pair for pair in self.pairs if pair[0] not in _OF_THE_CONNECTION]
+        return [pair for pair in self.pairs if pair[0] not in _HOP_BY_HOP]
 
 
 @dataclass(slots=True)
 class Request:
-    """What was asked. Middlewares may change it before the next one sees it."""
+    """Request as received; middlewares may change it for the next handler."""
 
     method: str
-    path: bytes  # as sent, still with its percent signs; without the query
+    path: bytes  # percent-encoded, without the query
     query: bytes
     headers: Headers
     body: Body
@@ -105,8 +105,8 @@ class Request:
     scheme: str = "http"
     client: tuple[str, int] = ("", 0)
     server: tuple[str, int] = ("", 0)
-    script: str = ""  # the part of the path, decoded, that led to the route
-    path_info: str = ""  # and the rest of it
+    script: str = ""  # decoded path up to the end of the route's path or prefix (SCRIPT_NAME)
+    path_info: str = ""  # decoded rest of the path (PATH_INFO)
 
     @property
     def target(self) -> bytes:
@@ -115,7 +115,7 @@ class Request:
 
 @dataclass(slots=True)
 class Response:
-    """What is answered. The body goes to the sink as it is written, unless somebody wants to see it first."""
+    """Response under construction. Body chunks go to the sink at once, unless a middleware buffers them."""
 
     sink: Sink
     body_limit: int
@@ -129,19 +129,21 @@ class Response:
 
     def set_status(self, status: int) -> None:
         if not 200 <= status <= 599:
-            raise GuestFault("answer", f"status {status}: expected a number from 200 to 599")
+            raise GuestError("answer", f"status {status}: expected a number from 200 to 599")
         self.status = status
 
     def write(self, chunk: bytes) -> None:
         if self.held is not None:
             if len(self.held) + len(chunk) > self.hold_limit:
-                raise GuestFault("too-large", f"a middleware holds a response of more than {self.hold_limit} bytes")
+                raise GuestError(
+                    "too-large", f"response buffered for a middleware is over the limit of {self.hold_limit} bytes"
+                )
             self.held += chunk
         else:
-            self._pass_on(chunk)
+            self._send(chunk)
 
     def hold(self, limit: int) -> None:
-        """From now on the body is kept, until every holder has released it."""
+        """Buffers the body until every holder has released it."""
         self._holders += 1
         if self.held is None:
             self.held = bytearray()
@@ -151,10 +153,10 @@ class Response:
         self._holders -= 1
         if self._holders == 0 and self.held is not None:
             chunk, self.held = bytes(self.held), None
-            self._pass_on(chunk)
+            self._send(chunk)
 
-    def _pass_on(self, chunk: bytes) -> None:
+    def _send(self, chunk: bytes) -> None:
         self.written += len(chunk)
         if self.written > self.body_limit:
-            raise GuestFault("too-large", f"the response is over the limit of {self.body_limit} bytes")
+            raise GuestError("too-large", f"response body is over the limit of {self.body_limit} bytes")
         self.sink.write(chunk, self)

@@ -1,4 +1,4 @@
-"""What a program may do: the directories it sees, its variables and arguments, its bounds. There is nothing else."""
+"""Capabilities of a WASI program: preopened directories, variables, arguments, limits. Nothing else is available."""
 
 from __future__ import annotations
 
@@ -24,29 +24,27 @@ _PART = re.compile(r"(?:\\.|[^:\\])*", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
-class GrantError(KubewaspError):
-    """A grant that cannot be given; the text says which, and why."""
+class CapabilityError(KubewaspError):
+    """Capability that cannot be granted; the text names the option and the cause."""
 
 
 @dataclass(frozen=True, slots=True)
-class Directory:
-    """A directory of this machine that the program sees, by what name, and whether it may change something there."""
+class Preopen:
+    """Preopened directory: host path, name for the program, access."""
 
     host: str
     guest: str
     read_only: bool = False
 
     @classmethod
-    def parse(cls, text: str) -> Directory:
-        r"""HOST[:GUEST][:ro]. A colon that belongs to a path is written `\:`, a backslash `\\`."""
+    def parse(cls, text: str) -> Preopen:
+        r"""Parses HOST[:GUEST][:ro]. A colon in a path is written `\:`, a backslash `\\`."""
         parts = _parts(text)
         read_only = len(parts) > 1 and parts[-1] == "ro"
         if read_only:
             parts.pop()
         if len(parts) > 2 or not all(parts):
-            raise GrantError(
-                rf"--dir {text}: expected HOST[:GUEST][:ro]; a colon that belongs to a path is written as \:"
-            )
+            raise CapabilityError(rf"--dir {text}: expected HOST[:GUEST][:ro]; a colon in a path is written as \:")
         return cls(parts[0], parts[-1], read_only)
 
     def __str__(self) -> str:
@@ -55,22 +53,22 @@ class Directory:
 
     @property
     def shown_as(self) -> str:
-        """Its name as the program is told: below /, which every program's library takes for the current directory."""
+        """Name that the program receives: below /, the current directory of every C library."""
         plain = plain_path(self.guest)
         return self.guest if plain.split("/")[0] == ".." else f"/{plain}"
 
     def check(self) -> None:
         shown = f"--dir {self}"
         if "\0" in self.host + self.guest:
-            raise GrantError(f"{shown!r}: a path cannot hold a NUL character")
+            raise CapabilityError(f"{shown!r}: NUL character in a path")
         path = Path(self.host)
         if path.exists() and not path.is_dir():
-            parent = Directory(str(path.parent), str(path.parent), self.read_only)
-            raise GrantError(f"{shown}: {self.host} is not a directory; grant the one that holds it: --dir {parent}")
+            parent = Preopen(str(path.parent), str(path.parent), self.read_only)
+            raise CapabilityError(f"{shown}: {self.host} is not a directory; grant its parent: --dir {parent}")
         try:
             os.close(os.open(self.host, os.O_RDONLY | os.O_DIRECTORY))
         except OSError as error:
-            raise GrantError(f"{shown}: {self.host}: {error.strerror}") from None
+            raise CapabilityError(f"{shown}: {self.host}: {error.strerror}") from None
 
 
 def _parts(text: str) -> list[str]:
@@ -85,16 +83,16 @@ def _parts(text: str) -> list[str]:
 
 
 def plain_path(guest: str) -> str:
-    """A path as programs look it up: `data`, `./data` and `/data` are one; the empty one is where everything is."""
+    """Normalised guest path: `data`, `./data` and `/data` are the same; the root is empty."""
     plain = posixpath.normpath(guest).lstrip("/")
     return "" if plain == "." else plain
 
 
 @dataclass(frozen=True, slots=True)
-class Grants:
-    """Everything that a program may have. Times are seconds, sizes bytes; without a bound it is None."""
+class Capabilities:
+    """All rights and limits of a program. Times in seconds, sizes in bytes; None: no limit."""
 
-    directories: tuple[Directory, ...] = ()
+    preopens: tuple[Preopen, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     memory: int = DEFAULT_MEMORY
@@ -111,35 +109,35 @@ class Grants:
             _check_range("--fuel", self.fuel, 1, MAX_FUEL)
         for name, value in self.environment.items():
             if not name or "=" in name or "\0" in name + value:
-                raise GrantError(f"--env {name}={value!r}: expected NAME=VALUE, without NUL characters")
+                raise CapabilityError(f"--env {name}={value!r}: expected NAME=VALUE, without NUL characters")
         if any("\0" in argument for argument in self.arguments):
-            raise GrantError("an argument cannot hold a NUL character")
-        self._check_directories()
+            raise CapabilityError("NUL character in an argument")
+        self._check_preopens()
 
-    def in_order(self) -> list[Directory]:
-        """The directories as they are handed over. The root is the first: Go's programs start in the first one."""
-        return sorted(self.directories, key=lambda directory: directory.shown_as != "/")
+    def preopens_in_order(self) -> list[Preopen]:
+        """Preopens in the order of their descriptors, the root first: Go programs start in the first one."""
+        return sorted(self.preopens, key=lambda preopen: preopen.shown_as != "/")
 
-    def _check_directories(self) -> None:
-        known: dict[str, Directory] = {}
-        for directory in self.directories:
-            directory.check()
-            other = known.setdefault(plain_path(directory.guest), directory)
-            if other is not directory:
-                raise GrantError(
-                    f"--dir {other} and --dir {directory}: both are {directory.guest} to the program; "
-                    "give one of them another name: --dir HOST:GUEST"
+    def _check_preopens(self) -> None:
+        known: dict[str, Preopen] = {}
+        for preopen in self.preopens:
+            preopen.check()
+            other = known.setdefault(plain_path(preopen.guest), preopen)
+            if other is not preopen:
+                raise CapabilityError(
+                    f"--dir {other} and --dir {preopen}: same name {preopen.guest} in the program; "
+                    "rename one of them: --dir HOST:GUEST"
                 )
-        writable = [(Path(item.host).resolve(), item) for item in self.directories if not item.read_only]
-        for directory in self.directories:
+        writable = [(Path(item.host).resolve(), item) for item in self.preopens if not item.read_only]
+        for preopen in self.preopens:
             for path, other in writable:
-                if directory.read_only and Path(directory.host).resolve().is_relative_to(path):
-                    raise GrantError(
-                        f"--dir {directory}: it can be written through --dir {other}, which holds it; "
-                        f"add :ro there too, or grant something else"
+                if preopen.read_only and Path(preopen.host).resolve().is_relative_to(path):
+                    raise CapabilityError(
+                        f"--dir {preopen}: writable through --dir {other}, which contains it; "
+                        f"add :ro there too, or grant another directory"
                     )
 
 
 def _check_range(name: str, value: float, low: float, high: float) -> None:
     if isinstance(value, bool) or math.isnan(value) or not low <= value <= high:
-        raise GrantError(f"{name}: expected a number from {low} to {high}, got {value}")
+        raise CapabilityError(f"{name}: expected a number from {low} to {high}, got {value}")

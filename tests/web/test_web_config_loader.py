@@ -1,4 +1,4 @@
-"""What is wrong with a configuration is told all at once, each with its place."""
+"""Web configurations: defaults, and all problems with their places."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from kubewasp.framework.config.model import ConfigError
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.web.app import create_app
-from kubewasp.web.site_config_reading import load_web_config, read_web_config
+from kubewasp.web.web_config_loader import load_web_config, read_web_config
 from tests.guests.build import wat_text
 from tests.web.client import app_of, one_handler, with_middlewares
 from tests.web.guests import handler, middleware
@@ -55,7 +55,7 @@ def test_smallest_and_largest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "expected"),
     [
         ([], "expected an object"),
         ({}, "routes: Required value"),
@@ -68,16 +68,16 @@ def test_smallest_and_largest() -> None:
         ({"routes": [{"path": "/", "prefix": "/", "respond": {}}]}, "routes[0]: expected either path"),
         ({"routes": [{"path": "a", "respond": {}}]}, "routes[0].path: Invalid value"),
         ({"routes": [{"path": "/"}]}, "routes[0]: expected either handler (a guest) or respond"),
-        ({"routes": [{"path": "/", "handler": "x"}]}, 'routes[0].handler: no guest is called "x"; there are none'),
+        ({"routes": [{"path": "/", "handler": "x"}]}, 'routes[0].handler: unknown guest "x"; no guests are defined'),
         ({"routes": [{"path": "/", "methods": ["get"], "respond": {}}]}, "routes[0].methods[0]: Invalid value"),
-        ({"routes": [_ROUTE, _ROUTE]}, "routes[1]: the same as routes[0]"),
+        ({"routes": [_ROUTE, _ROUTE]}, "routes[1]: duplicate of routes[0]"),
         ({"routes": [{"path": "/", "respond": {"status": 99}}]}, "routes[0].respond.status: Invalid value: 99"),
         ({"routes": [{"path": "/", "respond": {"headers": {"a b": "c"}}}]}, "routes[0].respond.headers: a b"),
         ({"guests": {"a": {}}, "routes": [_ROUTE]}, "guests.a.file: Required value"),
         ({"guests": {"a": {"file": "x", "style": "cgi"}}, "routes": [_ROUTE]}, "guests.a.style: Unsupported value"),
         (
             {"guests": {"a": {"file": "x", "style": "module", "limits": {"mem": 1}}}, "routes": [_ROUTE]},
-            "guests.a.limits.mem: unknown limit; there are memory",
+            "guests.a.limits.mem: unknown limit; expected one of memory",
         ),
         (
             {"guests": {"a": {"file": "x", "style": "module", "limits": {"timeout": "1x"}}}, "routes": [_ROUTE]},
@@ -89,25 +89,25 @@ def test_smallest_and_largest() -> None:
         ),
         (
             {"guests": {"a": {"file": "x", "style": "module", "dirs": ["/"]}}, "routes": [_ROUTE]},
-            "guests.a.dirs: Forbidden: only guests of style wasi have it",
+            "guests.a.dirs: Forbidden: only for guests of style wasi",
         ),
         (
             {"guests": {"a": {"file": "x", "style": "http-wasm"}}, "routes": [{"path": "/", "handler": "a"}]},
-            'routes[0].handler: guest "a" is of style http-wasm: list it under middlewares',
+            'routes[0].handler: guest "a" has style http-wasm: list it under middlewares',
         ),
         (
             {
                 "guests": {"a": {"file": "x", "style": "module"}},
                 "routes": [{"path": "/", "middlewares": ["a"], "respond": {}}],
             },
-            'routes[0].middlewares[0]: guest "a" is of style module; a middleware is of style http-wasm',
+            'routes[0].middlewares[0]: guest "a" has style module; middlewares have style http-wasm',
         ),
     ],
 )
-def test_problems_have_a_place(document: Any, told: str) -> None:
+def test_problems_have_a_place(document: Any, expected: str) -> None:
     text = problems(document)
     assert text.startswith("web.yaml: ")
-    assert told in text
+    assert expected in text
 
 
 def test_all_problems_at_once() -> None:
@@ -138,16 +138,16 @@ def test_guests_that_cannot_be_used(tmp_path: Path) -> None:
     empty = wat_text("(module)")
     assert "doesn't export func[run]; style module needs run() -> (i64)" in load_error(one_handler(empty))
     assert "_start" in load_error(one_handler(empty, "wasi"))
-    assert "that is a guest of style http-wasm" in load_error(one_handler(middleware()))
-    assert "that is a guest of style module" in load_error(with_middlewares([handler("(i64.const 0)")]))
+    assert "set style: http-wasm" in load_error(one_handler(middleware()))
+    assert "set style: module" in load_error(with_middlewares([handler("(i64.const 0)")]))
     wrong = wat_text('(module (memory (export "memory") 1) (func (export "run")))')
     assert "func[run]: () -> (). should be () -> (i64)" in load_error(one_handler(wrong))
     unknown = wat_text('(module (import "kubewasp_http" "fly" (func)))')
-    assert 'name "fly"; there are request_method' in load_error(one_handler(unknown))
+    assert 'name "fly"; offered: request_method' in load_error(one_handler(unknown))
     foreign = wat_text('(module (import "env" "fly" (func)))')
-    assert "style module has kubewasp_http and wasi_snapshot_preview1" in load_error(one_handler(foreign))
+    assert "style module offers kubewasp_http and wasi_snapshot_preview1" in load_error(one_handler(foreign))
     trapping = handler("(i64.const 0)", more='(func (export "_initialize") unreachable)')
-    assert "the guest cannot start: trap" in load_error(one_handler(trapping))
+    assert "guest start failed: trap" in load_error(one_handler(trapping))
     big = handler("(i64.const 0)", memory="100")
     assert "raise limits.memory" in load_error(one_handler(big, limits={"memory": "1Mi"}))
 

@@ -1,11 +1,12 @@
-"""The host functions of the door: standard streams, sleeping, what was denied, and the trace of calls.
+"""Host functions of the preview 1 interposer: standard streams, sleeping, denials, trace of calls.
 
-They are defined once an engine and find the running program through the thread, as wasm/core/callbacks.py explains. No
-exception passes through the runtime: the session keeps it, and the program ends.
+Defined once per engine; a thread-local holds the host of the running program, as in wasm/core/callbacks.py. No
+exception passes through the runtime: the host keeps it, and the program ends.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 import select
 import struct
@@ -15,9 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from wasmtime import FuncType, ValType
 
-from kubewasp.wasi.denials import Denial, asked_for
-from kubewasp.wasi.interposition import HOST, NUMBERS, trace_types
-from kubewasp.wasi.memory import ProgramMemory
+from kubewasp.wasi.denials import Denial, denial_of
 from kubewasp.wasi.preview1 import (
     BAD_ADDRESS,
     CHANGING,
@@ -28,19 +27,20 @@ from kubewasp.wasi.preview1 import (
     RIGHT_TO_WRITE,
     Function,
 )
-from kubewasp.wasi.streams import Descriptor, own_streams
+from kubewasp.wasi.preview1_interposer import FUNCTION_NAMES, HOST, trace_types
+from kubewasp.wasi.streams import Descriptor
 from kubewasp.wasm import poll_oneoff
 from kubewasp.wasm.ffi import define_function
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from wasmtime import Linker, Memory, Store
 
-    from kubewasp.wasi.grants import Directory, Grants
-    from kubewasp.wasi.streams import Sink, Source
+    from kubewasp.wasi.capabilities import Preopen
+    from kubewasp.wasi.streams import StandardStreams
 
-# A call takes or gives no more than this at once; a program that has more calls again.
+# Most bytes of one read or write; a program with more calls again.
 _CHUNK = 256 * 1024
 _MAX_BUFFERS = 1024
 _MAX_SUBSCRIPTIONS = 4096
@@ -49,38 +49,65 @@ _MAX_PATH = 4096
 _MAX_SHOWN_TEXT = 200
 
 
-class TimeIsUp(Exception):  # noqa: N818 - kept by the session, never seen by a user
-    """The program waits for longer than it may run."""
+class DeadlineExceededError(Exception):
+    """Sleep of a program beyond its deadline; kept by the host, never shown."""
 
 
-class Session:
-    """One run of a program, as the host functions see it."""
+class ProgramMemory:
+    """Memory of a program with bounds checks. Valid during one host call: it may move when the program continues."""
+
+    __slots__ = ("_base", "_size")
+
+    def __init__(self, store: Store, memory: Memory) -> None:
+        self._base = ctypes.addressof(memory.data_ptr(store).contents)
+        self._size = memory.data_len(store)
+
+    def check(self, address: int, length: int) -> None:
+        """IndexError for a range outside of memory; `address` and `length` are not negative."""
+        if address + length > self._size:
+            raise IndexError("outside of the program's memory")
+
+    def read(self, address: int, length: int) -> bytes:
+        self.check(address, length)
+        return ctypes.string_at(self._base + address, length)
+
+    def write(self, address: int, content: bytes) -> None:
+        self.check(address, len(content))
+        ctypes.memmove(self._base + address, content, len(content))
+
+    def write_number(self, address: int, number: int) -> None:
+        self.write(address, number.to_bytes(4, "little"))
+
+
+class Preview1Host:
+    """Host side of one run of a core module. `opened`: its preopens by descriptor, None for the sentinel."""
 
     def __init__(
         self,
         store: Store,
-        grants: Grants,
+        memory: Memory,
+        standard: StandardStreams,
         *,
-        stdin: Source,
-        stdout: Sink,
-        stderr: Sink,
+        opened: Sequence[Preopen | None],
+        deadline: float,
         on_call: Callable[[str], object] | None,
     ) -> None:
-        self.memory: Memory | None = None
-        self.opened: list[Directory | None] = []  # the directories that the program finds open; None is the witness
-        self.deadline = math.inf if grants.timeout is None else time.monotonic() + grants.timeout
+        """`deadline`: in time.monotonic(), or infinite; `on_call`: receives a line for every traced call."""
         self.error: BaseException | None = None
         self.denials: list[Denial] = []
-        self.on_call = on_call
         self._store = store
-        self._stdin = stdin
-        self._sinks = {1: stdout, 2: stderr}
+        self._memory_export = memory
+        self._stdin = standard.stdin
+        self._sinks = {1: standard.stdout, 2: standard.stderr}
+        self._opened = opened
+        self._deadline = deadline
+        self._on_call = on_call
 
-    def descriptors(self) -> tuple[bool, bool, bool]:
-        """Which of the standard streams are those of this process."""
-        return own_streams(self._stdin, self._sinks[1], self._sinks[2])
+    @property
+    def memory_bytes(self) -> int:
+        return self._memory_export.data_len(self._store)
 
-    # ------------------------------------------------------------------ what the door calls
+    # ------------------------------------------------------------------ calls of the interposer
 
     def read(self, buffers: int, count: int, read: int) -> int:
         memory = self._memory()
@@ -88,7 +115,7 @@ class Session:
         wanted = sum(length for _, length in places)
         content = self._stdin(wanted) if wanted else b""
         if len(content) > wanted:
-            raise ValueError(f"the source gave {len(content)} bytes, asked for {wanted}")
+            raise ValueError(f"the source returned {len(content)} bytes, requested were {wanted}")
         at = 0
         for address, length in places:
             memory.write(address, content[at : at + length])
@@ -113,43 +140,43 @@ class Session:
         memory.check(events, count * poll_oneoff.EVENT_SIZE)
         delay, answer = poll_oneoff.answer(asked, count, self._is_readable)
         if delay > 0:
-            patience = self.deadline - time.monotonic()
+            patience = self._deadline - time.monotonic()
             if self._wait(min(delay, patience)):
                 _, answer = poll_oneoff.answer(asked, count, self._is_readable)
             elif delay > patience:
-                raise TimeIsUp
+                raise DeadlineExceededError
         memory.write(events, answer)
         memory.write_number(happened, len(answer) // poll_oneoff.EVENT_SIZE)
         return 0
 
-    def denied(self, function: int, error: int, *told: int) -> int:
-        """What is told is listed in door.py."""
-        fd, path, length, new_fd, new, new_length, oflags, rights = told
+    def denied(self, function: int, error: int, *fields: int) -> int:
+        """Records a denied call; fields as in preview1_interposer.HOST."""
+        fd, path, length, new_fd, new, new_length, oflags, rights = fields
         if len(self.denials) < _MAX_DENIALS:
-            name = NUMBERS[function]
+            name = FUNCTION_NAMES[function]
             paths = [(fd, self._text(path, length, _MAX_PATH))]
             if name in ("path_rename", "path_link"):
                 paths.append((new_fd, self._text(new, new_length, _MAX_PATH)))
             writes = name in CHANGING or bool(oflags & (OPEN_CREATE | OPEN_TRUNCATE) or rights & RIGHT_TO_WRITE)
-            denial = asked_for(self.opened, name, error, paths, writes=writes)
+            denial = denial_of(self._opened, name, error, paths, writes=writes)
             if denial not in self.denials:
                 self.denials.append(denial)
         return 0
 
     def traced(self, function: Function, numbers: tuple[int, ...]) -> None:
-        if self.on_call is not None:
-            self.on_call(self._shown(function, numbers))
+        if self._on_call is not None:
+            self._on_call(self._shown(function, numbers))
 
-    # ------------------------------------------------------------------ helpers
+    # ------------------------------------------------------------------ inside
 
     def _is_readable(self, fd: int) -> bool:
-        """Files always are; of the standard streams only one of this process's own open files may not be."""
+        """True, except for a descriptor of this process without input."""
         if fd != 0 or not isinstance(self._stdin, Descriptor):
             return True
         return bool(select.select([self._stdin.number], [], [], 0)[0])
 
     def _wait(self, seconds: float) -> bool:
-        """Whether there was something to read before the time was over."""
+        """Waits for input; False after the time without any."""
         limited = None if seconds == math.inf else max(seconds, 0)
         if isinstance(self._stdin, Descriptor):
             return bool(select.select([self._stdin.number], [], [], limited)[0])
@@ -160,7 +187,7 @@ class Session:
         return self._memory().read(address, min(length, limit)).decode("utf-8", "replace")
 
     def _memory(self) -> ProgramMemory:
-        return ProgramMemory(self._store, cast("Memory", self.memory))
+        return ProgramMemory(self._store, self._memory_export)
 
     def _shown(self, function: Function, numbers: tuple[int, ...]) -> str:
         shown, at = [], 0
@@ -182,7 +209,7 @@ class Session:
 
 
 def _buffers(memory: ProgramMemory, address: int, count: int) -> list[tuple[int, int]]:
-    """Where the first bytes come from or go to: not more than a chunk, however often the same memory is named."""
+    """Address and length of the buffers, at most a chunk in total, also for overlapping ones."""
     places, room = [], _CHUNK
     for place, length in struct.iter_unpack("<II", memory.read(address, 8 * min(count, _MAX_BUFFERS))):
         memory.check(place, length)
@@ -193,21 +220,22 @@ def _buffers(memory: ProgramMemory, address: int, count: int) -> list[tuple[int,
 
 
 class _Current(threading.local):
-    session: Session | None = None
+    host: Preview1Host | None = None
 
 
 _current = _Current()
 _KINDS = {"i32": ValType.i32, "i64": ValType.i64}
 
 
-def serve(session: Session | None) -> Session | None:
-    """Calls made on this thread are the session's from now on; returns whose they were."""
-    before = _current.session
-    _current.session = session
+def serve(host: Preview1Host | None) -> Preview1Host | None:
+    """Sets the current host of this thread; returns the previous one."""
+    before = _current.host
+    _current.host = host
     return before
 
 
 def define(linker: Linker) -> None:
+    """Defines the host functions and the tracing functions."""
     for name, parameters in HOST.items():
         define_function(linker, "host", name, _callback(name), parameters=parameters, result="i32")
     for function in FUNCTIONS.values():
@@ -217,13 +245,13 @@ def define(linker: Linker) -> None:
 
 def _callback(name: str) -> Callable[..., int | None]:
     def answer(_caller: object, *arguments: int) -> int | None:
-        session = cast("Session", _current.session)  # who called
+        host = cast("Preview1Host", _current.host)
         try:
-            return cast("int", getattr(session, name)(*arguments))
+            return cast("int", getattr(host, name)(*arguments))
         except IndexError:
             return BAD_ADDRESS
-        except BaseException as error:  # noqa: BLE001 - kept, and raised again where the program was run
-            session.error = error
+        except BaseException as error:  # noqa: BLE001 - kept, and raised by `run`
+            host.error = error
             return None
 
     return answer
@@ -231,10 +259,10 @@ def _callback(name: str) -> Callable[..., int | None]:
 
 def _tracer(function: Function) -> Callable[..., None]:
     def trace(*numbers: int) -> None:
-        session = cast("Session", _current.session)
+        host = cast("Preview1Host", _current.host)
         try:
-            session.traced(function, numbers)
-        except BaseException as error:  # noqa: BLE001 - kept as above; the program goes on until its next call
-            session.error = session.error or error
+            host.traced(function, numbers)
+        except BaseException as error:  # noqa: BLE001 - kept; the program continues until its next call
+            host.error = host.error or error
 
     return trace

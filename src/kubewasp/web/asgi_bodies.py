@@ -1,35 +1,35 @@
-"""Bodies between the event loop, which speaks ASGI, and the threads on which guests run.
+"""Request and response bodies between the ASGI event loop and guest threads.
 
-A thread waits for the loop, never the other way round. What is small crosses once; what is large crosses in pieces, and
-whoever is faster waits for the other, so that memory stays flat.
+A guest thread blocks on the loop, never the reverse. Small bodies cross in one step, large ones in chunks with
+backpressure both ways, so memory use stays flat.
 """
 
 from __future__ import annotations
 
 import asyncio
 from concurrent.futures import CancelledError
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from kubewasp.web.exchange import NO_BODY
-from kubewasp.web.faults import GONE, ClientFault, GuestFault
+from kubewasp.web.errors import CLIENT_CLOSED_REQUEST, ClientError, GuestError
+from kubewasp.web.http_messages import NO_BODY
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine
+    from collections.abc import Awaitable
 
-    from starlette.types import Receive, Send
+    from starlette.types import Message, Receive, Send
 
-    from kubewasp.web.exchange import Response
+    from kubewasp.web.http_messages import Response
 
 Answer = TypeVar("Answer")
-# A request body up to this size is there before the guest is called; a response up to it is sent in one go.
-PIECE: Final = 64 * 1024
+# Request bodies up to this size are read before the guest is called; responses up to it are sent in one message.
+CHUNK: Final = 64 * 1024
 
 
 class RequestBody:
-    """Implements `Body`. `begin` runs on the event loop, `read` on a guest's thread."""
+    """`Body` over ASGI `receive`. `begin` runs on the event loop, `read` on a guest thread."""
 
     def __init__(self, receive: Receive, length: int | None, limit: int, timeout: float) -> None:
-        """A length of 0 means that there is none, and nobody is asked for it."""
+        """Length 0: no body, `receive` is never called. Length None: unknown until the end."""
         self.length = length
         self._receive = receive
         self._limit = limit
@@ -40,12 +40,12 @@ class RequestBody:
         self._more = length != 0
 
     async def begin(self) -> None:
-        """Waits for the beginning of the body: all of it, if it is small."""
+        """Receives the first chunk: the whole body, if it is small."""
         if self.is_at_end:
             return
         try:
             async with asyncio.timeout(self._timeout):
-                while self._more and len(self._ready) < PIECE:
+                while self._more and len(self._ready) < CHUNK:
                     self._take(await self._receive())
         except TimeoutError:
             raise self._too_slow() from None
@@ -63,24 +63,25 @@ class RequestBody:
     def is_at_end(self) -> bool:
         return not self._more and not self._ready
 
-    def _take(self, message: Any) -> None:
+    def _take(self, message: Message) -> None:
         if message["type"] == "http.disconnect":
-            raise ClientFault(GONE, "the client went away")
+            raise ClientError(CLIENT_CLOSED_REQUEST, "client disconnected")
         chunk = message.get("body", b"")
         self._received += len(chunk)
         if self._received > self._limit:
-            raise ClientFault(413, f"the request body is over the limit of {self._limit} bytes")
+            raise ClientError(413, f"request body is over the limit of {self._limit} bytes")
         self._ready += chunk
         self._more = message.get("more_body", False)
 
-    def _too_slow(self) -> ClientFault:
-        return ClientFault(408, f"the client sent nothing for {self._timeout:g} s")
+    def _too_slow(self) -> ClientError:
+        return ClientError(408, f"client sent nothing for {self._timeout:g} s")
 
 
 class ResponseBody:
-    """Implements `Sink`. `write` runs on a guest's thread, `finish` on the event loop."""
+    """`Sink` over ASGI `send`. `write` runs on a guest thread, `finish` on the event loop."""
 
     def __init__(self, send: Send, extra: list[tuple[bytes, bytes]], timeout: float) -> None:
+        """`extra`: headers added to every response."""
         self._send = send
         self._extra = extra
         self._timeout = timeout
@@ -89,8 +90,8 @@ class ResponseBody:
 
     def write(self, chunk: bytes, response: Response) -> None:
         self._pending += chunk
-        if len(self._pending) >= PIECE:
-            too_slow = ClientFault(GONE, f"the client took nothing for {self._timeout:g} s")
+        if len(self._pending) >= CHUNK:
+            too_slow = ClientError(CLIENT_CLOSED_REQUEST, f"client accepted nothing for {self._timeout:g} s")
             _on_loop(self._flush(response), self._loop, self._timeout, too_slow)
 
     async def finish(self, response: Response) -> None:
@@ -116,13 +117,8 @@ class ResponseBody:
         await self._send({"type": "http.response.start", "status": response.status, "headers": headers})
 
 
-def _on_loop(
-    step: Awaitable[Answer] | Coroutine[Any, Any, Answer],
-    loop: asyncio.AbstractEventLoop,
-    timeout: float,
-    too_slow: ClientFault,
-) -> Answer:
-    """Has the loop do it and waits."""
+def _on_loop(step: Awaitable[Answer], loop: asyncio.AbstractEventLoop, timeout: float, too_slow: ClientError) -> Answer:
+    """Runs an awaitable on the loop and blocks this thread until it is done."""
 
     async def run() -> Answer:
         return await step
@@ -134,6 +130,6 @@ def _on_loop(
         future.cancel()
         raise too_slow from None
     except CancelledError:
-        raise ClientFault(GONE, "the server is shutting down") from None
-    except RuntimeError as error:  # of the server: what the guest declared and what it wrote differ
-        raise GuestFault("answer", str(error)) from None
+        raise ClientError(CLIENT_CLOSED_REQUEST, "server is shutting down") from None
+    except RuntimeError as error:  # from the server: content-length and body differ
+        raise GuestError("answer", str(error)) from None

@@ -1,4 +1,4 @@
-"""A guest whose file changes is loaded anew; a broken one is told, and the one before stays."""
+"""Reloading of changed guests."""
 
 import asyncio
 from pathlib import Path
@@ -31,17 +31,17 @@ def test_changed_broken_and_changed_again(tmp_path: Path, caplog: pytest.LogCapt
             found = [(await client.get("/")).status_code]
             for text in (_TEMPLATE.format(202), "(module", _TEMPLATE.format(203)):
                 write(guest, text)
-                app.reloader.look()
+                app.reloader.reload_changed()
                 found.append((await client.get("/")).status_code)
             guest.unlink()
-            app.reloader.look()
+            app.reloader.reload_changed()
             found.append((await client.get("/")).status_code)
             assert app.guests["main"].reloads == {"success": 2, "failure": 1}
         app.close()
         return found
 
     assert asyncio.run(run()) == [201, 202, 202, 203, 203]
-    assert "Changed guest cannot be used, the one before stays" in caplog.messages
+    assert "Guest reload failed, previous version stays" in caplog.messages
 
 
 def test_requests_under_way_end_with_the_version_they_began_with(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_requests_under_way_end_with_the_version_they_began_with(tmp_path: Path)
         first = asyncio.create_task(app(scope, receive, send))
         await begun.wait()
         write(guest, _TEMPLATE.format(202))
-        app.reloader.look()
+        app.reloader.reload_changed()
         async with client_of(app) as client:
             statuses.append((await client.get("/")).status_code)
         go_on.set()

@@ -1,0 +1,87 @@
+"""Routing: the route table, and the pipeline of middlewares and handler behind each route."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kubewasp.web.web_config import WebLimits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kubewasp.web.guests import Guest
+    from kubewasp.web.http_messages import Request, Response
+    from kubewasp.web.web_config import Respond, RouteConfig
+
+
+class Pipeline:
+    """Middlewares and handler of one route."""
+
+    def __init__(self, route: RouteConfig, guests: Mapping[str, Guest]) -> None:
+        names = [*route.middlewares, *([route.handler] if route.handler else [])]
+        self.route = route
+        self.guests = [guests[name] for name in names]
+        self.limits = self.guests[-1].config.limits if self.guests else WebLimits()
+        self.slots = asyncio.Semaphore(self.limits.instances)
+
+    def run(self, request: Request, response: Response) -> None:
+        """Runs on a guest thread."""
+        self._run_from(0, request, response)
+
+    def _run_from(self, index: int, request: Request, response: Response) -> None:
+        if index < len(self.guests):
+            self.guests[index].run(request, response, lambda: self._run_from(index + 1, request, response))
+        elif self.route.respond is not None:
+            _respond(self.route.respond, response)
+
+
+def _respond(fixed: Respond, response: Response) -> None:
+    response.set_status(fixed.status)
+    for name, value in fixed.headers:
+        response.headers.set(name.encode(), value.encode())
+    response.write(fixed.body.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Result of a lookup: a pipeline, or the methods allowed for the path (none: no such path)."""
+
+    pipeline: Pipeline | None
+    allowed: tuple[str, ...] = ()
+
+
+class RouteTable:
+    """Exact paths first, then the longest prefix; among routes with the same path, the first with the method."""
+
+    def __init__(self, routes: Iterable[RouteConfig], guests: Mapping[str, Guest]) -> None:
+        self._exact: dict[str, list[Pipeline]] = {}
+        prefixes: dict[str, list[Pipeline]] = {}
+        for route in routes:
+            table = prefixes if route.is_prefix else self._exact
+            table.setdefault(route.path, []).append(Pipeline(route, guests))
+        self._prefixes = sorted(prefixes.items(), key=lambda item: -len(item[0]))
+
+    def match(self, path: str, method: str) -> Match:
+        """The pipeline for a decoded path and a method."""
+        allowed: dict[str, None] = {}
+        for pipelines in self._candidates(path):
+            for pipeline in pipelines:
+                methods = pipeline.route.methods
+                if not methods or method in methods or (method == "HEAD" and "GET" in methods):
+                    return Match(pipeline)
+                allowed |= dict.fromkeys(methods)
+        return Match(None, tuple(allowed))
+
+    def _candidates(self, path: str) -> Iterable[list[Pipeline]]:
+        if path in self._exact:
+            yield self._exact[path]
+        for prefix, pipelines in self._prefixes:
+            if _is_below(path, prefix):
+                yield pipelines
+
+
+def _is_below(path: str, prefix: str) -> bool:
+    """Prefix `/api` matches `/api` and `/api/x`, not `/apix`; prefix `/api/` matches `/api/x` only."""
+    return path.startswith(prefix) and (prefix.endswith("/") or path[len(prefix) : len(prefix) + 1] in ("", "/"))

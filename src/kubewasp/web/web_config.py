@@ -1,0 +1,144 @@
+"""Configuration of a web server: guests and their limits, routes, listeners. Plain data, read by web_config_loader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from kubewasp.k8s import quantity
+from kubewasp.k8s.duration import parse_duration
+from kubewasp.wasm.limits import KIB, MIB, config_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+Style = Literal["wasi", "module", "http-wasm"]
+STYLES: Final = ("wasi", "module", "http-wasm")
+DEFAULT_LISTEN: Final = "127.0.0.1:8080"
+DEFAULT_WORKERS: Final = 32
+_TIMES: Final = ("timeout", "start_timeout", "client_timeout")
+_RANGES: Final[dict[str, tuple[float, float]]] = {
+    "memory": (64 * KIB, 4096 * MIB),
+    "timeout": (0.01, 3600),
+    "start_timeout": (0.01, 600),
+    "client_timeout": (0.01, 3600),
+    "stack": (64 * KIB, 4 * MIB),
+    "request_body": (0, 1 << 50),
+    "response_body": (0, 1 << 50),
+    "buffer": (KIB, 1024 * MIB),
+    "output": (0, 16 * MIB),
+    "instances": (1, 10_000),
+    "guest_size": (8, 1024 * MIB),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WebLimits:
+    """Limits of one guest and its requests. Times in seconds, sizes in bytes."""
+
+    memory: int = 128 * MIB
+    timeout: float = 10.0  # of a call, without waiting for the client
+    start_timeout: float = 10.0
+    client_timeout: float = 30.0  # longest wait for the client
+    stack: int = 1 * MIB
+    request_body: int = 1024 * MIB
+    response_body: int = 1024 * MIB
+    buffer: int = 4 * MIB  # of a body buffered for a middleware
+    output: int = 64 * KIB  # printed and logged per request
+    instances: int = 64  # concurrent
+    guest_size: int = 128 * MIB
+
+    @classmethod
+    def from_config(cls, settings: Mapping[str, object]) -> tuple[WebLimits, dict[str, str]]:
+        """Limits from a file (`timeout: 500ms`, `memory: 64Mi`), and the problem of each invalid one."""
+        names = {config_name(field.name): field.name for field in fields(cls)}
+        values: dict[str, Any] = {}
+        wrong: dict[str, str] = {}
+        for key, given in settings.items():
+            if key not in names:
+                wrong[key] = f"unknown limit; expected one of {', '.join(names)}"
+                continue
+            try:
+                values[names[key]] = _checked(names[key], given)
+            except ValueError as error:
+                wrong[key] = str(error)
+        return cls(**values), wrong
+
+
+def _checked(name: str, given: object) -> float:
+    is_time = name in _TIMES
+    value = given
+    if isinstance(given, str):
+        value = parse_duration(given) if is_time else quantity.parse(given).value()
+    wanted = "a duration such as 500ms" if is_time else "an integer such as 64Mi"
+    if isinstance(value, bool) or not isinstance(value, int | float if is_time else int):
+        raise ValueError(f"expected {wanted}, got {given!r}")  # noqa: TRY004 - user input
+    low, high = _RANGES[name]
+    if not low <= value <= high:
+        raise ValueError(f"expected {wanted}, from {low} to {high}, got {given!r}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class GuestConfig:
+    """One wasm file, with its configuration, capabilities and limits."""
+
+    name: str
+    file: Path
+    style: Style
+    folder: Path
+    config: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    args: tuple[str, ...] = ()
+    dirs: tuple[str, ...] = ()
+    reuse: bool = False
+    limits: WebLimits = field(default_factory=WebLimits)
+
+
+@dataclass(frozen=True, slots=True)
+class Respond:
+    """Fixed response."""
+
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteConfig:
+    """Route of an exact path or a prefix. Exactly one of handler (a guest's name) and respond is set."""
+
+    path: str
+    is_prefix: bool
+    methods: tuple[str, ...] = ()  # empty: all
+    middlewares: tuple[str, ...] = ()
+    handler: str = ""
+    respond: Respond | None = None
+
+    @property
+    def shown(self) -> str:
+        return f"{self.path}*" if self.is_prefix else self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Listener address, with certificate and key files for HTTPS."""
+
+    host: str
+    port: int
+    certificate: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WebConfig:
+    """Configuration of a server; `source` is its file, for messages."""
+
+    guests: Mapping[str, GuestConfig]
+    routes: tuple[RouteConfig, ...]
+    listen: Listen
+    operations: Listen | None = None
+    workers: int = DEFAULT_WORKERS
+    reload_seconds: float = 1.0
+    source: str = ""
