@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from kubewasp.cli import plugin_project as command
-from kubewasp.projects.results import TestResult
+from kubewasp.projects.toolchain import TestResult
 from tests.cli.conftest import Ended, Kubewasp
 from tests.guests.build import wat
 from tests.projects import toolchains

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import wasmtime
 
-from kubewasp.projects import built, toolchain
+from kubewasp.projects import build_cache, toolchain
 from kubewasp.projects import go as go_projects
 from kubewasp.projects import python as python_projects
 
@@ -95,7 +95,7 @@ def python_example(folder: Path) -> Path:
         _run([*command, "-o", target], cwd=folder)
 
     return _built(
-        f"python-example-{folder.name}", [version("componentize-py").encode(), *built.contents(folder)], build
+        f"python-example-{folder.name}", [version("componentize-py").encode(), *build_cache.contents(folder)], build
     )
 
 
@@ -114,7 +114,7 @@ def _go(folder: Path, name: str, options: list[str]) -> Path:
         }
         _run([*command, "-o", target, "."], cwd=folder, env=os.environ | settings)
 
-    return _built(name, [go.text.encode(), *built.contents(folder)], build)
+    return _built(name, [go.text.encode(), *build_cache.contents(folder)], build)
 
 
 def project_guest(folder: Path) -> Path:
@@ -122,8 +122,8 @@ def project_guest(folder: Path) -> Path:
     language = go_projects if (folder / "go.mod").exists() else python_projects
     parts = ("go",) if language is go_projects else ("python", "wit")
     tool = go_projects.find().text if language is go_projects else version("componentize-py")
-    sources = [content for part in parts for content in built.contents(toolchain.sdk(part))]
-    ingredients = [tool.encode(), *sources, *built.contents(folder, without=(".md", ".yaml"))]
+    sources = [content for part in parts for content in build_cache.contents(toolchain.sdk(part))]
+    ingredients = [tool.encode(), *sources, *build_cache.contents(folder, without=(".md", ".yaml"))]
     return _built(f"project-{folder.name}", ingredients, lambda target: language.build(folder, target))
 
 
@@ -150,7 +150,7 @@ def _c(source: Path, name: str, compiler: list[str], compiler_version: str) -> P
 
 
 def _built(name: str, ingredients: Iterable[bytes], build: Callable[[Path], None]) -> Path:
-    return built.built(BUILT, name, ".wasm", ingredients, build)
+    return build_cache.built(BUILT, name, ".wasm", ingredients, build)
 
 
 @functools.cache

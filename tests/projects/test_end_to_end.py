@@ -110,12 +110,12 @@ def test_the_page_shows_what_happens(tmp_path: Path) -> None:
 
 
 def test_the_scenario_on_the_page_is_one(tmp_path: Path) -> None:
-    from kubewasp.projects import scenarios
+    from kubewasp.projects import scenario_tests
 
     [document] = [body for kind, body in FENCE.findall(PAGE) if kind == "yaml"]
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "page.yaml").write_text(document)
-    [[test]] = scenarios.read(tmp_path).values()
+    [[test]] = scenario_tests.read(tmp_path).values()
     assert list(test.expected) == ["default/large"]
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from kubewasp.projects import python, python_checks
-from kubewasp.projects.results import TestResult
-from kubewasp.projects.toolchain import BuildError
+from kubewasp.projects.toolchain import BuildError, TestResult
 
 PLUGIN = """
 from kubewasp_sdk import Plugin

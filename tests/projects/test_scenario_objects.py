@@ -4,7 +4,7 @@ import pytest
 
 from kubewasp.framework.config.fields import Problems
 from kubewasp.framework.config.model import ConfigError
-from kubewasp.projects.short_forms import expand
+from kubewasp.projects.scenario_objects import expand
 
 
 def expanded(item: dict[str, Any], kind: str = "Node") -> dict[str, Any]:

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from kubewasp.k8s.errors import ManifestError
-from kubewasp.projects import scenarios
-from kubewasp.projects.expectations import Expectation
+from kubewasp.projects import scenario_tests
+from kubewasp.projects.scenario_expectations import Expectation
 from tests.projects.writing import case, read_one, written
 
 NOON = 1_767_614_400.0
@@ -19,7 +19,7 @@ def error_of(folder: Path, document: Any) -> str:
     """What is said of the document, without the place, which must be told."""
     path = written(folder, case(), document)
     with pytest.raises(ManifestError) as caught:
-        scenarios.read(folder)
+        scenario_tests.read(folder)
     place = f"{path}: document 2: "
     assert str(caught.value).startswith(place)
     return str(caught.value).removeprefix(place)
@@ -99,7 +99,7 @@ def test_files_are_read_in_order_and_only_yaml(tmp_path: Path) -> None:
     written(tmp_path, case(name="one"), case(name="two"), file="tests/b.yml")
     written(tmp_path, case(name="three"), file="tests/a.yaml")
     (tmp_path / "tests" / "test_plugin.py").write_text("")
-    found = scenarios.read(tmp_path)
+    found = scenario_tests.read(tmp_path)
     assert {file: [test.name for test in tests] for file, tests in found.items()} == {
         "tests/a.yaml": ["three"],
         "tests/b.yml": ["one", "two"],
@@ -107,7 +107,7 @@ def test_files_are_read_in_order_and_only_yaml(tmp_path: Path) -> None:
 
 
 def test_a_project_may_have_no_scenarios(tmp_path: Path) -> None:
-    assert scenarios.read(tmp_path) == {}
+    assert scenario_tests.read(tmp_path) == {}
 
 
 def test_that_the_plugin_does_not_load_can_be_expected(tmp_path: Path) -> None:
@@ -193,13 +193,13 @@ def test_a_file_without_a_test_is_told(tmp_path: Path, content: str) -> None:
     path = written(tmp_path)
     path.write_text(content)
     with pytest.raises(ManifestError, match=r"cases\.yaml: there is no test in this file"):
-        scenarios.read(tmp_path)
+        scenario_tests.read(tmp_path)
 
 
 def test_a_file_that_is_not_yaml_is_told_with_its_line(tmp_path: Path) -> None:
     written(tmp_path).write_text("name: x\nexpect: {node: [}\n")
     with pytest.raises(ManifestError, match=r"cases\.yaml: document 1: line 2"):
-        scenarios.read(tmp_path)
+        scenario_tests.read(tmp_path)
 
 
 def test_nesting_without_end_is_told(tmp_path: Path) -> None:
@@ -213,5 +213,5 @@ def test_a_broken_manifest_in_a_file_is_told_with_that_file(tmp_path: Path) -> N
     path = written(tmp_path, {"kind": "Node", "metadata": {"name": "a", "labels": 5}}, file="cluster.yaml")
     written(tmp_path, case(cluster="cluster.yaml"))
     with pytest.raises(ManifestError) as caught:
-        scenarios.read(tmp_path)
+        scenario_tests.read(tmp_path)
     assert str(caught.value).startswith(f"{path}: document 1: metadata.labels: ")
