@@ -121,7 +121,7 @@ def test_that_the_plugin_does_not_load_can_be_expected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "error"),
     [
-        ({"name": None}, "name: Required value: a test says what it is about"),
+        ({"name": None}, "name: Required value: the behaviour under test"),
         ({"name": 5}, "name: expected a string, got 5"),
         ({"nam": "x"}, "nam: unknown field; did you mean name?"),
         ({"expects": {}}, "expects: unknown field; did you mean expect?"),
@@ -130,46 +130,43 @@ def test_that_the_plugin_does_not_load_can_be_expected(tmp_path: Path) -> None:
         ({"weight": 0}, "weight: expected an integer from 1 to 1000000, got 0"),
         ({"only": "yes please"}, 'only: expected true or false, got "yes please"'),
         ({"until": "soon"}, 'until: expected a duration such as 500ms or 1m30s, got "soon"'),
-        ({"until": "-1s"}, "until: expected a time after the beginning"),
+        ({"until": "-1s"}, "until: expected a time after the start, 0 or more"),
         (
             {"steps": [{"at": "1m", "explode": "a"}]},
             "steps[0]: expected `at` and one of apply, delete, cordon, uncordon, drain, finish",
         ),
-        ({"cluster": None}, "cluster: Required value: files, or nodes written here; or a cluster.yaml in the project"),
+        ({"cluster": None}, "cluster: Required value: files or nodes, unless the project has a cluster.yaml"),
         ({"cluster": [5]}, "cluster[0]: expected a file or an object, got 5"),
-        ({"cluster": ["none.yaml"]}, "cluster[0]: there is no none.yaml in {folder}"),
+        ({"cluster": ["none.yaml"]}, "cluster[0]: no file none.yaml in {folder}"),
         ({"cluster": [{"name": "a", "label": {}}]}, "cluster[0].label: unknown field; did you mean labels?"),
         (
             {"cluster": [{"name": "a"}, {"name": "a"}]},
             "cluster[1]: metadata.name: there is a Node a already, in {document}: cluster[0]",
         ),
         ({"cluster": [{"kind": "Node", "metadata": {"nam": "a"}}]}, "cluster[0]: metadata.name: a Node needs a name"),
-        ({"pods": []}, "pods: give one pod, or pods, not both"),
+        ({"pods": []}, "pods: not allowed together with pod"),
         ({"pod": []}, "pod: expected one pod, found 0; use `pods` for several"),
         ({"pod": [{"name": "a"}, {"name": "b"}]}, "pod: expected one pod, found 2; use `pods` for several"),
-        (
-            {"pod": {"kind": "Node", "name": "a"}},
-            'pod: expected a pod, got kind "Node"; what makes pods belongs to the cluster',
-        ),
+        ({"pod": {"kind": "Node", "name": "a"}}, 'pod: expected a pod, got kind "Node"; workloads belong in `cluster`'),
         (
             {"pod": {"name": "a", "requests": {"cpu": "lots"}}},
             'pod: spec.containers[0].resources.requests["cpu"]: expected a quantity such as 500m or 2Gi, got "lots"',
         ),
-        ({"expect": None}, "expect: Required value: what should become of the pod?"),
+        ({"expect": None}, "expect: Required value: the expected result of each pod"),
         ({"expect": "node-1"}, 'expect: expected an object, got "node-1"'),
-        (
-            {"expect": {}},
-            "expect: nothing is expected; there are node, waiting, rejected, error, order, scores and filtered",
-        ),
+        ({"expect": {}}, "expect: expected at least one of node, waiting, rejected, error, order, scores and filtered"),
         ({"expect": {"nodes": "a"}}, "expect.nodes: unknown field; did you mean node?"),
         ({"expect": {"node": 5}}, "expect.node: expected a node's name or a list of names, got 5"),
         ({"expect": {"node": []}}, "expect.node: expected a node's name or a list of names, got a list"),
-        ({"expect": {"node": "a", "rejected": "b"}}, "expect: a pod has one fate, not several: node, rejected"),
+        (
+            {"expect": {"node": "a", "rejected": "b"}},
+            "expect: expected one of node, rejected and error, got node, rejected",
+        ),
         ({"expect": {"scores": {"a": "high"}}}, 'expect.scores.a: expected an integer, got "high"'),
         ({"expect": {"scores": {"a": None}}}, "expect.scores.a: expected an integer, got null"),
         ({"expect": {"filtered": {"a": 5}}}, "expect.filtered.a: expected a string, got 5"),
         ({"expect": {"order": "a"}}, 'expect.order: expected a list, got "a"'),
-        ({"loadError": "x"}, "expect: where a loadError is expected, nothing else can be"),
+        ({"loadError": "x"}, "expect: not allowed together with loadError"),
     ],
 )
 def test_what_makes_no_sense_is_told_with_its_place(tmp_path: Path, fields: dict[str, Any], error: str) -> None:
@@ -192,7 +189,7 @@ def test_a_document_that_is_no_object_is_told(tmp_path: Path, body: str) -> None
 def test_a_file_without_a_test_is_told(tmp_path: Path, content: str) -> None:
     path = written(tmp_path)
     path.write_text(content)
-    with pytest.raises(ManifestError, match=r"cases\.yaml: there is no test in this file"):
+    with pytest.raises(ManifestError, match=r"cases\.yaml: no test in this file"):
         scenario_tests.read(tmp_path)
 
 

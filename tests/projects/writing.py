@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from kubewasp.projects.scenarios import ScenarioTest
 
 from kubewasp.projects import scenario_runner, scenario_tests
+from kubewasp.projects.scenario_tests import ScenarioTest
 from kubewasp.projects.toolchain import TestResult
 from tests.guests.build import example
 

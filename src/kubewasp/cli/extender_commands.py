@@ -122,7 +122,7 @@ def show_config(
         typer.Option(
             "--managed-resource",
             metavar="NAME[:ignored]",
-            help="Only pods that request this extended resource; `:ignored`: not counted by kube-scheduler. Repeatable.",
+            help="Only pods that request this extended resource; with `:ignored`, not counted there. Repeatable.",
         ),
     ] = None,
     output: Annotated[

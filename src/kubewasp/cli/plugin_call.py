@@ -225,7 +225,7 @@ def _nodes(paths: Sequence[Path]) -> Nodes:
             encoded = _encode(manifest, "Node")
             name = (manifest.body.get("metadata") or {}).get("name")
             if not name:
-                raise ManifestError("metadata.name", "required", source=manifest.source)
+                raise ManifestError("metadata.name", "a node needs a name", source=manifest.source)
             if name in nodes:
                 raise ManifestError("metadata.name", f"duplicate node {name!r}", source=manifest.source)
             nodes.put_encoded(name, encoded)

@@ -161,7 +161,7 @@ def _write(path: Path, content: bytes) -> None:
     try:
         path.write_bytes(content)
     except OSError as error:
-        raise KubewaspError(f"cannot write {path}: {error.strerror}") from None
+        raise KubewaspError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _counts(results: Sequence[TestResult]) -> dict[str, int]:
