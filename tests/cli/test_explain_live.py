@@ -135,6 +135,6 @@ def test_what_cannot_be_shown_is_told(kubewasp: Kubewasp, url: str, api: Path) -
     assert "such as http://127.0.0.1:10259" in kubewasp("explain", "web", "--recorded", "127.0.0.1:1").err
     assert "no decisions are shown there" in kubewasp("explain", "web", "--recorded", f"{url}/healthz").err
     assert (
-        "recorded decisions take no other option than the pod and its namespace"
+        "recorded decisions take no other option"
         in kubewasp("explain", "web", "--recorded", url, "--kubeconfig", api).usage_error
     )

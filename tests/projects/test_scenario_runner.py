@@ -234,7 +234,7 @@ def test_a_guest_that_does_not_start_fails_the_test(tmp_path: Path) -> None:
     told = failure(tmp_path, traps, loadError="bad price", expect=None)
     assert told[0] == 'expected  load error with "bad price"'
     told = failure(tmp_path, loadError="bad price", expect=None)
-    assert told[1] == "got       it was loaded"
+    assert told[1] == "got       no error"
 
 
 def test_what_a_guest_logged_is_shown_when_the_test_fails(
