@@ -22,6 +22,8 @@ import wasmtime
 from kubewasp.projects import build_cache, toolchain
 from kubewasp.projects import go as go_projects
 from kubewasp.projects import python as python_projects
+from kubewasp.wasm.core.guest_module import load_program
+from kubewasp.wasm.limits import Limits
 
 SOURCES = Path(__file__).parent
 ROOT = SOURCES.parents[1]
@@ -118,13 +120,19 @@ def _go(folder: Path, name: str, options: list[str]) -> Path:
 
 
 def project_guest(folder: Path) -> Path:
-    """The guest of a plugin project, built as `kubewasp plugin build` does; with the SDK as it is now."""
+    """The guest of a plugin project, built as by `kubewasp plugin build`, with the current SDK, and compiled."""
     language = go_projects if (folder / "go.mod").exists() else python_projects
     parts = ("go",) if language is go_projects else ("python", "wit")
     tool = go_projects.find().text if language is go_projects else version("componentize-py")
     sources = [content for part in parts for content in build_cache.contents(toolchain.sdk(part))]
     ingredients = [tool.encode(), *sources, *build_cache.contents(folder, without=(".md", ".yaml"))]
-    return _built(f"project-{folder.name}", ingredients, lambda target: language.build(folder, target))
+
+    def build(target: Path) -> None:
+        language.build(folder, target)
+        # Compiled here, under the lock: a Python guest takes ten seconds, and parallel workers would all compile it.
+        load_program(target.read_bytes(), Limits())
+
+    return _built(f"project-{folder.name}", ingredients, build)
 
 
 def c_guest(name: str) -> Path:

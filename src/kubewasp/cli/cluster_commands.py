@@ -116,7 +116,7 @@ def explain(
     The pod is in a real cluster or in manifests; neither is changed. All other
     pods keep their state. A bound pod is explained as if it were pending.
 
-    Example: kubewasp explain default/web examples/clusters/small.yaml
+    Example: kubewasp explain default/huge examples/clusters/small.yaml
 
     Example: kubewasp explain web -n shop --config scheduler.yaml --kubeconfig ~/.kube/config
     """
