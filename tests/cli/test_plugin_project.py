@@ -49,8 +49,8 @@ def test_a_new_project_says_what_to_do_next(
     assert "  tests/scenarios.yaml" in lines
     assert lines[lines.index("Next steps:") + 1 :] == [
         "  cd pack-gpus",
-        "  kubewasp plugin test     # its own tests, the build, the scenarios in tests/",
-        "  kubewasp plugin build    # makes build/pack-gpus.wasm",
+        "  kubewasp plugin test     # unit tests, build, scenarios in tests/",
+        "  kubewasp plugin build    # build/pack-gpus.wasm",
         "  kubewasp simulate cluster.yaml pods.yaml --plugin build/pack-gpus.wasm",
     ]
     again = kubewasp("plugin", "new", "pack-gpus", "--lang", language)
@@ -100,7 +100,7 @@ def test_a_guest_that_does_not_start_is_a_warning(kubewasp: Kubewasp, folder: Pa
     toolchain.guest = wat("start_trap")
     ended = kubewasp("plugin", "build", folder)
     assert ended.code == 0
-    assert "warning  no start without a configuration: wasm: _start error" in ended.out
+    assert "warning   no start without a configuration: wasm: _start error" in ended.out
 
 
 def test_the_folder_at_hand_is_built(
@@ -210,7 +210,7 @@ def test_scenarios_can_be_chosen_by_name(kubewasp: Kubewasp, folder: Path) -> No
     found = kubewasp("plugin", "test", folder, "--filter", "night", "-o", "json").json
     assert [[test["name"] for test in suite["tests"]] for suite in found["suites"]] == [["policy.wasm"], ["at night"]]
     ended = kubewasp("plugin", "test", folder, "--filter", "noon")
-    assert (ended.code, ended.out, ended.err) == (1, "", "error: no scenario test has 'noon' in its name\n")
+    assert (ended.code, ended.out, ended.err) == (1, "", "error: no scenario test with 'noon' in its name\n")
 
 
 def test_a_broken_scenario_file_is_told_before_anything_is_run(
