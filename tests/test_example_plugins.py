@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kubewasp.projects import project, scaffold, scenario_run, scenarios, suites
+from kubewasp.projects import project, scaffold, scenario_runner, scenario_tests, suites
 from tests.guests.build import ROOT, project_guest
 from tests.test_docs import FENCE, PLAIN, commands
 
@@ -28,9 +28,9 @@ def test_the_native_tests_pass(folder: Path) -> None:
 
 def test_the_scenarios_pass(folder: Path) -> None:
     found, guest = project.find(folder), project_guest(folder)
-    tests = [test for given in scenarios.read(folder).values() for test in given]
+    tests = [test for given in scenario_tests.read(folder).values() for test in given]
     assert len(tests) >= 2
-    failures = {test.name: scenario_run.run(test, guest, found.name).failure for test in tests}
+    failures = {test.name: scenario_runner.run(test, guest, found.name).failure for test in tests}
     assert {name: told for name, told in failures.items() if told} == {}
 
 

@@ -3,7 +3,7 @@ package kubewasp
 // EventResource is the kind of object that changed.
 type EventResource int32
 
-// The kinds of objects whose changes can be registered for.
+// Kinds of objects with cluster events.
 const (
 	EventPod EventResource = iota
 	EventNode
@@ -18,10 +18,10 @@ const (
 	EventAny
 )
 
-// EventAction says what happened to an object; actions can be combined with |.
+// EventAction is a set of changes to an object; actions are combined with |.
 type EventAction uint32
 
-// What can happen to an object.
+// Changes to an object.
 const (
 	Add EventAction = 1 << iota
 	Delete
@@ -42,31 +42,31 @@ const (
 	AnyAction EventAction = 1<<14 - 1
 )
 
-// ClusterEvent is a change that may help a pod this plugin turned down.
+// ClusterEvent is a change that may make a pod schedulable after a rejection by this plugin.
 type ClusterEvent struct {
 	Resource EventResource
 	Actions  EventAction
 }
 
-// Change is one change of the cluster, as QueueingHint sees it.
+// Change is a change of the cluster, passed to QueueingHint.
 type Change struct {
-	// Resource and Action say what changed, and how.
+	// Resource is the kind of the object, Action the change.
 	Resource EventResource
 	Action   EventAction
 
 	before, after Message
 }
 
-// OldPod is the pod as it was; nil if it is new, or if it was no pod that changed.
+// OldPod returns the pod before the change; nil for a new pod or another kind of object.
 func (c *Change) OldPod() *Pod { return c.pod(c.before) }
 
-// NewPod is the pod as it is; nil if it was deleted, or if it was no pod that changed.
+// NewPod returns the pod after the change; nil for a deleted pod or another kind of object.
 func (c *Change) NewPod() *Pod { return c.pod(c.after) }
 
-// OldNode is the node as it was; nil if it is new, or if it was no node that changed.
+// OldNode returns the node before the change; nil for a new node or another kind of object.
 func (c *Change) OldNode() *Node { return c.node(c.before) }
 
-// NewNode is the node as it is; nil if it was deleted, or if it was no node that changed.
+// NewNode returns the node after the change; nil for a deleted node or another kind of object.
 func (c *Change) NewNode() *Node { return c.node(c.after) }
 
 func (c *Change) pod(object Message) *Pod {

@@ -1,6 +1,6 @@
 package kubewasp
 
-// In a file of its own, as encoding/json makes a guest larger: one that does not decode its configuration has none of it.
+// In a file of its own: encoding/json makes a guest larger, and is linked only into guests that decode a configuration.
 
 import (
 	"encoding/json"
@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// DecodeConfig reads the plugin's configuration as JSON into a struct, whose fields keep their values where the
-// configuration says nothing: set defaults before, but those of a map after, for entries are added to what is there. An
-// unknown field is an error. No configuration at all is fine.
+// DecodeConfig decodes the plugin's configuration, which is JSON, into a struct. Fields that are not in the configuration
+// keep their values: set defaults before the call, but those of a map after it, as entries are added to a map. An unknown
+// field is an error; an empty configuration is not.
 func (h *Handle) DecodeConfig(into any) error {
 	text := h.Config()
 	if strings.TrimSpace(text) == "" {
@@ -40,7 +40,7 @@ func configError(err error) error {
 	return errors.New("config: " + strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// wanted is what JSON must have for a type.
+// wanted returns the JSON form of a type.
 func wanted(kind reflect.Type) string {
 	switch kind.Kind() {
 	case reflect.Bool:
@@ -57,7 +57,7 @@ func wanted(kind reflect.Type) string {
 	return "an integer"
 }
 
-// given is what there is in JSON: a kind of value, or "number 1.5" where the number itself is the problem.
+// given returns the kind of a JSON value, or "number 1.5" if the number itself is invalid.
 func given(value string) string {
 	switch value {
 	case "bool":

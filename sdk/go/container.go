@@ -5,7 +5,7 @@ type Container struct {
 	raw Message
 }
 
-// Port is a port that a container listens on.
+// Port is a port of a container.
 type Port struct {
 	Name          string
 	ContainerPort int32
@@ -31,23 +31,23 @@ func containersOf(spec Message, field int) []Container {
 	return containers
 }
 
-// Name is the container's name.
+// Name returns the container's name.
 func (c Container) Name() string { return c.raw.Text(1) }
 
-// Image is the container's image.
+// Image returns the container's image.
 func (c Container) Image() string { return c.raw.Text(2) }
 
-// Requests is resources.requests.
+// Requests returns resources.requests.
 func (c Container) Requests() Map[Quantity] {
 	return c.raw.Sub(containerResources).Quantities(resourceRequests)
 }
 
-// Limits is resources.limits.
+// Limits returns resources.limits.
 func (c Container) Limits() Map[Quantity] {
 	return c.raw.Sub(containerResources).Quantities(resourceLimits)
 }
 
-// Ports is the container's ports.
+// Ports returns the container's ports.
 func (c Container) Ports() []Port {
 	var ports []Port
 	for port := range c.raw.Subs(containerPorts) {
@@ -62,14 +62,14 @@ func (c Container) Ports() []Port {
 	return ports
 }
 
-// IsSidecar says whether an init container goes on running beside the others.
+// IsSidecar reports whether an init container is a sidecar, which keeps running beside the others.
 func (c Container) IsSidecar() bool { return c.raw.Text(containerRestartPolicy) == "Always" }
 
-// Proto is the whole container, for fields that have no method here.
+// Proto returns the whole container, for fields without a method.
 func (c Container) Proto() Message { return c.raw }
 
-// requestsOf counts as the scheduler does. Init containers run one after the other, each beside the sidecars that were
-// started before it.
+// requestsOf returns effective requests by the rules of the scheduler. Init containers run one after the other, each
+// beside the sidecars started before it.
 func requestsOf(pod *Pod, resource Resource) int64 {
 	var running, sidecars, highest int64
 	for _, container := range pod.Containers() {
@@ -85,7 +85,7 @@ func requestsOf(pod *Pod, resource Resource) int64 {
 		}
 	}
 	total := max(running+sidecars, highest)
-	if resource == CPU || resource == Memory { // what the pod as a whole may ask for
+	if resource == CPU || resource == Memory { // resources of pod-level requests
 		podLevel := pod.specification().Sub(podSpecResources).Quantities(resourceRequests)
 		if request, set := podLevel.Lookup(resource.name); set {
 			total = request.In(resource)

@@ -1,20 +1,20 @@
-// Package kubewasp is for writing Kubernetes scheduler plugins that kubewasp runs as WebAssembly.
+// Package kubewasp is an SDK for Kubernetes scheduler plugins that run as WebAssembly in kubewasp.
 //
-// A plugin is one value with a method for each extension point that it takes part in: see [Filter], [Score], [Permit] and
-// the other interfaces. [Register] says how it is made:
+// A plugin is one value with a method per extension point: see [Filter], [Score], [Permit] and the other interfaces.
+// [Register] registers its constructor:
 //
 //	package main
 //
 //	import kubewasp "kubewasp.dev/sdk"
 //
-//	// SpotOnly keeps pods off nodes that are not spot nodes.
+//	// SpotOnly rejects nodes that are not spot nodes.
 //	type SpotOnly struct{}
 //
 //	func New(*kubewasp.Handle) (SpotOnly, error) { return SpotOnly{}, nil }
 //
 //	func (SpotOnly) Filter(_ *kubewasp.CycleState, _ *kubewasp.Pod, node *kubewasp.NodeInfo) kubewasp.Status {
 //		if node.Labels().Get("lifecycle") != "spot" {
-//			return kubewasp.Unresolvable("node is no spot node")
+//			return kubewasp.Unresolvable("not a spot node")
 //		}
 //		return kubewasp.Success()
 //	}
@@ -23,17 +23,17 @@
 //
 //	func main() {}
 //
-// `kubewasp plugin build` compiles it. It can be tested natively, with plain `go test`: see package kubewasptest.
+// `kubewasp plugin build` compiles a plugin. Package kubewasptest runs it natively, in plain `go test`.
 //
-// # What is cheap
+// # Cost
 //
-// Pod, Node and NodeInfo are views: only what is asked for is decoded. What is decoded of a node is kept until the node
-// changes, so asking again costs next to nothing; [NodeCache] does the same for what you make of it. Looking up a label is
-// a walk along a short list. Numbers of a node (Allocatable, Requested) are read without decoding anything.
+// Pod, Node and NodeInfo are views: fields are decoded on first use. Decoded fields of a node are kept until the node
+// changes, so that further reads cost next to nothing; [NodeCache] does the same for derived values. A label lookup is a
+// scan of a short list. Amounts of a node (Allocatable, Requested) are read without decoding.
 //
 // # Memory and time
 //
-// An instance of the guest serves one pod at a time, from PreFilter to PostBind; other pods have other instances. So
-// package variables are not shared between pods, and nothing needs a lock. Do not start goroutines: they would run only
-// while a hook runs. Use [Handle.Now] for the time.
+// An instance of the guest serves one pod at a time, from PreFilter to PostBind; other pods have other instances. Package
+// variables are therefore not shared between pods, and no locks are needed. Do not start goroutines: they run only during
+// a hook. Use [Handle.Now] for the time.
 package kubewasp

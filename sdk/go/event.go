@@ -2,23 +2,23 @@ package kubewasp
 
 import "unicode/utf8"
 
-// Types of events.
+// Event types.
 const (
 	EventTypeNormal  = "Normal"
 	EventTypeWarning = "Warning"
 )
 
-// Event is what people see with `kubectl describe` of the object it is about.
+// Event is a Kubernetes event, shown by `kubectl describe` for the object it regards.
 type Event struct {
 	Regarding ObjectReference // pod.Reference() or node.Reference()
-	Related   ObjectReference // another object that has to do with it, if any
+	Related   ObjectReference // a related object, if any
 	Type      string          // EventTypeNormal (also if empty) or EventTypeWarning
-	Reason    string          // a word for machines, e.g. "QuotaReached"
-	Action    string          // what was being done, e.g. "Scheduling"
-	Note      string          // the text
+	Reason    string          // machine-readable, e.g. "QuotaReached"
+	Action    string          // e.g. "Scheduling"
+	Note      string          // human-readable
 }
 
-// Record records an event. Eventf does it with a formatted text.
+// Record records an event. Eventf is a shorter form with a formatted note.
 func (h *Handle) Record(event Event) {
 	if event.Type == "" {
 		event.Type = EventTypeNormal
@@ -42,7 +42,7 @@ func appendReference(json []byte, reference ObjectReference) []byte {
 	return append(json, '}')
 }
 
-// appendText appends a JSON string. Bytes that are no UTF-8 become U+FFFD, as JSON cannot hold them.
+// appendText appends a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendText(json []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	json = append(json, '"')

@@ -7,8 +7,7 @@ import "kubewasp.dev/sdk/internal/host"
 // loaded is the plugin of this guest.
 var loaded *guest
 
-// start makes the plugin while the guest is being loaded. A plugin that cannot be made ends the guest: what it printed is
-// what people read.
+// start creates the plugin while the guest is loaded. An error ends the guest; its output is the load error.
 func start(factory maker) {
 	if loaded != nil {
 		print("kubewasp.Register was called twice\n")

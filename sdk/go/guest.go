@@ -6,30 +6,30 @@ import (
 	"kubewasp.dev/sdk/internal/host"
 )
 
-// guest is one loaded plugin and all it has read of the cluster. Hot path: what is called once a node must not allocate.
-// The test of the speed goals is tests/sdk/test_go_sdk.py.
+// guest is a loaded plugin with its view of the cluster. HOT PATH: functions called once per node must not allocate
+// (guard: tests/sdk/test_go_sdk.py).
 type guest struct {
 	host   host.Host
 	handle Handle
 	plugin implementation
 
-	cycle  int // which pod the state is of
+	cycle  int // number of the pod's cycle
 	pod    Pod
 	target Pod
 	state  *CycleState
-	first  CycleState          // the state that a pod begins with
-	copies map[int]*CycleState // for trials
+	first  CycleState          // initial state of a pod
+	copies map[int]*CycleState // states of preemption trials
 
-	atHand    [3]int64 // what AtHand tells
+	atHand    [3]int64 // result of AtHand
 	chunks    []*[chunkRows]NodeInfo
-	resources int // how many the scheduler has given numbers to
+	resources int // number of registered resources
 	absent    NodeInfo
 	podBytes  int
 
-	buffer       []byte // what getters write into; good until the next one
+	buffer       []byte // shared by getters, valid until the next call
 	object       Message
 	objectRow    int
-	objectOf     int64 // the generation of the object
+	objectOf     int64 // generation of the object
 	objectBuffer []byte
 
 	keys     keyTable
@@ -39,13 +39,13 @@ type guest struct {
 	pairs    []int32
 }
 
-// NodeInfos lie in chunks that never move, so that a pointer to one stays good.
+// NodeInfos are in chunks that never move, so that pointers stay valid.
 const (
 	chunkBits = 8
 	chunkRows = 1 << chunkBits
 )
 
-// Places in what AtHand tells; between them stands the generation of the node's object.
+// Indexes into the result of AtHand; the index between them is the generation of the node's object.
 const (
 	handCycle = 0
 	handAll   = 2
@@ -66,7 +66,7 @@ func newGuest(of host.Host) *guest {
 
 // ---------------------------------------------------------------------- reading
 
-// read is the value of a getter, in memory of its own.
+// read returns the value of a getter, in memory of its own.
 func (g *guest) read(getter func([]byte) int) Message {
 	length := getter(g.buffer)
 	if length > len(g.buffer) {
@@ -76,7 +76,7 @@ func (g *guest) read(getter func([]byte) int) Message {
 	return Message(g.buffer[:min(length, len(g.buffer))])
 }
 
-// readRow is the value of a getter for a row. It may be large and is written right to where it stays.
+// readRow returns the value of a getter for a row, written directly to its final memory.
 func (g *guest) readRow(getter func(int, []byte) int, row int) Message {
 	length := getter(row, g.buffer)
 	if length <= len(g.buffer) {
@@ -87,7 +87,7 @@ func (g *guest) readRow(getter func(int, []byte) int, row int) Message {
 	return Message(unsafe.String(unsafe.SliceData(fresh), length))
 }
 
-// nodeObject is a Node in a buffer that the next call overwrites. Several parts of one node are often read in a row.
+// nodeObject returns a Node in a buffer that the next call overwrites. Consecutive reads of one node share the buffer.
 func (g *guest) nodeObject(row int, generation int64) Message {
 	if row < 0 {
 		return ""
@@ -115,7 +115,7 @@ func (g *guest) nodeName(row int) string {
 
 func (g *guest) numbersCount() int { return infoResources + 2*g.resources }
 
-// nodeInfo is the node in a row, as it is now.
+// nodeInfo returns the current node of a row.
 func (g *guest) nodeInfo(row int) *NodeInfo {
 	if row < 0 {
 		g.absent.decoded = 0
@@ -141,7 +141,7 @@ func (g *guest) nodeInfo(row int) *NodeInfo {
 	return info
 }
 
-// makeRoom gives an empty row, or one that knows fewer resources than there are now, its numbers.
+// makeRoom allocates the numbers of a row that is new or lacks registered resources.
 func (g *guest) makeRoom(info *NodeInfo) {
 	if cap(info.numbers) < g.numbersCount() {
 		info.numbers = make([]int64, g.numbersCount())
@@ -173,8 +173,8 @@ func (g *guest) makeChunk(place int) {
 	g.chunks[place] = chunk
 }
 
-// beginNode comes first in every hook of a pod's cycle that is about a node, and gives that node. One question tells
-// whether what is known of the pod and of the node still holds: most often it does.
+// beginNode starts a hook of a pod's cycle on a node, and returns the node. A single host call reports whether the known
+// pod and node are still current, which is the usual case.
 func (g *guest) beginNode() *NodeInfo {
 	row := g.host.AtHand(&g.atHand)
 	if number := int(g.atHand[handCycle]); number != g.cycle {
@@ -190,7 +190,7 @@ func (g *guest) beginNode() *NodeInfo {
 	return g.nodeInfo(row)
 }
 
-// begin does the same in hooks without a node.
+// begin starts a hook without a node.
 func (g *guest) begin() {
 	if number := g.host.Cycle(); number != g.cycle {
 		g.cycle = number
@@ -212,7 +212,7 @@ func (g *guest) targetPod() *Pod {
 	return &g.target
 }
 
-// ---------------------------------------------------------------------- answering
+// ---------------------------------------------------------------------- results
 
 func (g *guest) answer(status Status) int32 {
 	if status.Code != CodeSuccess && status.Reason != "" {

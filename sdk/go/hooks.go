@@ -2,8 +2,8 @@ package kubewasp
 
 import "time"
 
-// What the exported hooks do: fetch what the plugin is asked about, ask it, hand over the answer. The numbers are bits of
-// what the scheduler is told in the beginning; hooks that are not implemented are never called.
+// Bodies of the exported hooks: read the input, call the plugin, write the result. The numbers are the bits in which the
+// plugin declares its hooks; undeclared hooks are never called.
 const (
 	hookEnqueue = 1 << iota
 	hookPreFilter
@@ -29,7 +29,7 @@ const (
 	hookSignPod
 )
 
-// implementation has the plugin's extension points, each found out once.
+// implementation holds the plugin's extension points, each asserted once.
 type implementation struct {
 	enqueue        EnqueueExtensions
 	queueingHint   QueueingHint
@@ -51,7 +51,7 @@ type implementation struct {
 	postBind       PostBind
 }
 
-// inspect finds out what the plugin implements.
+// inspect determines the extension points of the plugin.
 func (i *implementation) inspect(plugin any) (hooks uint32) {
 	has := func(implemented bool, bits uint32) {
 		if implemented {
@@ -128,7 +128,7 @@ func (g *guest) runQueueingHint() int32 {
 	return int32(g.plugin.queueingHint.QueueingHint(g.queuedPod(), change))
 }
 
-// queuedPod is a pod outside of a cycle: the next call is about another one.
+// queuedPod returns a pod outside of a cycle, valid for one call.
 func (g *guest) queuedPod() *Pod {
 	return NewPod(g.read(g.host.CurrentPod))
 }
@@ -170,7 +170,7 @@ func (g *guest) runPreFilter() int32 {
 	g.forgetPod()
 	nodes, status := g.plugin.preFilter.PreFilter(g.state, &g.pod)
 	if nodes != nil && status.IsSuccess() {
-		if len(nodes) == 0 { // which could not be told from: all
+		if len(nodes) == 0 { // indistinguishable from all nodes
 			return g.answer(Unresolvable("no node is eligible"))
 		}
 		var names []byte
@@ -251,7 +251,7 @@ func (g *guest) runPermit() int64 {
 	node := g.beginNode()
 	status, timeout := g.plugin.permit.Permit(g.state, &g.pod, node)
 	const longest = 1<<32 - 1
-	millis := min(max((timeout+time.Millisecond-1)/time.Millisecond, 0), longest) // rounded up: no timeout becomes none
+	millis := min(max((timeout+time.Millisecond-1)/time.Millisecond, 0), longest) // rounded up: a timeout never becomes 0
 	return int64(g.answer(status))<<32 | int64(millis)
 }
 

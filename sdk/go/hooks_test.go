@@ -14,7 +14,7 @@ import (
 	"kubewasp.dev/sdk/kubewasptest"
 )
 
-// made is a factory for a plugin that is there already.
+// made returns a factory for a plugin that is there already.
 func made[P any](plugin P) func(*kubewasp.Handle) (P, error) {
 	return func(*kubewasp.Handle) (P, error) { return plugin, nil }
 }

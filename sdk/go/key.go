@@ -5,56 +5,54 @@ import (
 	"time"
 )
 
-// MaxKeyLength is how many bytes of a key count; what is longer is cut off.
+// MaxKeyLength is the maximum length of a key in bytes; longer keys are truncated.
 const MaxKeyLength = 1024
 
-// Key orders pods in the scheduling queue: the smaller key is scheduled first. It is built part by part, the most
-// important one first:
+// Key is the position of a pod in the scheduling queue, smallest first. It is built part by part, most significant first:
 //
 //	return kubewasp.Key{}.IntDesc(int64(pod.Priority())).Time(queuedAt)
 //
-// Each part has a twin ending in Desc that turns its order around. Keys of one plugin must have the same parts in the
-// same order, or they compare as nonsense.
+// Each part has a Desc form with the reverse order. All keys of a plugin must have the same parts in the same order.
 type Key struct {
 	bytes []byte
 }
 
-// Int puts smaller numbers first.
+// Int sorts smaller numbers first.
 func (k Key) Int(number int64) Key { return k.fixed(uint64(number)^1<<63, 0) }
 
-// IntDesc puts larger numbers first.
+// IntDesc sorts larger numbers first.
 func (k Key) IntDesc(number int64) Key { return k.fixed(uint64(number)^1<<63, math.MaxUint64) }
 
-// Float puts smaller numbers first; NaN comes first of all.
+// Float sorts smaller numbers first, NaN before all.
 func (k Key) Float(number float64) Key { return k.fixed(floatBits(number), 0) }
 
-// FloatDesc puts larger numbers first; NaN comes last.
+// FloatDesc sorts larger numbers first, NaN after all.
 func (k Key) FloatDesc(number float64) Key { return k.fixed(floatBits(number), math.MaxUint64) }
 
-// Bool puts false first.
+// Bool sorts false first.
 func (k Key) Bool(value bool) Key { return k.flag(value) }
 
-// BoolDesc puts true first.
+// BoolDesc sorts true first.
 func (k Key) BoolDesc(value bool) Key { return k.flag(!value) }
 
-// Time puts earlier times first; the zero time comes first of all.
+// Time sorts earlier times first, the zero time before all.
 func (k Key) Time(t time.Time) Key { return k.Int(t.Unix()).Int(int64(t.Nanosecond())) }
 
-// TimeDesc puts later times first; the zero time comes last.
+// TimeDesc sorts later times first, the zero time after all.
 func (k Key) TimeDesc(t time.Time) Key { return k.IntDesc(t.Unix()).IntDesc(int64(t.Nanosecond())) }
 
-// String puts texts in the order of their bytes.
+// String sorts by bytes.
 func (k Key) String(text string) Key { return k.text(text, 0) }
 
-// StringDesc puts texts in the reverse order of their bytes.
+// StringDesc sorts by bytes, in reverse order.
 func (k Key) StringDesc(text string) Key { return k.text(text, 0xff) }
 
-// Bytes is the key as it is compared: byte by byte, unsigned.
+// Bytes returns the encoded key, which is compared byte by byte, unsigned.
 func (k Key) Bytes() []byte {
 	return k.bytes[:min(len(k.bytes), MaxKeyLength)]
 }
 
-// Each part appends to a copy: keys that share a beginning must not share memory.
+// Each part is appended to a copy: keys with a common prefix must not share memory.
 func (k Key) fixed(number, flip uint64) Key {
 	number ^= flip
 	return Key{append(k.bytes[:len(k.bytes):len(k.bytes)],
@@ -70,7 +68,7 @@ func (k Key) flag(value bool) Key {
 	return Key{append(k.bytes[:len(k.bytes):len(k.bytes)], number)}
 }
 
-// text ends a text with 0 0, which sorts before all that could follow; a 0 in the text becomes 0 255.
+// text terminates a text with 0 0, which sorts before any continuation; a 0 in the text becomes 0 255.
 func (k Key) text(text string, flip byte) Key {
 	bytes := make([]byte, len(k.bytes), len(k.bytes)+len(text)+2)
 	copy(bytes, k.bytes)
@@ -83,7 +81,7 @@ func (k Key) text(text string, flip byte) Key {
 	return Key{append(bytes, flip, flip)}
 }
 
-// floatBits orders as the number does: negative ones have all bits turned around, the others just the sign.
+// floatBits returns bits in the order of the number: all bits inverted for negative numbers, else the sign bit only.
 func floatBits(number float64) uint64 {
 	if number != number {
 		return 0

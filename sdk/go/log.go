@@ -8,7 +8,7 @@ import (
 // Logger writes lines to the scheduler's log, with the plugin's name.
 type Logger struct {
 	guest    *guest
-	severity int // below which nothing is logged; -1: not asked yet
+	severity int // lowest logged severity; -1: unknown
 }
 
 const (
@@ -17,23 +17,23 @@ const (
 	severityError
 )
 
-// Info logs a message with keys and values in turn. Values may be texts, numbers, booleans, errors, and what has a method
-// String; format others yourself.
+// Info logs a message with alternating keys and values. A value is a string, number, boolean, error, or has a String
+// method; format other values yourself.
 func (l *Logger) Info(message string, keysAndValues ...any) {
 	l.write(severityInfo, message, keysAndValues)
 }
 
-// Warning is as Info.
+// Warning logs like Info, with severity warning.
 func (l *Logger) Warning(message string, keysAndValues ...any) {
 	l.write(severityWarning, message, keysAndValues)
 }
 
-// Error is as Info.
+// Error logs like Info, with severity error.
 func (l *Logger) Error(message string, keysAndValues ...any) {
 	l.write(severityError, message, keysAndValues)
 }
 
-// Enabled says whether Info lines are logged at all, for those that are costly to make.
+// Enabled reports whether Info lines are logged, for lines that are costly to build.
 func (l *Logger) Enabled() bool { return l.logs(severityInfo) }
 
 func (l *Logger) logs(severity int) bool {
@@ -53,13 +53,13 @@ func (l *Logger) write(severity int, message string, keysAndValues []any) {
 	}
 	var pairs []byte
 	for _, value := range keysAndValues {
-		pairs = append(pairs, strings.ReplaceAll(shown(value), "\x00", "�")...) // where a text would end
+		pairs = append(pairs, strings.ReplaceAll(shown(value), "\x00", "�")...) // the terminator of a text
 		pairs = append(pairs, 0)
 	}
 	l.guest.host.LogPairs(severity, message, pairs)
 }
 
-// shown is a value as text. Package fmt would do more, and make every guest larger.
+// shown returns a value as text. Package fmt would make every guest larger.
 func shown(value any) string {
 	switch value := value.(type) {
 	case nil:

@@ -6,38 +6,38 @@ import (
 	"unsafe"
 )
 
-// Map is a small read-only map with text keys: labels, annotations, a node selector, quantities by resource. It is a
-// view of the encoded object, and remembers the answers to the keys asked for last: asking again with the same text, e.g.
-// a constant or one from the configuration, takes no search.
+// Map is a small read-only map with string keys: labels, annotations, a node selector, quantities by resource. It is a
+// view of the encoded object with a cache of the latest lookups: a repeated lookup with the same string, such as a
+// constant or a configured one, needs no search.
 type Map[V ~string] struct {
 	entries *entries[V]
 }
 
-// entries are the fields of a message that are the entries of a map. They are not decoded into a list of texts: for the
-// nodes of a cluster that would be most of what the garbage collector has to look at.
+// entries are the fields of a message that form a map. They stay encoded: decoded strings of all nodes would be most of
+// the garbage collector's work.
 type entries[V ~string] struct {
 	message    Message
 	field      int
-	quantities bool // a quantity is a message with a text in it
+	quantities bool // values are Quantity messages
 	next       uint8
 	asked      [4]answer[V]
 	keys       *keyTable
 }
 
 type answer[V ~string] struct {
-	at    uintptr // where the key was that was asked for
+	at    uintptr // address of the key in the lookup
 	key   string  // a copy
 	value V
 	found bool
 }
 
-// Get is the value of a key; empty if there is none.
+// Get returns the value of a key; empty if it is missing.
 func (m Map[V]) Get(key string) V {
 	value, _ := m.Lookup(key)
 	return value
 }
 
-// Lookup is the value of a key, and whether there is one. Hot path: asked for every node, and loops are dear in wasm.
+// Lookup returns the value of a key, and whether it exists. HOT PATH: called for every node; loops are slow in wasm.
 func (m Map[V]) Lookup(key string) (V, bool) {
 	e, at := m.entries, address(key)
 	switch {
@@ -57,7 +57,7 @@ func (m Map[V]) Lookup(key string) (V, bool) {
 
 func (e *entries[V]) lookup(key string) (V, bool) {
 	value, found := e.search(key)
-	if key != "" { // which stands where there is no answer yet
+	if key != "" { // the key of unused entries
 		e.asked[e.next&3] = answer[V]{address(key), e.keys.copyOf(key), value, found}
 		e.next++
 	}
@@ -71,13 +71,13 @@ func (e *entries[V]) search(key string) (value V, found bool) {
 			return value, found
 		}
 		if name, sent := pair.entry(); len(name) == len(key) && string(name) == key {
-			value, found = e.value(sent), true // where a key occurs twice, the last counts
+			value, found = e.value(sent), true // the last of duplicate keys counts
 		}
 	}
 }
 
-// keyTable has copies of the keys asked for last. A map must not hold on to a key itself: that may be a part of a pod, which
-// would stay in memory for as long as the node does. All nodes share one copy.
+// keyTable has copies of the latest lookup keys, shared by all nodes. A map must not retain the key itself, which may be
+// part of a pod and would keep the pod in memory.
 type keyTable struct {
 	keys [4]string
 	next uint8
@@ -100,7 +100,7 @@ func (t *keyTable) copyOf(key string) string {
 
 func address(text string) uintptr { return uintptr(unsafe.Pointer(unsafe.StringData(text))) }
 
-// pair is the entry at a place or behind it, and where it ends; -1 if there is none.
+// pair returns the next entry at or after an offset, and its end; -1 if there is none.
 func (e *entries[V]) pair(at int) (content Message, next int) {
 	for at < len(e.message) {
 		if content, next = e.message.short(at, e.field); next >= 0 {
@@ -125,13 +125,13 @@ func (e *entries[V]) value(sent Message) V {
 	return V(sent)
 }
 
-// Has says whether the key is there.
+// Has reports whether the key exists.
 func (m Map[V]) Has(key string) bool {
 	_, found := m.Lookup(key)
 	return found
 }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (m Map[V]) Len() int {
 	if m.entries == nil {
 		return 0
@@ -139,7 +139,7 @@ func (m Map[V]) Len() int {
 	return m.entries.message.count(m.entries.field)
 }
 
-// All goes through keys and values, in the order of the object.
+// All iterates over keys and values, in the order of the object.
 func (m Map[V]) All() iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		if m.entries == nil {
@@ -157,7 +157,7 @@ func (m Map[V]) All() iter.Seq2[string, V] {
 	}
 }
 
-// Matches says whether all entries of another map, say a node selector, are in this one.
+// Matches reports whether the map has all entries of another map, such as a node selector.
 func (m Map[V]) Matches(wanted Map[V]) bool {
 	for key, value := range wanted.All() {
 		if m.entries == nil {
@@ -170,7 +170,7 @@ func (m Map[V]) Matches(wanted Map[V]) bool {
 	return true
 }
 
-// entry is a map's key and value. Nearly all are of the form that is looked at first: both there, both short.
+// entry returns a key and its value. The fast path is the usual form: both present, both short.
 func (m Message) entry() (key, value Message) {
 	if len(m) >= 4 && m[0] == 1<<3|wireBytes && m[1] < 0x80 {
 		middle := 2 + int(m[1])

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// Message is a protobuf message as it stands on the wire: a view that decodes only the field it is asked for. It
-// reaches every field that the other types have no method for, by the field's number in the Kubernetes API's .proto
-// files:
+// Message is an encoded protobuf message; fields are decoded on access. It gives access to fields without a method in the
+// other types, by their number in the .proto files of the Kubernetes API:
 //
 //	hostNetwork := pod.Proto().Sub(2).Bool(11)
 //
-// A field that is absent, of another type or cut off is the zero value. Nothing in here panics, whatever the bytes.
+// A field that is absent, truncated or of another type has the zero value. Invalid bytes never cause a panic.
 type Message string
 
 const (
@@ -22,19 +21,19 @@ const (
 	wireFixed32 = 5
 )
 
-// Has says whether the field is there, even if it is empty.
+// Has reports whether the field is present, even if it is empty.
 func (m Message) Has(field int) bool {
 	_, _, found := m.find(field, -1)
 	return found
 }
 
-// Text is a string or bytes field.
+// Text returns a string or bytes field.
 func (m Message) Text(field int) string {
 	content, _, _ := m.find(field, wireBytes)
 	return string(content)
 }
 
-// Sub is a field that is a message. One that comes in pieces is all of them together, as protobuf has it.
+// Sub returns a message field. Several occurrences are merged, as in protobuf.
 func (m Message) Sub(field int) Message {
 	var whole Message
 	for at := 0; at < len(m); {
@@ -50,16 +49,16 @@ func (m Message) Sub(field int) Message {
 	return whole
 }
 
-// Int is an integer field.
+// Int returns an integer field.
 func (m Message) Int(field int) int64 {
 	_, number, _ := m.find(field, wireVarint)
 	return int64(number)
 }
 
-// Bool is a boolean field.
+// Bool returns a boolean field.
 func (m Message) Bool(field int) bool { return m.Int(field) != 0 }
 
-// Time is a field of the type Time or MicroTime; the zero time if it is absent.
+// Time returns a field of type Time or MicroTime; the zero time if it is absent.
 func (m Message) Time(field int) time.Time {
 	content := m.Sub(field)
 	seconds, nanos := content.Int(1), content.Int(2)
@@ -69,7 +68,7 @@ func (m Message) Time(field int) time.Time {
 	return time.Unix(seconds, nanos).UTC()
 }
 
-// Subs goes through a repeated field of messages.
+// Subs iterates over a repeated message field.
 func (m Message) Subs(field int) iter.Seq[Message] {
 	return func(yield func(Message) bool) {
 		for at := 0; at < len(m); {
@@ -85,7 +84,7 @@ func (m Message) Subs(field int) iter.Seq[Message] {
 	}
 }
 
-// Texts are the values of a repeated field of strings.
+// Texts returns the values of a repeated string field.
 func (m Message) Texts(field int) []string {
 	var texts []string
 	for text := range m.Subs(field) {
@@ -94,7 +93,7 @@ func (m Message) Texts(field int) []string {
 	return texts
 }
 
-// Map is a field of the type map<string, string>.
+// Map returns a field of type map<string, string>.
 func (m Message) Map(field int) Map[string] {
 	if m == "" {
 		return Map[string]{}
@@ -102,7 +101,7 @@ func (m Message) Map(field int) Map[string] {
 	return Map[string]{&entries[string]{message: m, field: field}}
 }
 
-// Quantities is a field of the type map<string, Quantity>, e.g. the requests of a container.
+// Quantities returns a field of type map<string, Quantity>, e.g. the requests of a container.
 func (m Message) Quantities(field int) Map[Quantity] {
 	if m == "" {
 		return Map[Quantity]{}
@@ -110,7 +109,7 @@ func (m Message) Quantities(field int) Map[Quantity] {
 	return Map[Quantity]{&entries[Quantity]{message: m, field: field, quantities: true}}
 }
 
-// find is the last occurrence of a field, as protobuf has it; a wire type of -1 is any.
+// find returns the last occurrence of a field, as in protobuf; wire type -1 matches any.
 func (m Message) find(field, wire int) (content Message, number uint64, found bool) {
 	for at := 0; at < len(m); {
 		seen, kind, body, value, next := m.next(at)
@@ -125,8 +124,8 @@ func (m Message) find(field, wire int) (content Message, number uint64, found bo
 	return content, number, found
 }
 
-// next reads the field at a place: its number, wire type and content or value, and where the next one begins; -1 if
-// the bytes make no sense from here on.
+// next decodes the field at an offset: number, wire type, content or value, and the offset of the next field; -1 for
+// invalid bytes.
 func (m Message) next(at int) (field, wire int, content Message, value uint64, next int) {
 	key, at := m.varint(at)
 	if at < 0 || key>>3 == 0 || key>>3 > 1<<29-1 {
@@ -158,9 +157,9 @@ func (m Message) next(at int) (field, wire int, content Message, value uint64, n
 	return field, wire, content, value, next
 }
 
-// varint reads a number and says where it ends; -1 if it is cut off or too long.
+// varint returns a number and its end; -1 if it is truncated or too long.
 func (m Message) varint(at int) (uint64, int) {
-	if at < len(m) && m[at] < 0x80 { // nearly all keys and lengths are one byte
+	if at < len(m) && m[at] < 0x80 { // most keys and lengths have one byte
 		return uint64(m[at]), at + 1
 	}
 	var number uint64
@@ -178,8 +177,7 @@ func (m Message) varint(at int) (uint64, int) {
 	return 0, -1
 }
 
-// section is a copy of just the part of a message that holds all occurrences of a field: what is worth keeping of a
-// large object.
+// section returns a copy of the part of a message with all occurrences of a field, instead of a large object.
 func (m Message) section(field int) Message {
 	start, end := -1, -1
 	for at := 0; at < len(m); {
@@ -204,7 +202,7 @@ func (m Message) section(field int) Message {
 	return Message(strings.Clone(string(m[start:end])))
 }
 
-// count says how often a field of texts or messages occurs.
+// count returns the number of occurrences of a string or message field.
 func (m Message) count(field int) int {
 	count := 0
 	for at := 0; at < len(m); {
@@ -224,8 +222,8 @@ func (m Message) count(field int) int {
 	return count
 }
 
-// short is the content of a field if it is of the most frequent form: that field, at this place, less than 128 bytes long.
-// It is small enough to be inlined, and calls are dear in wasm. Else next is -1, and may still be that field.
+// short returns the content of a field in its most frequent form: this field, at this offset, shorter than 128 bytes. It
+// is small enough for inlining, as calls are slow in wasm. Otherwise next is -1; the field may still be this one.
 func (m Message) short(at, field int) (content Message, next int) {
 	if at+1 < len(m) && int(m[at]) == field<<3|wireBytes && m[at] < 0x80 && m[at+1] < 0x80 {
 		if next = at + 2 + int(m[at+1]); next <= len(m) {

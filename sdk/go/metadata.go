@@ -1,6 +1,6 @@
 package kubewasp
 
-// OwnerReference names an object that another one belongs to, e.g. the ReplicaSet of a pod.
+// OwnerReference identifies the owner of an object, e.g. the ReplicaSet of a pod.
 type OwnerReference struct {
 	APIVersion string
 	Kind       string
@@ -9,7 +9,7 @@ type OwnerReference struct {
 	Controller bool
 }
 
-// ObjectReference names an object that an event is about.
+// ObjectReference identifies the object of an event.
 type ObjectReference struct {
 	Kind            string
 	APIVersion      string
@@ -32,7 +32,7 @@ const (
 	metaOwners          = 13
 )
 
-// Both Pod and Node are metadata, spec and status.
+// Field numbers of Pod and Node.
 const (
 	objectMeta   = 1
 	objectSpec   = 2

@@ -7,7 +7,7 @@ import (
 	"kubewasp.dev/sdk/internal/host"
 )
 
-// start does nothing natively: tests make their plugins with package kubewasptest.
+// start does nothing natively: tests create their plugins with package kubewasptest.
 func start(maker) {}
 
 func init() {

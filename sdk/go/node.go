@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Node is a view of a Node object. What is asked for is decoded once and kept until the object changes; the rest of the
+// Node is a view of a Node object. Fields are decoded on first use and kept until the object changes; the rest of the
 // object, which can be large, is not kept.
 type Node struct {
 	guest      *guest
 	row        int
-	object     Message // of a node that is in no row
+	object     Message // of a node without a row
 	generation int64
 	decoded    uint32
 	name       string
@@ -18,7 +18,7 @@ type Node struct {
 	parts      *nodeParts
 }
 
-// nodeParts is what fewer plugins look at.
+// nodeParts has the less common fields.
 type nodeParts struct {
 	annotations           Map[string]
 	spec                  Message
@@ -70,16 +70,16 @@ type NodeAddress struct {
 	Address string
 }
 
-// Image is an image that is on the node, with all its names.
+// Image is an image on the node, with all its names.
 type Image struct {
 	Names     []string
 	SizeBytes int64
 }
 
-// NewNode is a view of an encoded node.
+// NewNode returns a view of an encoded node.
 func NewNode(object Message) *Node { return &Node{object: object} }
 
-// bytes is the whole object. That of a row lies in a buffer that the next one overwrites: keep copies.
+// bytes returns the whole object. For a row it is in a buffer that the next call overwrites: keep copies.
 func (n *Node) bytes() Message {
 	if n.guest == nil {
 		return n.object
@@ -89,7 +89,7 @@ func (n *Node) bytes() Message {
 
 func (n *Node) part(number int) Message { return n.bytes().Sub(number) }
 
-// first says whether a part is asked for for the first time.
+// first reports whether this is the first access to a field.
 func (n *Node) first(part uint32) bool {
 	if n.decoded&part != 0 {
 		return false
@@ -101,7 +101,7 @@ func (n *Node) first(part uint32) bool {
 	return true
 }
 
-// Name is metadata.name.
+// Name returns metadata.name.
 func (n *Node) Name() string {
 	if n.decoded&nodeName == 0 {
 		n.decoded |= nodeName
@@ -114,13 +114,13 @@ func (n *Node) Name() string {
 	return n.name
 }
 
-// UID is metadata.uid.
+// UID returns metadata.uid.
 func (n *Node) UID() string { return strings.Clone(n.part(objectMeta).Text(metaUID)) }
 
-// CreationTimestamp is metadata.creationTimestamp.
+// CreationTimestamp returns metadata.creationTimestamp.
 func (n *Node) CreationTimestamp() time.Time { return n.part(objectMeta).Time(metaCreation) }
 
-// Labels is metadata.labels.
+// Labels returns metadata.labels.
 func (n *Node) Labels() Map[string] {
 	if n.decoded&nodeLabels == 0 {
 		n.decoded |= nodeLabels
@@ -132,7 +132,7 @@ func (n *Node) Labels() Map[string] {
 	return n.labels
 }
 
-// Annotations is metadata.annotations.
+// Annotations returns metadata.annotations.
 func (n *Node) Annotations() Map[string] {
 	if n.first(nodeAnnotations) {
 		n.parts.annotations = n.part(objectMeta).section(metaAnnotations).Map(metaAnnotations)
@@ -140,7 +140,7 @@ func (n *Node) Annotations() Map[string] {
 	return n.parts.annotations
 }
 
-// Reference names the node in an event.
+// Reference returns a reference to the node, for events.
 func (n *Node) Reference() ObjectReference {
 	reference := referenceTo("Node", n.part(objectMeta))
 	reference.Name = n.Name()
@@ -157,13 +157,13 @@ func (n *Node) spec() Message {
 	return n.parts.spec
 }
 
-// Unschedulable is spec.unschedulable: the node is cordoned.
+// Unschedulable returns spec.unschedulable: whether the node is cordoned.
 func (n *Node) Unschedulable() bool { return n.spec().Bool(nodeSpecUnschedulable) }
 
-// ProviderID is spec.providerID.
+// ProviderID returns spec.providerID.
 func (n *Node) ProviderID() string { return n.spec().Text(nodeSpecProviderID) }
 
-// Taints is spec.taints.
+// Taints returns spec.taints.
 func (n *Node) Taints() []Taint {
 	if n.first(nodeTaints) {
 		n.parts.taints = taintsOf(n.spec())
@@ -171,7 +171,7 @@ func (n *Node) Taints() []Taint {
 	return n.parts.taints
 }
 
-// Conditions is status.conditions.
+// Conditions returns status.conditions.
 func (n *Node) Conditions() []NodeCondition {
 	if n.first(nodeConditions) {
 		kept := n.part(objectStatus).section(nodeStatusConditions)
@@ -184,7 +184,7 @@ func (n *Node) Conditions() []NodeCondition {
 	return n.parts.conditions
 }
 
-// Condition is the status of a condition, e.g. "True" for "Ready"; empty if the node does not have it.
+// Condition returns the status of a condition, e.g. "True" for "Ready"; empty if it is missing.
 func (n *Node) Condition(kind string) string {
 	for i := range n.Conditions() {
 		if n.parts.conditions[i].Type == kind {
@@ -194,7 +194,7 @@ func (n *Node) Condition(kind string) string {
 	return ""
 }
 
-// Images is status.images: what need not be pulled any more.
+// Images returns status.images: images that need no pull.
 func (n *Node) Images() []Image {
 	if n.first(nodeImages) {
 		kept := n.part(objectStatus).section(nodeStatusImages)
@@ -207,7 +207,7 @@ func (n *Node) Images() []Image {
 	return n.parts.images
 }
 
-// Addresses is status.addresses.
+// Addresses returns status.addresses.
 func (n *Node) Addresses() []NodeAddress {
 	if n.first(nodeAddresses) {
 		kept := n.part(objectStatus).section(nodeStatusAddresses)
@@ -220,7 +220,7 @@ func (n *Node) Addresses() []NodeAddress {
 	return n.parts.addresses
 }
 
-// CapacityQuantities is status.capacity, as it is written there.
+// CapacityQuantities returns status.capacity, as quantities.
 func (n *Node) CapacityQuantities() Map[Quantity] {
 	if n.first(nodeCapacity) {
 		n.parts.capacity = n.part(objectStatus).section(nodeStatusCapacity).Quantities(nodeStatusCapacity)
@@ -228,7 +228,7 @@ func (n *Node) CapacityQuantities() Map[Quantity] {
 	return n.parts.capacity
 }
 
-// AllocatableQuantities is status.allocatable, as it is written there. NodeInfo.Allocatable has the numbers.
+// AllocatableQuantities returns status.allocatable, as quantities. NodeInfo.Allocatable has the numbers.
 func (n *Node) AllocatableQuantities() Map[Quantity] {
 	if n.first(nodeAllocatable) {
 		n.parts.allocatable = n.part(objectStatus).section(nodeStatusAllocatable).Quantities(nodeStatusAllocatable)
@@ -236,6 +236,6 @@ func (n *Node) AllocatableQuantities() Map[Quantity] {
 	return n.parts.allocatable
 }
 
-// Proto is a copy of the whole object, for fields that have no method here. It is made anew by each call and can be large:
-// if it is needed for every node, keep what you make of it in a NodeCache.
+// Proto returns a new copy of the whole object, for fields without a method. The object can be large: if you need it for
+// every node, keep derived values in a NodeCache.
 func (n *Node) Proto() Message { return Message(strings.Clone(string(n.bytes()))) }

@@ -1,14 +1,13 @@
 package kubewasp
 
-// NodeInfo is a node as the scheduler sees it: the Node object, how much of it is taken, and the pods on it. It has all
-// methods of Node.
+// NodeInfo is a node with its resource totals and its pods. It has all methods of Node.
 //
-// There is one NodeInfo for each row of the scheduler's table, used again and again. It shows the node as it was when
-// the hook was called; keep values that you read from it, not the NodeInfo itself.
+// Each row of the scheduler's table has one NodeInfo, which is reused. It shows the node at the time of the hook call;
+// keep its values, not the NodeInfo itself.
 type NodeInfo struct {
 	Node
-	// As the scheduler writes them: generation of the object, generation of all, non-zero requested CPU and memory, then
-	// allocatable and requested for each resource.
+	// In the order of the host: generation of the object, generation of the whole, non-zero requested CPU and memory, then
+	// allocatable and requested per resource.
 	numbers        []int64
 	pods           []*Pod
 	podsGeneration int64
@@ -23,30 +22,30 @@ const (
 	infoResources
 )
 
-// maxPodBytes bounds what is kept of pods on nodes: 100,000 pods would not fit into a guest's memory.
+// maxPodBytes limits the memory for pods on nodes: 100,000 pods would not fit into a guest.
 const maxPodBytes = 32 << 20
 
-// Row is the number of the node in the scheduler's table: from 0, and small. The row of a deleted node may be given to
-// another one.
+// Row returns the index of the node in the scheduler's table, a small number from 0. The row of a deleted node may be
+// reused.
 func (i *NodeInfo) Row() int { return i.row }
 
-// Allocatable is how much of a resource the node has for pods.
+// Allocatable returns the allocatable amount of a resource.
 func (i *NodeInfo) Allocatable(resource Resource) int64 {
 	return i.number(infoResources - 2 + 2*int(resource.number))
 }
 
-// Requested is how much of a resource the pods on the node ask for.
+// Requested returns the sum of the requests of all pods on the node.
 func (i *NodeInfo) Requested(resource Resource) int64 {
 	return i.number(infoResources - 1 + 2*int(resource.number))
 }
 
-// Free is how much of a resource is left.
+// Free returns the allocatable minus the requested amount of a resource.
 func (i *NodeInfo) Free(resource Resource) int64 {
 	return i.Allocatable(resource) - i.Requested(resource)
 }
 
-// NonZeroRequested is as Requested, but containers that do not ask for CPU or memory count with a small default. Scores
-// are better made of it. For other resources it is as Requested.
+// NonZeroRequested is like Requested, with a small default for containers that request no CPU or memory. It is meant for
+// scores. For other resources it equals Requested.
 func (i *NodeInfo) NonZeroRequested(resource Resource) int64 {
 	switch {
 	case len(i.numbers) == 0:
@@ -59,7 +58,7 @@ func (i *NodeInfo) NonZeroRequested(resource Resource) int64 {
 	return i.Requested(resource)
 }
 
-// PodCount is the number of pods on the node.
+// PodCount returns the number of pods on the node.
 func (i *NodeInfo) PodCount() int { return int(i.Requested(Pods)) }
 
 func (i *NodeInfo) number(place int) int64 {
@@ -69,7 +68,7 @@ func (i *NodeInfo) number(place int) int64 {
 	return i.lateNumber(place)
 }
 
-// lateNumber is of a resource that was asked for after the numbers were read.
+// lateNumber returns the amount of a resource registered after the numbers were read.
 func (i *NodeInfo) lateNumber(place int) int64 {
 	if i.guest == nil || i.row < 0 || place < infoResources || place >= i.guest.numbersCount() {
 		return 0
@@ -82,7 +81,7 @@ func (i *NodeInfo) lateNumber(place int) int64 {
 	return numbers[place]
 }
 
-// Pods are the pods on the node. They are read when first asked for and kept until a pod comes or goes, or changes.
+// Pods returns the pods on the node. They are read on first use and kept until a pod is added, removed or changed.
 func (i *NodeInfo) Pods() []*Pod {
 	if i.guest == nil || len(i.numbers) == 0 {
 		return nil
@@ -93,7 +92,7 @@ func (i *NodeInfo) Pods() []*Pod {
 	i.forgetPods()
 	list := i.guest.readRow(i.guest.host.NodePods, i.row)
 	pods := podsOf(list)
-	// At least 1, which says that the list is there although it is empty.
+	// At least 1, as a mark of a list that exists but is empty.
 	if size := len(list) + 1; i.guest.podBytes+size <= maxPodBytes {
 		i.guest.podBytes += size
 		i.pods, i.podBytes, i.podsGeneration = pods, size, i.numbers[infoAll]
@@ -106,7 +105,7 @@ func (i *NodeInfo) forgetPods() {
 	i.pods, i.podBytes = nil, 0
 }
 
-// podsOf reads the body of a PodList.
+// podsOf decodes the body of a PodList.
 func podsOf(list Message) []*Pod {
 	const items = 2
 	count := list.count(items)
@@ -122,13 +121,13 @@ func podsOf(list Message) []*Pod {
 	return pods
 }
 
-// NodeCache keeps something made of each node, e.g. a number parsed from a label, until the node changes. Make it once,
+// NodeCache caches a derived value per node, e.g. a number parsed from a label, until the node changes. Create it once,
 // with the plugin:
 //
 //	prices := kubewasp.NewNodeCache(func(node *kubewasp.NodeInfo) int64 { return price(node.Labels().Get("price")) })
 type NodeCache[T any] struct {
 	make    func(*NodeInfo) T
-	place   int // of the generation that must not have changed
+	place   int // index of the generation to compare
 	entries []cached[T]
 }
 
@@ -138,17 +137,17 @@ type cached[T any] struct {
 	known      bool
 }
 
-// NewNodeCache makes a cache of something that depends on the Node object only: labels, taints, images, capacity.
+// NewNodeCache returns a cache of a value that depends on the Node object only: labels, taints, images, capacity.
 func NewNodeCache[T any](make func(*NodeInfo) T) *NodeCache[T] {
 	return &NodeCache[T]{make: make, place: infoObject}
 }
 
-// NewNodeInfoCache makes a cache of something that also depends on the pods on the node, or on what they request.
+// NewNodeInfoCache returns a cache of a value that also depends on the pods on the node or on their requests.
 func NewNodeInfoCache[T any](make func(*NodeInfo) T) *NodeCache[T] {
 	return &NodeCache[T]{make: make, place: infoAll}
 }
 
-// Get is the value for the node, made now if the node is new or has changed.
+// Get returns the value for the node, computed now if the node is new or changed.
 func (c *NodeCache[T]) Get(node *NodeInfo) T {
 	if len(node.numbers) == 0 {
 		return c.make(node)

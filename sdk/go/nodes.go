@@ -2,7 +2,7 @@ package kubewasp
 
 import "iter"
 
-// Nodes are the feasible nodes, in the order in which they are scored.
+// Nodes is the list of feasible nodes, in scoring order.
 type Nodes struct {
 	guest *guest
 	rows  []int32
@@ -17,13 +17,13 @@ func (n *Nodes) load() []int32 {
 	return n.rows
 }
 
-// Len is the number of nodes.
+// Len returns the number of nodes.
 func (n *Nodes) Len() int { return len(n.load()) }
 
-// At is one of the nodes.
+// At returns a node by index.
 func (n *Nodes) At(place int) *NodeInfo { return n.guest.nodeInfo(int(n.load()[place])) }
 
-// All goes through the nodes.
+// All iterates over the nodes.
 func (n *Nodes) All() iter.Seq[*NodeInfo] {
 	return func(yield func(*NodeInfo) bool) {
 		for _, row := range n.load() {
@@ -34,15 +34,14 @@ func (n *Nodes) All() iter.Seq[*NodeInfo] {
 	}
 }
 
-// NodeScores are the scores of the feasible nodes. NormalizeScore changes Values in place.
+// NodeScores holds the scores of the feasible nodes. NormalizeScore changes Values in place.
 type NodeScores struct {
 	Values []int64
-	// Nodes are the nodes, in the same order.
+	// Nodes has the nodes, in the order of Values.
 	Nodes *Nodes
 }
 
-// Normalize brings the scores into the range 0 to MaxScore, as a share of the highest; reverse makes the lowest one
-// the best.
+// Normalize scales the scores to 0 to MaxScore, in proportion to the highest; with reverse, the lowest score is the best.
 func (s *NodeScores) Normalize(reverse bool) {
 	var highest int64
 	for _, value := range s.Values {
@@ -60,8 +59,8 @@ func (s *NodeScores) Normalize(reverse bool) {
 	}
 }
 
-// Stretch brings the scores into the range 0 to MaxScore so that the lowest becomes 0 and the highest MaxScore; reverse
-// turns that around. Where all are equal, they become MaxScore.
+// Stretch scales the scores so that the lowest becomes 0 and the highest MaxScore, or the opposite with reverse. Equal
+// scores all become MaxScore.
 func (s *NodeScores) Stretch(reverse bool) {
 	if len(s.Values) == 0 {
 		return
@@ -82,7 +81,7 @@ func (s *NodeScores) Stretch(reverse bool) {
 	}
 }
 
-// NodeStatuses tell why each node was turned down, in PostFilter.
+// NodeStatuses holds the status codes of the rejected nodes, for PostFilter.
 type NodeStatuses struct {
 	guest *guest
 	pairs []int32
@@ -97,10 +96,10 @@ func (s *NodeStatuses) load() []int32 {
 	return s.pairs
 }
 
-// Len is the number of nodes.
+// Len returns the number of nodes.
 func (s *NodeStatuses) Len() int { return len(s.load()) / 2 }
 
-// All goes through the nodes and their codes.
+// All iterates over the nodes and their codes.
 func (s *NodeStatuses) All() iter.Seq2[*NodeInfo, Code] {
 	return func(yield func(*NodeInfo, Code) bool) {
 		pairs := s.load()
@@ -112,7 +111,7 @@ func (s *NodeStatuses) All() iter.Seq2[*NodeInfo, Code] {
 	}
 }
 
-// readNumbers reads a list into the memory of the one before, or into more if that is too small.
+// readNumbers reads a list into the given memory, or into new memory if that is too small.
 func readNumbers[N int32 | int64](kept []N, getter func([]N) int) []N {
 	kept = kept[:cap(kept)]
 	count := getter(kept)

@@ -2,141 +2,142 @@ package kubewasp
 
 import "time"
 
-// All extension points of the scheduling framework stand in this file. A plugin is one value that implements those it
-// needs; Register finds out which. To have the compiler check that a method is what it should be, write
+// Extension points of the scheduling framework. A plugin is one value that implements some of them; Register detects
+// which. For a compile-time check of a method, write
 //
 //	var _ kubewasp.Filter = (*MyPlugin)(nil)
 
 // ---------------------------------------------------------------------- queue
 
-// EnqueueExtensions tells which changes of the cluster are worth another try of a pod that this plugin turned down.
-// Without it, all are.
+// EnqueueExtensions returns the cluster events that may make a pod schedulable after a rejection by this plugin. Default:
+// all events.
 type EnqueueExtensions interface {
 	EventsToRegister() []ClusterEvent
 }
 
-// QueueingHint looks at one change in detail and says whether it can help this pod. Without it, every registered one can.
+// QueueingHint decides whether a change may make this pod schedulable. Default: every registered event may.
 type QueueingHint interface {
 	QueueingHint(pod *Pod, change *Change) Hint
 }
 
-// PreEnqueue is asked before a pod enters the queue; a pod that is turned down waits, gated.
+// PreEnqueue runs before a pod enters the queue; a rejected pod stays gated.
 type PreEnqueue interface {
 	PreEnqueue(pod *Pod) Status
 }
 
-// QueueSort orders the queue; exactly one plugin of a profile does. The key is computed once each time the pod is queued.
+// QueueSort orders the queue; exactly one plugin of a profile implements it. The key is computed each time a pod is queued.
 type QueueSort interface {
 	SortKey(pod *Pod, queuedAt time.Time) Key
 }
 
 // ---------------------------------------------------------------------- scheduling cycle
 
-// PreFilter looks at the pod and the cluster once, before the nodes. The names narrow down which nodes are looked at;
-// nil means all. Skip: the pod needs no Filter of this plugin.
+// PreFilter runs once per pod, before Filter. It may return the names of the candidate nodes; nil means all. Skip: no
+// Filter of this plugin for the pod.
 type PreFilter interface {
 	PreFilter(state *CycleState, pod *Pod) (nodes []string, status Status)
 }
 
-// PreFilterExtensions keeps what PreFilter wrote into the state up to date while the scheduler tries what would happen if
-// another pod came to a node or left it.
+// PreFilterExtensions updates the state written by PreFilter in preemption trials, which add pods to a node or remove
+// them.
 type PreFilterExtensions interface {
 	AddPod(state *CycleState, pod, added *Pod, node *NodeInfo) Status
 	RemovePod(state *CycleState, pod, removed *Pod, node *NodeInfo) Status
 }
 
-// Filter says whether the node can take the pod.
+// Filter decides whether the pod fits on the node.
 type Filter interface {
 	Filter(state *CycleState, pod *Pod, node *NodeInfo) Status
 }
 
-// PostFilter is called when no node passed, and may make room.
+// PostFilter runs if no node is feasible, and may make room.
 type PostFilter interface {
 	PostFilter(state *CycleState, pod *Pod, statuses *NodeStatuses) (Nomination, Status)
 }
 
-// PreScore looks at the pod and the feasible nodes once. Skip: the pod needs no Score of this plugin.
+// PreScore runs once per pod, before Score, with the feasible nodes. Skip: no Score of this plugin for the pod.
 type PreScore interface {
 	PreScore(state *CycleState, pod *Pod, nodes *Nodes) Status
 }
 
-// Score ranks the node: larger is better. The final score must be from 0 to MaxScore, unless NormalizeScore brings it there.
+// Score rates the node; higher is better. The range is 0 to MaxScore, unless the plugin has NormalizeScore.
 type Score interface {
 	Score(state *CycleState, pod *Pod, node *NodeInfo) (int64, Status)
 }
 
-// NormalizeScore sees all scores and changes them in place.
+// NormalizeScore normalizes the scores of all nodes in place.
 type NormalizeScore interface {
 	NormalizeScore(state *CycleState, pod *Pod, scores *NodeScores) Status
 }
 
-// MaxScore is the highest score a node can have.
+// MaxScore is the maximum score of a node.
 const MaxScore = 100
 
-// Signature lets the scheduler share answers between pods that are alike. SignPod is a promise: all pods with this
-// signature get the same answers of Filter and Score for as long as the Node object stays the same, whatever pods are on
-// the node and whatever time it is. 0 promises nothing. NewHasher helps to make one. See also Handle.SignAllPods.
+// Signature lets the scheduler share results between similar pods. All pods with the same signature must have the same
+// results of Filter and Score while the Node object is unchanged, independent of the pods on the node and of the time. 0
+// means no sharing. NewHasher builds signatures. See also Handle.SignAllPods.
 //
-// Pods are signed before it is their turn, several at a time: look at the pod, and at no nodes.
+// Pods are signed in advance, several at a time: SignPod must not read nodes.
 type Signature interface {
 	SignPod(pod *Pod) uint64
 }
 
 // ---------------------------------------------------------------------- binding
 
-// Reserve takes what the pod needs on its node.
+// Reserve runs when the node is selected for the pod.
 type Reserve interface {
 	Reserve(state *CycleState, pod *Pod, node *NodeInfo) Status
 }
 
-// Unreserve gives back what Reserve took, if the pod does not get there after all.
+// Unreserve reverts Reserve when the pod is not bound after all.
 type Unreserve interface {
 	Unreserve(state *CycleState, pod *Pod, node *NodeInfo)
 }
 
-// Permit may hold the pod back before it is bound: with Wait, for the given time at most, until Handle.AllowWaitingPod or
-// Handle.RejectWaitingPod. Memory is not shared between pods: find out which others wait with Handle.WaitingPods.
+// Permit approves, rejects or delays the binding. With Wait, the pod waits for Handle.AllowWaitingPod or
+// Handle.RejectWaitingPod, up to the given timeout. Memory is not shared between pods: Handle.WaitingPods returns the
+// other waiting pods.
 type Permit interface {
 	Permit(state *CycleState, pod *Pod, node *NodeInfo) (Status, time.Duration)
 }
 
-// PreBind prepares what the pod needs before it is bound.
+// PreBind runs immediately before the binding.
 type PreBind interface {
 	PreBind(state *CycleState, pod *Pod, node *NodeInfo) Status
 }
 
-// Bind binds the pod to its node, or leaves it to another plugin with Skip.
+// Bind binds the pod to its node, or returns Skip for the next bind plugin.
 type Bind interface {
 	Bind(state *CycleState, pod *Pod, node *NodeInfo) Status
 }
 
-// PostBind hears that the pod was bound.
+// PostBind runs after the binding.
 type PostBind interface {
 	PostBind(state *CycleState, pod *Pod, node *NodeInfo)
 }
 
-// ---------------------------------------------------------------------- what some of them answer
+// ---------------------------------------------------------------------- results
 
-// Hint says what to do with a pod after a change of the cluster.
+// Hint is a decision about a rejected pod after a change of the cluster.
 type Hint int32
 
-// The answers to QueueingHint.
+// Results of QueueingHint.
 const (
-	QueueSkip Hint = iota // the change does not help the pod
-	Queue                 // try the pod again
+	QueueSkip Hint = iota // the pod stays rejected
+	Queue                 // the pod is tried again
 )
 
-// Nomination is what PostFilter did for the pod. The zero value leaves an earlier nomination as it is.
+// Nomination is a result of PostFilter. The zero value keeps an earlier nomination.
 type Nomination struct {
 	override bool
 	node     string
 }
 
-// Nominate says that the pod will fit on that node once there is room.
+// Nominate nominates a node for the pod, which fits there once there is room.
 func Nominate(node string) Nomination { return Nomination{true, node} }
 
-// ClearNomination says that the pod no longer waits for a node.
+// ClearNomination clears the nomination of the pod.
 func ClearNomination() Nomination { return Nomination{true, ""} }
 
-// Node is the nominated node, and whether the nomination changes at all.
+// Node returns the nominated node, and whether the nomination changes.
 func (n Nomination) Node() (name string, changes bool) { return n.node, n.override }

@@ -2,18 +2,18 @@ package kubewasp
 
 import "time"
 
-// Pod is a view of a pod: the bytes as the API server wrote them, of which only what is asked for is decoded. Texts are
-// parts of these bytes; keeping one keeps the whole pod in memory.
+// Pod is a view of an encoded pod; fields are decoded on first use. Strings share its memory: keeping one keeps the whole
+// pod.
 type Pod struct {
 	raw, meta, spec, status Message
-	unread                  bool   // the pod being scheduled is read when it is first looked at
-	guest                   *guest // of the pod being scheduled, whose requests the scheduler knows
+	unread                  bool   // the current pod is read on first use
+	guest                   *guest // of the current pod, whose requests the host has
 	requests                []int64
 	decoded                 uint32
 	parts                   *podParts
 }
 
-// podParts is what was decoded, in a place of its own so that a pod that nobody looks into stays small.
+// podParts has the decoded fields, allocated on first use so that unread pods stay small.
 type podParts struct {
 	labels, annotations, nodeSelector Map[string]
 	containers, initContainers        []Container
@@ -47,15 +47,14 @@ const (
 	podSpecResources         = 40
 )
 
-// NewPod is a view of an encoded pod.
+// NewPod returns a view of an encoded pod.
 func NewPod(object Message) *Pod {
 	pod := new(Pod)
 	pod.read(object)
 	return pod
 }
 
-// read takes an encoded pod. A part may come in pieces, which together are the part: the scheduler adds the node of a pod
-// that way.
+// read takes an encoded pod. Several occurrences of a part are merged: the scheduler appends the node of a pod that way.
 func (p *Pod) read(object Message) {
 	p.raw, p.meta, p.spec, p.status = object, "", "", ""
 	p.unread, p.decoded = false, 0
@@ -99,7 +98,7 @@ func (p *Pod) statusMessage() Message {
 	return p.status
 }
 
-// first says whether a part is asked for for the first time.
+// first reports whether this is the first access to a field.
 func (p *Pod) first(part uint32) bool {
 	p.ensure()
 	if p.decoded&part != 0 {
@@ -112,16 +111,16 @@ func (p *Pod) first(part uint32) bool {
 	return true
 }
 
-// Name is metadata.name.
+// Name returns metadata.name.
 func (p *Pod) Name() string { return p.metadata().Text(metaName) }
 
-// Namespace is metadata.namespace.
+// Namespace returns metadata.namespace.
 func (p *Pod) Namespace() string { return p.metadata().Text(metaNamespace) }
 
-// UID is metadata.uid.
+// UID returns metadata.uid.
 func (p *Pod) UID() string { return p.metadata().Text(metaUID) }
 
-// Labels is metadata.labels.
+// Labels returns metadata.labels.
 func (p *Pod) Labels() Map[string] {
 	if p.first(podLabels) {
 		p.parts.labels = p.metadata().Map(metaLabels)
@@ -129,7 +128,7 @@ func (p *Pod) Labels() Map[string] {
 	return p.parts.labels
 }
 
-// Annotations is metadata.annotations.
+// Annotations returns metadata.annotations.
 func (p *Pod) Annotations() Map[string] {
 	if p.first(podAnnotations) {
 		p.parts.annotations = p.metadata().Map(metaAnnotations)
@@ -137,37 +136,37 @@ func (p *Pod) Annotations() Map[string] {
 	return p.parts.annotations
 }
 
-// CreationTimestamp is metadata.creationTimestamp.
+// CreationTimestamp returns metadata.creationTimestamp.
 func (p *Pod) CreationTimestamp() time.Time { return p.metadata().Time(metaCreation) }
 
-// DeletionTimestamp is metadata.deletionTimestamp; zero unless the pod is being deleted.
+// DeletionTimestamp returns metadata.deletionTimestamp; zero unless the pod is being deleted.
 func (p *Pod) DeletionTimestamp() time.Time { return p.metadata().Time(metaDeletion) }
 
-// OwnerReferences is metadata.ownerReferences.
+// OwnerReferences returns metadata.ownerReferences.
 func (p *Pod) OwnerReferences() []OwnerReference { return ownersOf(p.metadata()) }
 
-// Reference names the pod in an event.
+// Reference returns a reference to the pod, for events.
 func (p *Pod) Reference() ObjectReference { return referenceTo("Pod", p.metadata()) }
 
-// NodeName is spec.nodeName, the node that the pod is on.
+// NodeName returns spec.nodeName, the node of the pod.
 func (p *Pod) NodeName() string { return p.specification().Text(podSpecNodeName) }
 
-// SchedulerName is spec.schedulerName.
+// SchedulerName returns spec.schedulerName.
 func (p *Pod) SchedulerName() string { return p.specification().Text(podSpecSchedulerName) }
 
-// Priority is spec.priority; 0 if there is none.
+// Priority returns spec.priority; 0 if there is none.
 func (p *Pod) Priority() int32 { return int32(p.specification().Int(podSpecPriority)) }
 
-// PriorityClassName is spec.priorityClassName.
+// PriorityClassName returns spec.priorityClassName.
 func (p *Pod) PriorityClassName() string { return p.specification().Text(podSpecPriorityClassName) }
 
-// PreemptionPolicy is spec.preemptionPolicy.
+// PreemptionPolicy returns spec.preemptionPolicy.
 func (p *Pod) PreemptionPolicy() string { return p.specification().Text(podSpecPreemptionPolicy) }
 
-// HostNetwork is spec.hostNetwork.
+// HostNetwork returns spec.hostNetwork.
 func (p *Pod) HostNetwork() bool { return p.specification().Bool(podSpecHostNetwork) }
 
-// NodeSelector is spec.nodeSelector.
+// NodeSelector returns spec.nodeSelector.
 func (p *Pod) NodeSelector() Map[string] {
 	if p.first(podNodeSelector) {
 		p.parts.nodeSelector = p.specification().Map(podSpecNodeSelector)
@@ -175,7 +174,7 @@ func (p *Pod) NodeSelector() Map[string] {
 	return p.parts.nodeSelector
 }
 
-// Tolerations is spec.tolerations.
+// Tolerations returns spec.tolerations.
 func (p *Pod) Tolerations() []Toleration {
 	if p.first(podTolerations) {
 		p.parts.tolerations = tolerationsOf(p.specification())
@@ -183,7 +182,7 @@ func (p *Pod) Tolerations() []Toleration {
 	return p.parts.tolerations
 }
 
-// Tolerates says whether one of the pod's tolerations is for this taint.
+// Tolerates reports whether the pod tolerates the taint.
 func (p *Pod) Tolerates(taint Taint) bool {
 	for i := range p.Tolerations() {
 		if p.parts.tolerations[i].Tolerates(taint) {
@@ -193,7 +192,7 @@ func (p *Pod) Tolerates(taint Taint) bool {
 	return false
 }
 
-// Containers is spec.containers.
+// Containers returns spec.containers.
 func (p *Pod) Containers() []Container {
 	if p.first(podContainers) {
 		p.parts.containers = containersOf(p.specification(), podSpecContainers)
@@ -201,7 +200,7 @@ func (p *Pod) Containers() []Container {
 	return p.parts.containers
 }
 
-// InitContainers is spec.initContainers.
+// InitContainers returns spec.initContainers.
 func (p *Pod) InitContainers() []Container {
 	if p.first(podInitContainers) {
 		p.parts.initContainers = containersOf(p.specification(), podSpecInitContainers)
@@ -209,10 +208,10 @@ func (p *Pod) InitContainers() []Container {
 	return p.parts.initContainers
 }
 
-// Overhead is spec.overhead.
+// Overhead returns spec.overhead.
 func (p *Pod) Overhead() Map[Quantity] { return p.specification().Quantities(podSpecOverhead) }
 
-// SchedulingGates are the names in spec.schedulingGates.
+// SchedulingGates returns the names in spec.schedulingGates.
 func (p *Pod) SchedulingGates() []string {
 	var gates []string
 	for gate := range p.specification().Subs(podSpecSchedulingGates) {
@@ -221,7 +220,7 @@ func (p *Pod) SchedulingGates() []string {
 	return gates
 }
 
-// TerminationGracePeriod is spec.terminationGracePeriodSeconds; 30 s if it is not set, as Kubernetes has it.
+// TerminationGracePeriod returns spec.terminationGracePeriodSeconds; 30 s by default, as in Kubernetes.
 func (p *Pod) TerminationGracePeriod() time.Duration {
 	if !p.specification().Has(podSpecTerminationGrace) {
 		return 30 * time.Second
@@ -229,20 +228,20 @@ func (p *Pod) TerminationGracePeriod() time.Duration {
 	return time.Duration(p.specification().Int(podSpecTerminationGrace)) * time.Second
 }
 
-// Phase is status.phase.
+// Phase returns status.phase.
 func (p *Pod) Phase() string { return p.statusMessage().Text(1) }
 
-// NominatedNodeName is status.nominatedNodeName.
+// NominatedNodeName returns status.nominatedNodeName.
 func (p *Pod) NominatedNodeName() string { return p.statusMessage().Text(11) }
 
-// Proto is the whole pod, for fields that have no method here.
+// Proto returns the whole pod, for fields without a method.
 func (p *Pod) Proto() Message {
 	p.ensure()
 	return p.raw
 }
 
-// Requests is how much of a resource the pod asks for, counted as the scheduler does: containers and init containers,
-// sidecars, overhead, pod-level resources. CPU is in thousandths.
+// Requests returns the effective request for a resource by the rules of the scheduler: containers, init containers,
+// sidecars, overhead, pod-level resources. CPU is in millicores.
 func (p *Pod) Requests(resource Resource) int64 {
 	switch {
 	case resource == Pods:
@@ -253,8 +252,8 @@ func (p *Pod) Requests(resource Resource) int64 {
 	return requestsOf(p, resource)
 }
 
-// NonZeroRequests is as Requests, but containers that do not ask for CPU or memory count with a small default. It is
-// known for the pod being scheduled, and for CPU and Memory; else it is as Requests.
+// NonZeroRequests is like Requests, with a small default for containers that request no CPU or memory. It is available
+// for CPU and Memory of the current pod; otherwise it equals Requests.
 func (p *Pod) NonZeroRequests(resource Resource) int64 {
 	if p.guest != nil && (resource == CPU || resource == Memory) {
 		return p.known(int(resource.number) - 1)
@@ -262,7 +261,7 @@ func (p *Pod) NonZeroRequests(resource Resource) int64 {
 	return p.Requests(resource)
 }
 
-// known is a number that the scheduler has for the pod at hand. All of them are read at once.
+// known returns an amount that the host has for the current pod. All amounts are read at once.
 func (p *Pod) known(place int) int64 {
 	if place >= len(p.requests) {
 		count := max(place+1, 2+p.guest.resources)

@@ -5,29 +5,28 @@ import (
 	"math/bits"
 )
 
-// Quantity is an amount as Kubernetes writes it: "500m", "2Gi", "1e3". Texts that are no quantity have the value 0;
-// Valid tells them apart.
+// Quantity is an amount in Kubernetes notation: "500m", "2Gi", "1e3". Invalid text has the value 0 and is not Valid.
 type Quantity string
 
-// Value is the amount as an integer, rounded up (away from zero) as Kubernetes does, and at most what an int64 holds.
+// Value returns the amount as an integer, rounded away from zero as in Kubernetes, limited to int64.
 func (q Quantity) Value() int64 {
 	value, _ := q.scaled(0)
 	return value
 }
 
-// MilliValue is the amount in thousandths, as CPU is counted; else as Value.
+// MilliValue returns the amount in thousandths, the unit of CPU; otherwise like Value.
 func (q Quantity) MilliValue() int64 {
 	value, _ := q.scaled(3)
 	return value
 }
 
-// Valid says whether the text is a quantity.
+// Valid reports whether the text is a quantity.
 func (q Quantity) Valid() bool {
 	_, valid := q.scaled(0)
 	return valid
 }
 
-// In is the amount in the unit in which the scheduler counts the resource: thousandths for CPU, else whole ones.
+// In returns the amount in scheduler units of the resource: thousandths for CPU, else whole units.
 func (q Quantity) In(resource Resource) int64 {
 	if resource == CPU {
 		return q.MilliValue()
@@ -35,7 +34,7 @@ func (q Quantity) In(resource Resource) int64 {
 	return q.Value()
 }
 
-// scaled is the amount times a power of ten.
+// scaled returns the amount times a power of ten.
 func (q Quantity) scaled(power int) (value int64, valid bool) {
 	text := string(q)
 	negative := false
@@ -55,7 +54,7 @@ func (q Quantity) scaled(power int) (value int64, valid bool) {
 			break
 		}
 		digits++
-		if amount > (math.MaxUint64-9)/10 { // more digits than count: keep the size, remember that there was something
+		if amount > (math.MaxUint64-9)/10 { // excess digits: keep the magnitude, and the fact of a remainder
 			lost = lost || c != '0'
 			if !point {
 				fraction--
@@ -89,7 +88,7 @@ func (q Quantity) scaled(power int) (value int64, valid bool) {
 	return value, true
 }
 
-// suffix is what stands behind the digits: a power of two or of ten.
+// suffix returns the multiplier after the digits: a power of two or ten.
 func suffix(text string) (binary uint, exponent int, known bool) {
 	switch text {
 	case "":
@@ -148,10 +147,10 @@ func suffix(text string) (binary uint, exponent int, known bool) {
 	return 0, sign * exponent, true
 }
 
-// wide is a number of 192 bits, lowest word first: digits times 2^60 times 1000 must fit.
+// wide is a 192-bit number, lowest word first; it must hold digits times 2^60 times 1000.
 type wide [3]uint64
 
-// multiply says whether the product fits.
+// multiply reports whether the product fits.
 func (w *wide) multiply(factor uint64) bool {
 	var carry uint64
 	for i, word := range w {
@@ -162,7 +161,7 @@ func (w *wide) multiply(factor uint64) bool {
 	return carry == 0
 }
 
-// divide says whether something was left over.
+// divide reports whether there is a remainder.
 func (w *wide) divide(divisor uint64) bool {
 	var rest uint64
 	for i := len(w) - 1; i >= 0; i-- {
@@ -171,7 +170,7 @@ func (w *wide) divide(divisor uint64) bool {
 	return rest != 0
 }
 
-// int64 is the number, one more if something was lost on the way, and at most what an int64 holds.
+// int64 returns the number, rounded up if digits were lost, limited to int64.
 func (w *wide) int64(lost bool) int64 {
 	if w[1] != 0 || w[2] != 0 || w[0] >= math.MaxInt64 {
 		return math.MaxInt64

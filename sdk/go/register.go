@@ -2,10 +2,10 @@ package kubewasp
 
 import "errors"
 
-// maker makes a plugin of any type.
+// maker is a constructor of a plugin of any type.
 type maker = func(*Handle) (any, error)
 
-// Register says how the plugin is made. Call it once, in an init function of package main:
+// Register registers the constructor of the plugin. Call it once, in an init function of package main:
 //
 //	func init() { kubewasp.Register(New) }
 //
@@ -13,8 +13,8 @@ type maker = func(*Handle) (any, error)
 //
 //	func main() {}
 //
-// New is called while the guest is loaded, and may read the configuration from its handle. If it returns an error, the
-// guest is not loaded, with that text. What the plugin implements of the interfaces of this package is what it is asked.
+// New runs while the guest is loaded, and may read the configuration from its handle. An error from New fails the load.
+// The scheduler calls the extension points that the plugin implements.
 func Register[P any](factory func(*Handle) (P, error)) {
 	start(func(handle *Handle) (any, error) { return factory(handle) })
 }
@@ -22,7 +22,7 @@ func Register[P any](factory func(*Handle) (P, error)) {
 var errNothing = errors.New("the plugin implements no extension point: give it a method such as Filter or Score, " +
 	"with the parameters and results that package kubewasp has for it")
 
-// load makes the plugin and tells the scheduler which hooks to call.
+// load creates the plugin and declares its hooks to the scheduler.
 func (g *guest) load(factory maker) error {
 	plugin, err := factory(&g.handle)
 	if err != nil {

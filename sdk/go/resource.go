@@ -1,13 +1,13 @@
 package kubewasp
 
-// Resource is something that nodes have and pods ask for. CPU is counted in thousandths, memory and storage in bytes,
-// anything else as it is. Get other ones from Handle.Resource, once, when the plugin is made.
+// Resource is a resource of nodes that pods request. CPU is in millicores, memory and storage in bytes, others in units.
+// Extended resources come from Handle.Resource, called once in the constructor of the plugin.
 type Resource struct {
-	number int32 // one more than the scheduler's, so that the zero value is none
+	number int32 // one more than the host's number, so that the zero value is invalid
 	name   string
 }
 
-// The resources that every node has. Pods counts pods: how many a node takes, and has.
+// Resources of every node. Pods is the number of pods.
 var (
 	CPU              = Resource{1, "cpu"}
 	Memory           = Resource{2, "memory"}
@@ -15,8 +15,8 @@ var (
 	Pods             = Resource{4, "pods"}
 )
 
-// firstResources is how many resources are known without asking.
+// firstResources is the number of predefined resources.
 const firstResources = 4
 
-// Name is the resource's name, e.g. "nvidia.com/gpu".
+// Name returns the name of the resource, e.g. "nvidia.com/gpu".
 func (r Resource) Name() string { return r.name }

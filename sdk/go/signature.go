@@ -2,15 +2,15 @@ package kubewasp
 
 import "math/bits"
 
-// Hasher makes a signature of what a policy looks at (SipHash-2-4). Use it in SignPod, always with the same parts in the
-// same order:
+// Hasher builds a signature from the inputs of a policy (SipHash-2-4). Use it in SignPod, always with the same parts in
+// the same order:
 //
 //	return kubewasp.NewHasher().String(pod.Namespace()).Int(pod.Requests(kubewasp.CPU)).Sum()
 type Hasher struct {
 	v0, v1, v2, v3 uint64
 }
 
-// NewHasher makes an empty one.
+// NewHasher returns an empty Hasher.
 func NewHasher() Hasher {
 	// The key is fixed: all instances of a plugin must agree.
 	return Hasher{0x736f6d6570736575, 0x646f72616e646f6d, 0x6c7967656e657261, 0x7465646279746573}
@@ -30,7 +30,7 @@ func (h Hasher) Bool(value bool) Hasher {
 	return h.Int(0)
 }
 
-// String adds a text; "ab" and "c" is not the same as "a" and "bc".
+// String adds a string; "ab" and "c" differ from "a" and "bc".
 func (h Hasher) String(text string) Hasher {
 	h.word(uint64(len(text)))
 	for len(text) > 0 {
@@ -53,7 +53,7 @@ func (h Hasher) Map(entries Map[string]) Hasher {
 	return h
 }
 
-// Sum is the signature, never 0.
+// Sum returns the signature, which is never 0.
 func (h Hasher) Sum() uint64 {
 	h.v2 ^= 0xff
 	for range 4 {

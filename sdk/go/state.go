@@ -1,25 +1,24 @@
 package kubewasp
 
-// CycleState carries a plugin's values for one pod from hook to hook. Read and write it with a StateKey.
+// CycleState holds a plugin's values for one pod between hooks. Read and write it with a StateKey.
 //
-// When the scheduler tries what would happen if other pods came or went (preemption), it works with copies: a value that
-// has a method Clone is cloned, any other is shared between the copies. So a value that AddPod or RemovePod change in
-// place, e.g. a map, must have Clone.
+// Preemption trials work on copies: a value with a Clone method is cloned, other values are shared between the copies. A
+// value that AddPod or RemovePod change in place, such as a map, therefore needs a Clone method.
 type CycleState struct {
 	values []any
 }
 
-// StateKey names a value of the type T in the cycle state. Make it once, as a package variable:
+// StateKey identifies a value of type T in the cycle state. Create it once, as a package variable:
 //
 //	var wanted = kubewasp.NewStateKey[int]()
 type StateKey[T any] struct {
 	place int
 }
 
-// cloners has a function for each key ever made.
+// cloners has one function per key.
 var cloners []func(any) any
 
-// NewStateKey makes a key that is different from all others.
+// NewStateKey returns a new, unique key.
 func NewStateKey[T any]() StateKey[T] {
 	cloners = append(cloners, func(value any) any {
 		if cloneable, ok := value.(interface{ Clone() T }); ok {
@@ -30,7 +29,7 @@ func NewStateKey[T any]() StateKey[T] {
 	return StateKey[T]{len(cloners) - 1}
 }
 
-// Set writes the value.
+// Set stores the value.
 func (k StateKey[T]) Set(state *CycleState, value T) {
 	for len(state.values) <= k.place {
 		state.values = append(state.values, nil)
@@ -38,13 +37,13 @@ func (k StateKey[T]) Set(state *CycleState, value T) {
 	state.values[k.place] = value
 }
 
-// Get is the value; the zero value of its type if none was set for this pod.
+// Get returns the value; the zero value if none is set for this pod.
 func (k StateKey[T]) Get(state *CycleState) T {
 	value, _ := k.Lookup(state)
 	return value
 }
 
-// Lookup is the value, and whether it was set for this pod.
+// Lookup returns the value, and whether it is set for this pod.
 func (k StateKey[T]) Lookup(state *CycleState) (T, bool) {
 	if k.place < len(state.values) {
 		value, ok := state.values[k.place].(T)
@@ -71,7 +70,7 @@ func (s *CycleState) clone() *CycleState {
 	return &CycleState{values}
 }
 
-// reset forgets all values and keeps the memory.
+// reset removes all values and keeps the memory.
 func (s *CycleState) reset() {
 	clear(s.values)
 }

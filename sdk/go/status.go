@@ -1,9 +1,9 @@
 package kubewasp
 
-// Code says how a hook ended. The numbers are those of the Kubernetes scheduling framework.
+// Code is a status code of the Kubernetes scheduling framework.
 type Code int32
 
-// The codes a hook may answer with.
+// Status codes of hooks.
 const (
 	CodeSuccess Code = iota
 	CodeError
@@ -13,7 +13,7 @@ const (
 	CodeSkip
 )
 
-// String is the name of the code.
+// String returns the name of the code.
 func (c Code) String() string {
 	switch c {
 	case CodeSuccess:
@@ -30,26 +30,26 @@ func (c Code) String() string {
 	return "Error"
 }
 
-// Status is the answer of a hook: a code and, unless it is Success, the reason that people will read. It is a plain
-// value, so answering costs no memory. The zero value is Success.
+// Status is the result of a hook: a code and, unless it is Success, a human-readable reason. It is a plain value without
+// allocation. The zero value is Success.
 type Status struct {
 	Code   Code
 	Reason string
 }
 
-// Success lets the pod, or the node, pass.
+// Success accepts the pod or node.
 func Success() Status { return Status{} }
 
-// Unschedulable turns the node (or the pod) down; preempting other pods may help.
+// Unschedulable rejects the node or pod; preemption may help.
 func Unschedulable(reason string) Status { return Status{CodeUnschedulable, reason} }
 
-// Unresolvable turns the node (or the pod) down, and preempting other pods would not help.
+// Unresolvable rejects the node or pod; preemption cannot help.
 func Unresolvable(reason string) Status { return Status{CodeUnschedulableAndUnresolvable, reason} }
 
-// Failed says that something went wrong; the pod is tried again later.
+// Failed reports an error; the pod is tried again later.
 func Failed(reason string) Status { return Status{CodeError, reason} }
 
-// FailedWith says what went wrong; Success if the error is nil.
+// FailedWith reports an error; Success if it is nil.
 func FailedWith(err error) Status {
 	if err == nil {
 		return Success()
@@ -57,22 +57,22 @@ func FailedWith(err error) Status {
 	return Failed(err.Error())
 }
 
-// Wait holds the pod back; only Permit may say so.
+// Wait delays the binding of the pod; for Permit only.
 func Wait(reason string) Status { return Status{CodeWait, reason} }
 
-// Skip says that this plugin has nothing to do with the pod: in PreFilter its Filter, in PreScore its Score is then not
-// called, in Bind another plugin binds.
+// Skip skips the plugin for the pod: its Filter after PreFilter, its Score after PreScore, its Bind in favour of the next
+// bind plugin.
 func Skip() Status { return Status{Code: CodeSkip} }
 
-// IsSuccess says whether the code is Success.
+// IsSuccess reports whether the code is Success.
 func (s Status) IsSuccess() bool { return s.Code == CodeSuccess }
 
-// IsRejected says whether the pod or node was turned down, as opposed to: something went wrong.
+// IsRejected reports whether the status is a rejection, as opposed to an error.
 func (s Status) IsRejected() bool {
 	return s.Code == CodeUnschedulable || s.Code == CodeUnschedulableAndUnresolvable
 }
 
-// String is the code and the reason.
+// String returns the code and the reason.
 func (s Status) String() string {
 	if s.Reason == "" {
 		return s.Code.String()

@@ -9,7 +9,7 @@ const (
 	NoExecute        = "NoExecute"
 )
 
-// Taint keeps pods off a node that do not tolerate it.
+// Taint is a taint of a node, which repels pods without a matching toleration.
 type Taint struct {
 	Key       string
 	Value     string
@@ -17,17 +17,17 @@ type Taint struct {
 	TimeAdded time.Time
 }
 
-// Toleration lets a pod go to nodes with a taint.
+// Toleration is a toleration of a pod for matching taints.
 type Toleration struct {
 	Key      string
 	Operator string // "Equal" (also if empty) or "Exists"
 	Value    string
 	Effect   string // empty: all
-	// Seconds is how long the pod stays after the taint came; nil: for ever.
+	// Seconds is the time until eviction after the taint is added; nil: never.
 	Seconds *int64
 }
 
-// Tolerates says whether the toleration is for this taint.
+// Tolerates reports whether the toleration matches the taint.
 func (t *Toleration) Tolerates(taint Taint) bool {
 	if t.Effect != "" && t.Effect != taint.Effect {
 		return false

@@ -28,7 +28,7 @@ def test_the_table_shows_settings_points_and_args(kubewasp: Kubewasp, write: Wri
     assert (ended.code, ended.err) == (0, "")
     lines = [" ".join(line.split()) for line in ended.out.splitlines()]
     assert "parallelism 3" in lines
-    assert "leader election lease kube-system/kube-scheduler, 15s, renewed within 10s," in lines
+    assert "leader election lease kube-system/kube-scheduler, duration 15s, renew deadline" in lines
     assert "profile default-scheduler" in lines
     assert "nodes to score adaptive" in lines
     assert "postFilter DynamicResources, DefaultPreemption" in lines

@@ -123,7 +123,7 @@ def test_candidates_of_preemption_are_shown(kubewasp: Kubewasp, manifests: Manif
         node("a"), node("b"), priority_class("high", 9), *low, pod("web", cpu="3", priorityClassName="high")
     )
     out = kubewasp("explain", "web", path).out
-    assert re.search(r"PREEMPTION ON +EVICTS", out)
+    assert re.search(r"PREEMPTION ON +VICTIMS", out)
     assert re.search(r"\nb +default/low-b\n", out)
 
 
@@ -137,5 +137,5 @@ def test_what_cannot_be_explained_is_told(kubewasp: Kubewasp, manifests: Manifes
     assert refused(kubewasp("explain", "web", path, "--profile", "x")).startswith("there is no pod default/web")
     assert refused(kubewasp("explain", "other", path, "--profile", "x")).startswith("there is no profile x;")
     assert "expected POD or NAMESPACE/POD" in kubewasp("explain", "a/b/c", path).usage_error
-    assert "in another namespace" in kubewasp("explain", "a/b", path, "-n", "c").usage_error
-    assert "not both" in kubewasp("explain", "web", path, "--kubeconfig", path).usage_error
+    assert "contains another namespace" in kubewasp("explain", "a/b", path, "-n", "c").usage_error
+    assert "not allowed together with manifests" in kubewasp("explain", "web", path, "--kubeconfig", path).usage_error

@@ -135,4 +135,7 @@ def test_what_cannot_be_shown_is_told(kubewasp: Kubewasp, url: str, api: Path) -
     assert (ended.code, ended.err) == (1, said)
     assert "such as http://127.0.0.1:10259" in kubewasp("explain", "web", "--recorded", "127.0.0.1:1").err
     assert "no decisions are shown there" in kubewasp("explain", "web", "--recorded", f"{url}/healthz").err
-    assert "give the pod alone" in kubewasp("explain", "web", "--recorded", url, "--kubeconfig", api).usage_error
+    assert (
+        "recorded decisions take no other option"
+        in kubewasp("explain", "web", "--recorded", url, "--kubeconfig", api).usage_error
+    )

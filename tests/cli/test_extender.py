@@ -105,11 +105,11 @@ def test_https_resources_and_the_rest(kubewasp: Kubewasp, guest: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (["--url", "nowhere"], "expected an address such as http://127.0.0.1:8888, got 'nowhere'"),
+        (["--url", "nowhere"], "expected a URL such as http://127.0.0.1:8888, got 'nowhere'"),
         (["--timeout", "soon"], "expected a duration"),
-        (["--timeout", "0s"], "must be more than nothing"),
+        (["--timeout", "0s"], "expected a positive duration"),
         (["--managed-resource", "a:b"], "expected NAME or NAME:ignored"),
-        (["--ca", "x"], "a certificate is verified with https only"),
+        (["--ca", "x"], "requires an https URL"),
     ],
 )
 def test_options_of_the_stanza_that_are_wrong(
@@ -132,7 +132,7 @@ def test_a_managed_resource_that_kube_scheduler_would_refuse(kubewasp: Kubewasp,
         (["--plugin", "GUEST", "--bind"], "needs a cluster: give --kubeconfig FILE or --in-cluster"),
         (["--plugin", "GUEST", "--all-plugins"], "needs a cluster: give --kubeconfig FILE or --in-cluster"),
         (["--plugin", "GUEST", "--kubeconfig", "x", "--in-cluster"], "give --kubeconfig or --in-cluster, not both"),
-        (["--plugin", "GUEST", "config"], "--plugin: put options after config"),
+        (["--plugin", "GUEST", "config"], "--plugin: options go after config"),
     ],
 )
 def test_options_of_the_server_that_are_wrong(

@@ -16,13 +16,32 @@ from tests.guests import SINGLE_HOOKS
 from tests.guests.build import ROOT, example, wat, wat_text
 
 COMMAND = Path(sys.executable).parent / "kubewasp"
-COMMANDS = [[], ["plugin"], ["plugin", "inspect"], ["plugin", "call"], ["plugin", "bench"]]
+SCHEDULER = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    multiPoint: {enabled: [{name: NodeNumber}]}
+  pluginConfig:
+  - name: NodeNumber
+    args: {guestURL: "file://nodenumber.wasm"}
+"""
+GROUPS = [[], ["plugin"], ["config"], ["extender"]]
+COMMANDS = [
+    *GROUPS,
+    *(["plugin", name] for name in ("new", "build", "test", "inspect", "call", "bench")),
+    *(["config", name] for name in ("check", "default")),
+    ["extender", "config"],
+    ["simulate"],
+    ["explain"],
+    ["run"],
+]
 
 
 def run(*arguments: object, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     """The installed command in a process of its own."""
     command = [COMMAND, *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env=os.environ | environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=cwd, env=os.environ | environment, capture_output=True, text=True)
 
 
 # ---------------------------------------------------------------------- help
@@ -56,14 +75,20 @@ def test_help_says_what_to_try_first(kubewasp: Kubewasp) -> None:
     assert "kubewasp plugin call GUEST filter score" in shown
 
 
-@pytest.mark.parametrize("command", ["inspect", "call", "bench"])
+@pytest.mark.parametrize(
+    "command",
+    ["simulate", "explain", "config check", "config default", "extender config"]
+    + [f"plugin {name}" for name in ("new", "inspect", "call", "bench")],
+)
 def test_example_in_the_help_works(kubewasp: Kubewasp, tmp_path: Path, command: str) -> None:
-    shown = re.sub(r"\s+", " ", kubewasp("plugin", command, "--help").out)
-    found = re.search(r"Example: (kubewasp plugin [^╭]*) ╭", shown)
+    shown = re.sub(r"\s+", " ", kubewasp(*command.split(), "--help").out)
+    found = re.search(rf"Example: (kubewasp {command}.*?) (?:>|Example:|╭)", shown)
     assert found
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     shutil.copy(example("nodenumber"), tmp_path / "nodenumber.wasm")
     for name in ("pod.yaml", "nodes.yaml"):
         shutil.copy(ROOT / "examples" / "manifests" / name, tmp_path / name)
+    (tmp_path / "scheduler.yaml").write_text(SCHEDULER, encoding="utf-8")
     _, *words = shlex.split(found[1])
     ended = run(*words, cwd=tmp_path)
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -80,7 +105,7 @@ def test_help_imports_nothing_that_is_slow() -> None:
     )
     for arguments in (["--help"], ["plugin", "call", "--help"], ["--version"]):
         command = [sys.executable, "-c", code, *arguments]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        ended = subprocess.run(command, capture_output=True, text=True)
         loaded = set(ended.stderr.split())
         assert "kubewasp.cli.main" in loaded
         assert not loaded & {"numpy", "wasmtime", "google.protobuf", "orjson", "yaml"}

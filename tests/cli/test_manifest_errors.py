@@ -63,7 +63,7 @@ def test_field_of_a_wrong_type_is_named(kubewasp: Kubewasp, write: Write) -> Non
 def test_empty_file(kubewasp: Kubewasp, write: Write) -> None:
     path = write("empty.yaml", "")
     assert problem(kubewasp, "--pod", path) == f"{path}: expected one Pod, found 0 objects"
-    assert problem(kubewasp, "--node", path) == f"{path}: no node in it"
+    assert problem(kubewasp, "--node", path) == f"{path}: no node found"
 
 
 @pytest.mark.parametrize("option", ["--pod", "--target-pod"])
@@ -82,7 +82,7 @@ def test_two_nodes_of_one_name(kubewasp: Kubewasp, write: Write) -> None:
     one = write("one.yaml", "kind: Node\nmetadata: {name: a}\n")
     two = write("two.yaml", "kind: Node\nmetadata: {name: b}\n---\nkind: Node\nmetadata: {name: a}\n")
     told = problem(kubewasp, "--node", one, "--node", two)
-    assert told == f"{two}: document 2: metadata.name: there is a node 'a' already"
+    assert told == f"{two}: document 2: metadata.name: duplicate node 'a'"
 
 
 def test_control_characters_of_a_manifest_do_not_reach_the_terminal(kubewasp: Kubewasp, write: Write) -> None:

@@ -13,12 +13,12 @@ def usage_error(kubewasp: Kubewasp, *arguments: object) -> str:
 
 def test_unknown_hook(kubewasp: Kubewasp) -> None:
     told = usage_error(kubewasp, "filter", "fliter")
-    assert told == f"Invalid value for HOOK: unknown hook 'fliter'; there are {', '.join(SINGLE_HOOKS)}"
+    assert told == f"Invalid value for HOOK: unknown hook 'fliter'; hooks: {', '.join(SINGLE_HOOKS)}"
 
 
 def test_hook_that_the_guest_does_not_export(kubewasp: Kubewasp) -> None:
     ended = kubewasp("plugin", "call", wat("postfilter"), "filter", "score")
-    assert ended.usage_error.endswith("does not export score; it has filter, postfilter")
+    assert ended.usage_error.endswith("does not export score; exported: filter, postfilter")
 
 
 def test_missing_arguments(kubewasp: Kubewasp) -> None:

@@ -50,7 +50,7 @@ def test_table_fits_80_columns(kubewasp: Kubewasp) -> None:
         "load, cold",
         "load, cached",
         "cycle",
-        "a node",
+        "per node",
         "prefilter",
         "filter",
         "score",
@@ -116,7 +116,7 @@ def test_guest_that_fails_is_not_measured(kubewasp: Kubewasp, hook: str, body: s
     guest = wat_text(f'(module (memory (export "memory") 1) (func (export "{hook}") (result i32) {body}) {other})')
     ended = kubewasp("plugin", "bench", guest, *SMALL, "--limit", "callTimeout=50ms")
     assert (ended.code, ended.out) == (1, "")
-    expected = f"error: {guest}: a guest that fails cannot be measured: wasm: {hook} error: {cause}"
+    expected = f"error: {guest}: the guest failed during the measurement: wasm: {hook} error: {cause}"
     assert ended.err.splitlines()[0].startswith(expected)
     assert "Traceback" not in ended.err
 

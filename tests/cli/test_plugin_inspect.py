@@ -81,19 +81,19 @@ def test_table_of_a_go_guest(kubewasp: Kubewasp) -> None:
     assert "Go cmd/compile go1." in found["toolchain"]
     assert found["hooks"].startswith("enqueue, prefilter, filter")
     assert "k8s.io/klog: log" in found["imports"]
-    assert "limited to 256.0 MiB" in found["memory"]
+    assert "limit 256.0 MiB" in found["memory"]
     assert "callTimeout 1 s" in found["limits"]
     assert " ms (" in found["load time"]
-    assert found["woken by"] == "Node Add"
+    assert found["events"] == "Node Add"
 
 
 def test_table_of_a_wat_guest(kubewasp: Kubewasp) -> None:
     found = facts(kubewasp, wat("all_hooks"))
-    assert found["toolchain"] == "not told (no producers section)"
+    assert found["toolchain"] == "unknown (no producers section)"
     assert found["hooks"] == ", ".join(HOOKS)
     assert found["start"] == "none"
-    assert found["memory"] == "64.0 KiB at start, limited to 256.0 MiB"
-    assert found["woken by"] == "any event"
+    assert found["memory"] == "64.0 KiB initial, limit 256.0 MiB"
+    assert found["events"] == "any event"
 
 
 def test_guest_in_text_is_inspected_as_what_it_becomes(kubewasp: Kubewasp, tmp_path: Path) -> None:
@@ -101,12 +101,12 @@ def test_guest_in_text_is_inspected_as_what_it_becomes(kubewasp: Kubewasp, tmp_p
     text.write_text('(module (memory (export "memory") 1 2) (func (export "filter") (result i32) (i32.const 0)))')
     found = report(kubewasp, text)
     assert found["memory_max_bytes"] == 2 * 65536
-    assert facts(kubewasp, text)["memory"] == "64.0 KiB at start, 128.0 KiB at most"
+    assert facts(kubewasp, text)["memory"] == "64.0 KiB initial, maximum 128.0 KiB"
 
 
 def test_events_are_told_by_name(kubewasp: Kubewasp) -> None:
     assert report(kubewasp, wat("enqueue"))["events"] == ["Node Add/UpdateNodeLabel", "Pod Delete"]
-    assert facts(kubewasp, wat("enqueue"))["woken by"] == "Node Add/UpdateNodeLabel; Pod Delete"
+    assert facts(kubewasp, wat("enqueue"))["events"] == "Node Add/UpdateNodeLabel; Pod Delete"
 
 
 def test_start_functions_and_what_they_log_are_told(kubewasp: Kubewasp) -> None:
@@ -131,20 +131,20 @@ FILTER = '(func (export "filter") (result i32) (i32.const 0))'
     ("parts", "warning"),
     [
         ((POD, MEMORY, FILTER), None),
-        ((MEMORY, FILTER), "nothing of k8s.io is imported: the guest sees neither pod nor node"),
+        ((MEMORY, FILTER), "no k8s.io import: the guest cannot read pods or nodes"),
         (
             (POD, MEMORY, FILTER, '(func (export "prescore") (result i32) (i32.const 0))'),
-            "prescore is never called: there is no score",
+            "prescore is never called without score",
         ),
         (
             (POD, MEMORY, FILTER, '(func (export "normalizescore") (result i32) (i32.const 0))'),
-            "normalizescore is never called: there is no score",
+            "normalizescore is never called without score",
         ),
         (
             (POD, MEMORY, FILTER, '(func (export "addpod") (result i32) (i32.const 0))'),
-            "addpod is never called: there is no prefilter",
+            "addpod is never called without prefilter",
         ),
-        ((POD, MEMORY, FILTER, '(func (export "unreserve"))'), "unreserve is never called: there is no reserve"),
+        ((POD, MEMORY, FILTER, '(func (export "unreserve"))'), "unreserve is never called without reserve"),
         (
             (
                 POD,
@@ -153,12 +153,9 @@ FILTER = '(func (export "filter") (result i32) (i32.const 0))'
                 MEMORY,
                 FILTER,
             ),
-            "path_open: there are no files and no sockets, these calls fail",
+            "path_open: files and sockets are not available, these calls fail",
         ),
-        (
-            (POD, '(memory (export "memory") 2049)', FILTER),
-            "more than half of the memory limit (256.0 MiB) is taken at the start",
-        ),
+        ((POD, '(memory (export "memory") 2049)', FILTER), "initial memory is more than half of the limit (256.0 MiB)"),
     ],
     ids=["none", "no-import", "prescore", "normalizescore", "addpod", "unreserve", "path_open", "memory"],
 )

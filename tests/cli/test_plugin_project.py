@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from kubewasp.cli import plugin_project as command
-from kubewasp.projects.results import TestResult
+from kubewasp.projects.toolchain import TestResult
 from tests.cli.conftest import Ended, Kubewasp
 from tests.guests.build import wat
 from tests.projects import toolchains
@@ -47,22 +47,22 @@ def test_a_new_project_says_what_to_do_next(
     lines = ended.out.splitlines()
     assert lines[0] == "pack-gpus/"
     assert "  tests/scenarios.yaml" in lines
-    assert lines[lines.index("What to do next:") + 1 :] == [
+    assert lines[lines.index("Next steps:") + 1 :] == [
         "  cd pack-gpus",
-        "  kubewasp plugin test     # its own tests, the build, the scenarios in tests/",
-        "  kubewasp plugin build    # makes build/pack-gpus.wasm",
+        "  kubewasp plugin test     # unit tests, build, scenarios in tests/",
+        "  kubewasp plugin build    # build/pack-gpus.wasm",
         "  kubewasp simulate cluster.yaml pods.yaml --plugin build/pack-gpus.wasm",
     ]
     again = kubewasp("plugin", "new", "pack-gpus", "--lang", language)
     assert (again.code, again.out) == (1, "")
-    assert again.err == "error: pack-gpus is there already, and not an empty folder; nothing was changed\n"
+    assert again.err == "error: pack-gpus already exists and is not an empty folder; nothing was changed\n"
 
 
 def test_the_language_must_be_told(kubewasp: Kubewasp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "Missing option '--lang'" in kubewasp("plugin", "new", "x").usage_error
     assert "'cobol' is not one of 'go', 'python'" in kubewasp("plugin", "new", "x", "--lang", "cobol").usage_error
-    assert kubewasp("plugin", "new", "X", "--lang", "go").err.startswith("error: 'X' is no name for a plugin: ")
+    assert kubewasp("plugin", "new", "X", "--lang", "go").err.startswith("error: 'X' is not a valid plugin name: ")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -76,7 +76,7 @@ def test_a_build_prints_what_was_made(kubewasp: Kubewasp, folder: Path, toolchai
     assert facts["kind"] == "core module, classic ABI, written in Fake"
     assert facts["hooks"] == "prefilter, filter, score"
     assert facts["size"] == "1.3 KiB"
-    assert list(facts) == ["built", "kind", "size", "hooks", "took"]
+    assert list(facts) == ["built", "kind", "size", "hooks", "duration"]
 
 
 def test_a_build_for_machines(kubewasp: Kubewasp, folder: Path, toolchain: FakeToolchain) -> None:
@@ -100,7 +100,7 @@ def test_a_guest_that_does_not_start_is_a_warning(kubewasp: Kubewasp, folder: Pa
     toolchain.guest = wat("start_trap")
     ended = kubewasp("plugin", "build", folder)
     assert ended.code == 0
-    assert "warning  it does not start without a configuration: wasm: _start error" in ended.out
+    assert "warning   no start without a configuration: wasm: _start error" in ended.out
 
 
 def test_the_folder_at_hand_is_built(
@@ -115,7 +115,7 @@ def test_a_folder_that_is_no_project_is_told(kubewasp: Kubewasp, tmp_path: Path)
     for words in (("build",), ("test",)):
         ended = kubewasp("plugin", *words, tmp_path)
         assert (ended.code, ended.out) == (1, "")
-        assert ended.err.startswith(f"error: {tmp_path} is no plugin project: ")
+        assert ended.err.startswith(f"error: {tmp_path} is not a plugin project: ")
 
 
 # ---------------------------------------------------------------------- test
@@ -210,7 +210,7 @@ def test_scenarios_can_be_chosen_by_name(kubewasp: Kubewasp, folder: Path) -> No
     found = kubewasp("plugin", "test", folder, "--filter", "night", "-o", "json").json
     assert [[test["name"] for test in suite["tests"]] for suite in found["suites"]] == [["policy.wasm"], ["at night"]]
     ended = kubewasp("plugin", "test", folder, "--filter", "noon")
-    assert (ended.code, ended.out, ended.err) == (1, "", "error: no scenario test has 'noon' in its name\n")
+    assert (ended.code, ended.out, ended.err) == (1, "", "error: no scenario test with 'noon' in its name\n")
 
 
 def test_a_broken_scenario_file_is_told_before_anything_is_run(

@@ -165,13 +165,13 @@ def test_tables_fit_the_terminal(kubewasp: Kubewasp, manifests: Manifests) -> No
     ended = kubewasp("simulate", path, "--explain", "default/huge")
     assert ended.code == 0
     assert max(len(line) for line in ended.out.splitlines()) <= 80
-    for title in ("NODE", "PENDING", "placed", "took", "time in", "REJECTED"):
+    for title in ("NODE", "PENDING", "placed", "duration", "plugin time", "REJECTED"):
         assert title in ended.out
 
 
 def test_tables_tell_who_was_preempted(kubewasp: Kubewasp, manifests: Manifests) -> None:
     path = manifests(node("a"), pod("low", on="a", cpu="3"), pod("high", cpu="3", priority=5))
-    assert re.search(r"PREEMPTED +BY +ON\ndefault/low +default/high +a\n", kubewasp("simulate", path).out)
+    assert re.search(r"PREEMPTED +BY +NODE\ndefault/low +default/high +a\n", kubewasp("simulate", path).out)
 
 
 def test_nothing_at_all_is_no_error(kubewasp: Kubewasp, manifests: Manifests) -> None:

@@ -19,9 +19,11 @@ from pathlib import Path
 
 import wasmtime
 
-from kubewasp.projects import built, toolchain
+from kubewasp.projects import build_cache, toolchain
 from kubewasp.projects import go as go_projects
 from kubewasp.projects import python as python_projects
+from kubewasp.wasm.guest_module import load_guest_module
+from kubewasp.wasm.limits import Limits
 
 SOURCES = Path(__file__).parent
 ROOT = SOURCES.parents[1]
@@ -95,7 +97,7 @@ def python_example(folder: Path) -> Path:
         _run([*command, "-o", target], cwd=folder)
 
     return _built(
-        f"python-example-{folder.name}", [version("componentize-py").encode(), *built.contents(folder)], build
+        f"python-example-{folder.name}", [version("componentize-py").encode(), *build_cache.contents(folder)], build
     )
 
 
@@ -114,17 +116,23 @@ def _go(folder: Path, name: str, options: list[str]) -> Path:
         }
         _run([*command, "-o", target, "."], cwd=folder, env=os.environ | settings)
 
-    return _built(name, [go.text.encode(), *built.contents(folder)], build)
+    return _built(name, [go.text.encode(), *build_cache.contents(folder)], build)
 
 
 def project_guest(folder: Path) -> Path:
-    """The guest of a plugin project, built as `kubewasp plugin build` does; with the SDK as it is now."""
+    """The guest of a plugin project, built as by `kubewasp plugin build`, with the current SDK, and compiled."""
     language = go_projects if (folder / "go.mod").exists() else python_projects
     parts = ("go",) if language is go_projects else ("python", "wit")
     tool = go_projects.find().text if language is go_projects else version("componentize-py")
-    sources = [content for part in parts for content in built.contents(toolchain.sdk(part))]
-    ingredients = [tool.encode(), *sources, *built.contents(folder, without=(".md", ".yaml"))]
-    return _built(f"project-{folder.name}", ingredients, lambda target: language.build(folder, target))
+    sources = [content for part in parts for content in build_cache.contents(toolchain.sdk(part))]
+    ingredients = [tool.encode(), *sources, *build_cache.contents(folder, without=(".md", ".yaml"))]
+
+    def build(target: Path) -> None:
+        language.build(folder, target)
+        # Compiled here, under the lock: a Python guest takes ten seconds, and parallel workers would all compile it.
+        load_guest_module(target.read_bytes(), Limits())
+
+    return _built(f"project-{folder.name}", ingredients, build)
 
 
 def c_guest(name: str) -> Path:
@@ -151,7 +159,7 @@ def _c(source: Path, name: str, compiler: list[str], compiler_version: str) -> P
 
 
 def _built(name: str, ingredients: Iterable[bytes], build: Callable[[Path], None]) -> Path:
-    return built.built(BUILT, name, ".wasm", ingredients, build)
+    return build_cache.built(BUILT, name, ".wasm", ingredients, build)
 
 
 @functools.cache

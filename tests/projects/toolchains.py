@@ -7,8 +7,7 @@ import pytest
 
 from kubewasp.projects import project
 from kubewasp.projects.project import Language, Project
-from kubewasp.projects.results import TestResult
-from kubewasp.projects.toolchain import BuildError
+from kubewasp.projects.toolchain import BuildError, TestResult
 from tests.guests.build import example
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import yaml
 
-from kubewasp.projects import scenario_run, scenarios
-from kubewasp.projects.results import TestResult
-from kubewasp.projects.scenarios import ScenarioTest
+from kubewasp.projects import scenario_runner, scenario_tests
+from kubewasp.projects.scenario_tests import ScenarioTest
+from kubewasp.projects.toolchain import TestResult
 from tests.guests.build import example
 
 THREE_NODES = [{"name": f"node-{number}"} for number in (1, 2, 3)]
@@ -28,10 +28,10 @@ def case(**fields: Any) -> dict[str, Any]:
 
 def read_one(folder: Path, document: Any) -> ScenarioTest:
     written(folder, document)
-    [[test]] = scenarios.read(folder).values()
+    [[test]] = scenario_tests.read(folder).values()
     return test
 
 
 def run_one(folder: Path, document: Any, guest: Path | None = None) -> TestResult:
     """On the guest `nodenumber`, or another one; under the name `policy`."""
-    return scenario_run.run(read_one(folder, document), guest or example("nodenumber"), "policy")
+    return scenario_runner.run(read_one(folder, document), guest or example("nodenumber"), "policy")

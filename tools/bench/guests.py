@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from wasmtime import wat2wasm
 
-from kubewasp.projects import built, go, python, toolchain
+from kubewasp.projects import build_cache, go, python, toolchain
 from tools.bench.policies import SOURCES
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _project(policy: str, language: str) -> Path:
         tool, parts = go.find().text, ("go",)
     else:
         tool, parts = _componentize(), ("python", "wit")
-    sdks = [content for part in parts for content in built.contents(toolchain.sdk(part))]
+    sdks = [content for part in parts for content in build_cache.contents(toolchain.sdk(part))]
     build = go.build if language == "go" else python.build
 
     def build_copy(target: Path) -> None:
@@ -67,7 +67,7 @@ def _project(policy: str, language: str) -> Path:
             shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("go.work*", "__pycache__"))
             build(copy, target)
 
-    return _built(f"{policy}-{language}", [tool.encode(), *sdks, *built.contents(folder)], build_copy)
+    return _built(f"{policy}-{language}", [tool.encode(), *sdks, *build_cache.contents(folder)], build_copy)
 
 
 def _componentize() -> str:
@@ -78,7 +78,7 @@ def _componentize() -> str:
 
 
 def _built(name: str, ingredients: Iterable[bytes], build: Callable[[Path], None]) -> Path:
-    return built.built(built.folder("bench"), name, ".wasm", ingredients, build)
+    return build_cache.built(build_cache.folder("bench"), name, ".wasm", ingredients, build)
 
 
 def _write(target: Path, content: bytes) -> None:

@@ -16,10 +16,10 @@ from collections import deque
 from pathlib import Path
 from typing import Final
 
-from kubewasp.projects import built
+from kubewasp.projects import build_cache
 
 SOURCES: Final = Path(__file__).parent / "sources"
-BUILT: Final = built.folder("e2e")
+BUILT: Final = build_cache.folder("e2e")
 PROGRAMS: Final = ("kube-apiserver", "kube-scheduler")
 # Where modules come from is the user's choice; what is built from them is not.
 _SETTINGS: Final = {
@@ -50,7 +50,7 @@ def programs() -> Path:
     if folder.exists():
         return folder
     BUILT.mkdir(parents=True, exist_ok=True)
-    with built.alone(BUILT / "lock"):
+    with build_cache.locked(BUILT / "lock"):
         if not folder.exists():
             with tempfile.TemporaryDirectory(dir=BUILT) as scratch:
                 fresh = Path(scratch) / "programs"
@@ -116,7 +116,9 @@ def _go() -> tuple[str, str]:
 
 def _digest(go_version: str) -> str:
     """Of what is built and how; how far it is told does not matter."""
-    return built.digest([go_version.encode(), *built.contents(SOURCES), repr(sorted(_SETTINGS.items())).encode()])
+    return build_cache.digest(
+        [go_version.encode(), *build_cache.contents(SOURCES), repr(sorted(_SETTINGS.items())).encode()]
+    )
 
 
 def _packages() -> list[str]:

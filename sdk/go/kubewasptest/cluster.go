@@ -10,14 +10,14 @@ import (
 	"kubewasp.dev/sdk/internal/bridge"
 )
 
-// Cluster is what a plugin sees: nodes, the pods on them, and the time. Change it between two calls of a plugin as you like.
+// Cluster is a fake cluster: nodes, their pods, and a clock. It may change between calls of a plugin.
 type Cluster struct {
 	now        time.Time
 	rows       []*row
 	generation int64
 }
 
-// row is a place in the scheduler's table of nodes; it has no node after that was removed.
+// row is a row of the scheduler's node table; empty after the removal of its node.
 type row struct {
 	present         bool
 	node            Node
@@ -32,7 +32,7 @@ type placed struct {
 	encoded kubewasp.Message
 }
 
-// NewCluster is a cluster of these nodes. Its clock stands at noon on 1 January 2026 (UTC).
+// NewCluster returns a cluster of these nodes. Its clock starts at noon on 1 January 2026 (UTC).
 func NewCluster(nodes ...Node) *Cluster {
 	cluster := &Cluster{now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)}
 	for _, node := range nodes {
@@ -41,16 +41,16 @@ func NewCluster(nodes ...Node) *Cluster {
 	return cluster
 }
 
-// Now is the time by the cluster's clock.
+// Now returns the time of the cluster's clock.
 func (c *Cluster) Now() time.Time { return c.now }
 
 // SetNow sets the clock.
 func (c *Cluster) SetNow(now time.Time) { c.now = now }
 
-// Advance moves the clock on.
+// Advance advances the clock.
 func (c *Cluster) Advance(by time.Duration) { c.now = c.now.Add(by) }
 
-// SetNode adds a node, or changes the one of that name.
+// SetNode adds a node, or replaces the node with this name.
 func (c *Cluster) SetNode(node Node) {
 	at := c.row(node.Name)
 	if at < 0 {
@@ -73,7 +73,7 @@ func (c *Cluster) RemoveNode(name string) {
 	}
 }
 
-// AddPod puts a pod on the node that its NodeName says. It panics if there is no such node.
+// AddPod adds a pod to its node, NodeName. It panics if there is no such node.
 func (c *Cluster) AddPod(pod Pod) {
 	at := c.row(pod.NodeName)
 	if at < 0 {
@@ -84,7 +84,7 @@ func (c *Cluster) AddPod(pod Pod) {
 	c.rows[at].pods = append(c.rows[at].pods, placed{pod, pod.Encode()})
 }
 
-// RemovePod takes a pod off its node. The namespace may be left out if it is "default".
+// RemovePod removes a pod from its node. The namespace is optional if it is "default".
 func (c *Cluster) RemovePod(pod Pod) {
 	uid := pod.withDefaults().UID
 	for at, r := range c.rows {
@@ -96,7 +96,7 @@ func (c *Cluster) RemovePod(pod Pod) {
 	}
 }
 
-// PodsOn are the names of the pods on a node, in the order in which they came.
+// PodsOn returns the names of the pods on a node, in the order of their arrival.
 func (c *Cluster) PodsOn(node string) []string {
 	var names []string
 	if at := c.row(node); at >= 0 {
@@ -116,7 +116,7 @@ func (c *Cluster) row(name string) int {
 	return slices.IndexFunc(c.rows, func(r *row) bool { return r.present && r.node.Name == name })
 }
 
-// present are the rows that have a node.
+// present returns the rows with a node.
 func (c *Cluster) present() []int32 {
 	var rows []int32
 	for at, r := range c.rows {
@@ -127,7 +127,7 @@ func (c *Cluster) present() []int32 {
 	return rows
 }
 
-// numbers are what the scheduler knows of a node, by the names of the resources.
+// numbers returns the resource totals of a node, by resource name.
 func (r *row) numbers(resources []string) []int64 {
 	numbers := []int64{r.objectVersion, r.completeVersion, 0, 0}
 	views := make([]*kubewasp.Pod, len(r.pods))
@@ -161,7 +161,7 @@ func request(pod *kubewasp.Pod, resource string) int64 {
 	return bridge.Requests(string(pod.Proto()), resource)
 }
 
-// nonZero is what a pod counts as at least: 100 thousandths of a CPU and 200 MiB for a container that asks for none.
+// nonZero returns the requests of a pod, with defaults of 100 millicores and 200 MiB for containers without requests.
 func nonZero(pod *kubewasp.Pod) (cpu, memory int64) {
 	cpu, memory = pod.Requests(kubewasp.CPU), pod.Requests(kubewasp.Memory)
 	for _, container := range pod.Containers() {

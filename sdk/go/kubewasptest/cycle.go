@@ -11,7 +11,7 @@ import (
 	"kubewasp.dev/sdk/internal/bridge"
 )
 
-// Cycle is one pod on its way: the hooks one at a time, in the order in which the test calls them.
+// Cycle is the scheduling cycle of one pod, with single hook calls in the order of the test.
 type Cycle struct {
 	plugin *Plugin
 	host   *instance
@@ -20,7 +20,7 @@ type Cycle struct {
 	trials int
 }
 
-// Cycle begins the scheduling of a pod: PreFilter, if the plugin has it, has been called and must not have turned the pod down.
+// Cycle starts the cycle of a pod with PreFilter, if the plugin has it. The test ends if PreFilter rejects the pod.
 func (p *Plugin) Cycle(pod Pod) *Cycle {
 	p.t.Helper()
 	cycle := p.acquire()
@@ -31,14 +31,14 @@ func (p *Plugin) Cycle(pod Pod) *Cycle {
 	return cycle
 }
 
-// PreFilter begins the scheduling of a pod and is what PreFilter answered: the names of the nodes to look at, nil if all.
+// PreFilter starts the cycle of a pod and returns the result of PreFilter: the names of the candidate nodes, nil for all.
 func (p *Plugin) PreFilter(pod Pod) ([]string, kubewasp.Status) {
 	cycle := p.acquire()
 	defer p.release(cycle)
 	return cycle.begin(pod)
 }
 
-// Signature is the signature of a pod; 0 if the plugin gives it none.
+// Signature returns the signature of a pod; 0 if it has none.
 func (p *Plugin) Signature(pod Pod) uint64 {
 	cycle := p.acquire()
 	defer p.release(cycle)
@@ -81,7 +81,7 @@ func (c *Cycle) status(hook func() int32) kubewasp.Status {
 	return c.made(kubewasp.Code(hook()))
 }
 
-// made is a status as the scheduler understands it: Success has no reason.
+// made returns a status in the form of the scheduler: Success has no reason.
 func (c *Cycle) made(code kubewasp.Code) kubewasp.Status {
 	if code == kubewasp.CodeSuccess {
 		return kubewasp.Success()
@@ -89,7 +89,7 @@ func (c *Cycle) made(code kubewasp.Code) kubewasp.Status {
 	return kubewasp.Status{Code: code, Reason: c.host.reason}
 }
 
-// on makes a node the one at hand.
+// on sets the current node.
 func (c *Cycle) on(node string) {
 	c.plugin.t.Helper()
 	c.host.row = c.plugin.cluster.row(node)
@@ -98,7 +98,7 @@ func (c *Cycle) on(node string) {
 	}
 }
 
-// Filter is the verdict on a node.
+// Filter returns the status of Filter for a node.
 func (c *Cycle) Filter(node string) kubewasp.Status {
 	c.plugin.t.Helper()
 	c.need("filter")
@@ -106,7 +106,7 @@ func (c *Cycle) Filter(node string) kubewasp.Status {
 	return c.status(c.guest.Filter)
 }
 
-// PreScore shows the plugin the feasible nodes: these, or all if none are given.
+// PreScore calls PreScore with the feasible nodes: these, or all if none are given.
 func (c *Cycle) PreScore(feasible ...string) kubewasp.Status {
 	c.plugin.t.Helper()
 	c.setFeasible(feasible)
@@ -129,7 +129,7 @@ func (c *Cycle) setFeasible(names []string) {
 	}
 }
 
-// Score is the score of a node, before it is normalized. The test ends if there is none.
+// Score returns the score of a node before normalization. The test ends if there is none.
 func (c *Cycle) Score(node string) int64 {
 	c.plugin.t.Helper()
 	score, status := c.score(node)
@@ -139,7 +139,7 @@ func (c *Cycle) Score(node string) int64 {
 	return score
 }
 
-// ScoreStatus is the status with which a node was scored.
+// ScoreStatus returns the status of Score for a node.
 func (c *Cycle) ScoreStatus(node string) kubewasp.Status {
 	c.plugin.t.Helper()
 	_, status := c.score(node)
@@ -155,7 +155,7 @@ func (c *Cycle) score(node string) (int64, kubewasp.Status) {
 	return answer >> 32, c.made(kubewasp.Code(int32(answer)))
 }
 
-// Scores are the final scores of these nodes, or of all: PreScore, Score and NormalizeScore.
+// Scores returns the final scores of these nodes, or of all: PreScore, Score and NormalizeScore.
 func (c *Cycle) Scores(nodes ...string) map[string]int64 {
 	c.plugin.t.Helper()
 	scores, status := c.rank(nodes)
@@ -203,7 +203,7 @@ func (c *Cycle) rank(nodes []string) (map[string]int64, kubewasp.Status) {
 	return scores, kubewasp.Success()
 }
 
-// PostFilter tells the plugin that no node passed, and with which code each was turned down.
+// PostFilter calls PostFilter with the codes of the rejected nodes.
 func (c *Cycle) PostFilter(codes map[string]kubewasp.Code) (kubewasp.Nomination, kubewasp.Status) {
 	c.plugin.t.Helper()
 	c.need("postfilter")
@@ -222,13 +222,13 @@ func (c *Cycle) PostFilter(codes map[string]kubewasp.Code) (kubewasp.Nomination,
 	return nomination, c.made(kubewasp.Code(int32(answer)))
 }
 
-// AddPod tells the plugin, in a trial, that a pod comes to a node.
+// AddPod calls AddPod for a pod that is added to a node in a trial.
 func (c *Cycle) AddPod(added Pod, node string) kubewasp.Status {
 	c.plugin.t.Helper()
 	return c.withTarget("addpod", c.guest.AddPod, added, node)
 }
 
-// RemovePod tells the plugin, in a trial, that a pod leaves a node.
+// RemovePod calls RemovePod for a pod that is removed from a node in a trial.
 func (c *Cycle) RemovePod(removed Pod, node string) kubewasp.Status {
 	c.plugin.t.Helper()
 	return c.withTarget("removepod", c.guest.RemovePod, removed, node)
@@ -243,7 +243,7 @@ func (c *Cycle) withTarget(name string, hook func() int32, target Pod, node stri
 	return c.status(hook)
 }
 
-// Trial runs a function with a copy of the cycle state, as preemption does; then the state is what it was.
+// Trial runs a function with a copy of the cycle state, as in preemption, and restores the state.
 func (c *Cycle) Trial(run func()) {
 	c.plugin.t.Helper()
 	c.need("clonestate")
@@ -261,12 +261,12 @@ func (c *Cycle) Trial(run func()) {
 	c.host.state = before
 }
 
-// Reserve takes what the pod needs on the node.
+// Reserve calls Reserve for the node.
 func (c *Cycle) Reserve(node string) kubewasp.Status {
 	return c.onNode("reserve", c.guest.Reserve, node)
 }
 
-// Unreserve gives it back.
+// Unreserve calls Unreserve for the node.
 func (c *Cycle) Unreserve(node string) {
 	c.plugin.t.Helper()
 	if c.has("unreserve") {
@@ -275,7 +275,7 @@ func (c *Cycle) Unreserve(node string) {
 	}
 }
 
-// Permit asks for the permission to bind; the time is how long the pod waits at most.
+// Permit calls Permit for the node, and returns the status and the timeout of a wait.
 func (c *Cycle) Permit(node string) (kubewasp.Status, time.Duration) {
 	c.plugin.t.Helper()
 	if !c.has("permit") {
@@ -287,15 +287,15 @@ func (c *Cycle) Permit(node string) (kubewasp.Status, time.Duration) {
 	return c.made(kubewasp.Code(answer >> 32)), time.Duration(answer&math.MaxUint32) * time.Millisecond
 }
 
-// PreBind prepares the binding.
+// PreBind calls PreBind for the node.
 func (c *Cycle) PreBind(node string) kubewasp.Status {
 	return c.onNode("prebind", c.guest.PreBind, node)
 }
 
-// Bind binds the pod, or skips.
+// Bind calls Bind for the node.
 func (c *Cycle) Bind(node string) kubewasp.Status { return c.onNode("bind", c.guest.Bind, node) }
 
-// PostBind tells that the pod was bound.
+// PostBind calls PostBind for the node.
 func (c *Cycle) PostBind(node string) {
 	c.plugin.t.Helper()
 	if c.has("postbind") {
@@ -304,7 +304,7 @@ func (c *Cycle) PostBind(node string) {
 	}
 }
 
-// onNode calls a hook; one that is not implemented succeeds.
+// onNode calls a hook for a node. A missing hook succeeds.
 func (c *Cycle) onNode(name string, hook func() int32, node string) kubewasp.Status {
 	c.plugin.t.Helper()
 	if !c.has(name) {

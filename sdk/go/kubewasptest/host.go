@@ -9,11 +9,11 @@ import (
 	kubewasp "kubewasp.dev/sdk"
 )
 
-// instance is one guest as a scheduler would run it, and the fake of the scheduler that it sees.
+// instance is one guest with its fake scheduler.
 type instance struct {
 	plugin *Plugin
 
-	// What the hook at hand is about.
+	// Input of the current hook.
 	pod, target kubewasp.Message
 	row         int
 	feasible    []int32
@@ -23,7 +23,7 @@ type instance struct {
 	change      Change
 	state       int
 
-	// What it answered.
+	// Results of the hook.
 	reason    string
 	nodes     []string
 	nominated string
@@ -40,7 +40,7 @@ func newInstance(plugin *Plugin) *instance {
 	return &instance{plugin: plugin, row: -1, resources: []string{"cpu", "memory", "ephemeral-storage", "pods"}}
 }
 
-// giveText answers as a getter does: the full length, and the value only if it fits as a whole.
+// giveText implements a getter: it returns the full length, and writes the value only as a whole.
 func giveText(value string, buf []byte) int {
 	if len(value) <= len(buf) {
 		copy(buf, value)
@@ -57,7 +57,7 @@ func giveNumbers[N int32 | int64](value, buf []N) int {
 
 func (i *instance) cluster() *Cluster { return i.plugin.cluster }
 
-// at is the row, if there is a node in it.
+// at returns the row, if it has a node.
 func (i *instance) at(number int) *row {
 	rows := i.cluster().rows
 	if number < 0 || number >= len(rows) || !rows[number].present {

@@ -31,7 +31,7 @@ var interfaces = []reflect.Type{
 	reflect.TypeFor[kubewasp.PostBind](),
 }
 
-// checkMethods finds methods that have the name of an extension point but not its parameters: nobody would call them.
+// checkMethods finds methods with the name of an extension point but another signature, which are never called.
 func checkMethods(t testing.TB, plugin any) {
 	t.Helper()
 	kind := reflect.TypeOf(plugin)

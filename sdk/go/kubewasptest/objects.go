@@ -11,8 +11,8 @@ import (
 // Resources are amounts by resource: Resources{"cpu": "500m", "nvidia.com/gpu": "1"}.
 type Resources map[string]string
 
-// Pod is a pod for a test. What is left out has the defaults of Kubernetes; the namespace is "default" and the UID is made
-// of namespace and name.
+// Pod is a pod for a test. Empty fields have the defaults of Kubernetes; the default namespace is "default", the UID is
+// derived from namespace and name.
 type Pod struct {
 	Name, Namespace, UID    string
 	Labels, Annotations     map[string]string
@@ -28,12 +28,12 @@ type Pod struct {
 	HostNetwork             bool
 	Overhead                Resources
 	SchedulingGates         []string
-	// TerminationGracePeriod is 30 s if it is nil.
+	// TerminationGracePeriod defaults to 30 s.
 	TerminationGracePeriod *time.Duration
 	Phase                  string
 	NominatedNodeName      string
 
-	// Image and Requests are those of a single container. Give Containers instead where there are several.
+	// Image and Requests belong to a single container. Use Containers for several.
 	Image          string
 	Requests       Resources
 	Containers     []Container
@@ -42,7 +42,7 @@ type Pod struct {
 	PodRequests Resources
 }
 
-// Container is a container of a pod. An init container with Sidecar goes on running beside the others.
+// Container is a container of a pod. An init container with Sidecar keeps running beside the others.
 type Container struct {
 	Name, Image      string
 	Requests, Limits Resources
@@ -50,7 +50,7 @@ type Container struct {
 	Sidecar          bool
 }
 
-// Node is a node for a test. It takes 110 pods, unless Allocatable says otherwise.
+// Node is a node for a test. Allocatable defaults to 110 pods.
 type Node struct {
 	Name, UID             string
 	Labels, Annotations   map[string]string
@@ -77,7 +77,7 @@ func (p Pod) withDefaults() Pod {
 	return p
 }
 
-// Encode is the pod in protobuf, as the API server writes it.
+// Encode returns the pod in protobuf, in the form of the API server.
 func (p Pod) Encode() kubewasp.Message {
 	p = p.withDefaults()
 	var meta, spec, status encoder
@@ -153,7 +153,7 @@ func (c Container) encode(e *encoder) {
 	}
 }
 
-// Encode is the node in protobuf, as the API server writes it.
+// Encode returns the node in protobuf, in the form of the API server.
 func (n Node) Encode() kubewasp.Message {
 	if n.UID == "" {
 		n.UID = "node/" + n.Name

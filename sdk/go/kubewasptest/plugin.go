@@ -16,7 +16,7 @@
 //		}
 //	}
 //
-// Schedule does what the scheduler does with a pod, with this plugin as the only one; Cycle calls one hook at a time.
+// Schedule runs a whole cycle of a pod with this plugin alone; Cycle calls single hooks.
 package kubewasptest
 
 import (
@@ -31,8 +31,8 @@ import (
 	"kubewasp.dev/sdk/internal/host"
 )
 
-// Plugin is a plugin under test. As in the scheduler, each pod in flight has an instance of its own: package variables are
-// all that they share here, and in wasm not even these.
+// Plugin is a plugin under test. As in the scheduler, each pod in flight has an instance of its own. Here the instances
+// share package variables; in wasm they do not.
 type Plugin struct {
 	t          testing.TB
 	cluster    *Cluster
@@ -46,7 +46,7 @@ type Plugin struct {
 	hooks      uint32
 }
 
-// Load makes a plugin with its configuration; the test ends if that fails.
+// Load creates a plugin with its configuration. The test ends on an error.
 func Load[P any](t testing.TB, cluster *Cluster, factory func(*kubewasp.Handle) (P, error), config string) *Plugin {
 	t.Helper()
 	plugin, err := load(t, cluster, factory, config)
@@ -56,7 +56,7 @@ func Load[P any](t testing.TB, cluster *Cluster, factory func(*kubewasp.Handle) 
 	return plugin
 }
 
-// LoadError is the error with which a plugin refuses a configuration; nil if it takes it.
+// LoadError returns the error of a plugin for a configuration; nil if it is accepted.
 func LoadError[P any](t testing.TB, cluster *Cluster, factory func(*kubewasp.Handle) (P, error), config string) error {
 	t.Helper()
 	_, err := load(t, cluster, factory, config)
@@ -94,7 +94,7 @@ func (p *Plugin) instance() (*Cycle, error) {
 	return &Cycle{plugin: p, host: fake, guest: guest}, nil
 }
 
-// acquire is an instance that no pod uses.
+// acquire returns a free instance.
 func (p *Plugin) acquire() *Cycle {
 	if last := len(p.idle) - 1; last >= 0 {
 		cycle := p.idle[last]
@@ -114,7 +114,7 @@ func (p *Plugin) release(cycle *Cycle) {
 	}
 }
 
-// Hooks are the names of the hooks that the scheduler will call, as `kubewasp plugin inspect` shows them.
+// Hooks returns the names of the implemented hooks, as in `kubewasp plugin inspect`.
 func (p *Plugin) Hooks() []string {
 	var names []string
 	for bit, name := range bridge.Hooks {
@@ -125,16 +125,16 @@ func (p *Plugin) Hooks() []string {
 	return names
 }
 
-// RegisteredEvents is what EventsToRegister told.
+// RegisteredEvents returns the result of EventsToRegister.
 func (p *Plugin) RegisteredEvents() []kubewasp.ClusterEvent { return p.registered }
 
-// Logs are the lines logged so far: I, W or E, and the text, e.g. `I "placed" node="a"`.
+// Logs returns the lines logged so far: I, W or E, and the text, e.g. `I "placed" node="a"`.
 func (p *Plugin) Logs() []string { return p.logs }
 
-// Events are the events recorded so far.
+// Events returns the events recorded so far.
 func (p *Plugin) Events() []kubewasp.Event { return p.events }
 
-// PreEnqueue asks whether the pod may enter the queue.
+// PreEnqueue calls PreEnqueue for a pod.
 func (p *Plugin) PreEnqueue(pod Pod) kubewasp.Status {
 	cycle := p.acquire()
 	defer p.release(cycle)
@@ -145,7 +145,7 @@ func (p *Plugin) PreEnqueue(pod Pod) kubewasp.Status {
 	return cycle.status(cycle.guest.PreEnqueue)
 }
 
-// SortKey is the key under which a pod is queued.
+// SortKey returns the sort key of a pod.
 func (p *Plugin) SortKey(pod Pod, queuedAt time.Time) []byte {
 	p.t.Helper()
 	cycle := p.acquire()
@@ -158,7 +158,7 @@ func (p *Plugin) SortKey(pod Pod, queuedAt time.Time) []byte {
 	return cycle.host.sortKey
 }
 
-// QueueOrder is the order in which pods are scheduled that were queued one after the other, a second apart.
+// QueueOrder returns the queue order of pods that were queued one second apart.
 func (p *Plugin) QueueOrder(pods ...Pod) []string {
 	p.t.Helper()
 	type queued struct {
@@ -184,32 +184,32 @@ type Change struct {
 	before, after kubewasp.Message
 }
 
-// NodeAdded is a new node.
+// NodeAdded returns the change of a new node.
 func NodeAdded(node Node) Change {
 	return Change{resource: kubewasp.EventNode, action: kubewasp.Add, after: node.Encode()}
 }
 
-// NodeChanged is a node that changed.
+// NodeChanged returns the change of an updated node.
 func NodeChanged(before, after Node, action kubewasp.EventAction) Change {
 	return Change{kubewasp.EventNode, action, before.Encode(), after.Encode()}
 }
 
-// PodDeleted is a pod that was deleted.
+// PodDeleted returns the change of a deleted pod.
 func PodDeleted(pod Pod) Change {
 	return Change{resource: kubewasp.EventPod, action: kubewasp.Delete, before: pod.Encode()}
 }
 
-// PodAdded is a new pod.
+// PodAdded returns the change of a new pod.
 func PodAdded(pod Pod) Change {
 	return Change{resource: kubewasp.EventPod, action: kubewasp.Add, after: pod.Encode()}
 }
 
-// PodChanged is a pod that changed.
+// PodChanged returns the change of an updated pod.
 func PodChanged(before, after Pod, action kubewasp.EventAction) Change {
 	return Change{kubewasp.EventPod, action, before.Encode(), after.Encode()}
 }
 
-// QueueingHint asks whether a change can help a pod that was turned down.
+// QueueingHint calls QueueingHint for a rejected pod and a change.
 func (p *Plugin) QueueingHint(pod Pod, change Change) kubewasp.Hint {
 	p.t.Helper()
 	cycle := p.acquire()

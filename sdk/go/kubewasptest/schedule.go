@@ -9,18 +9,18 @@ import (
 	kubewasp "kubewasp.dev/sdk"
 )
 
-// Result is what became of a pod.
+// Result is the scheduling result of a pod.
 type Result struct {
-	// Node is where the pod is, or waits to go; empty if it was turned down.
+	// Node is the node of the pod, or the node it waits for; empty for a rejected pod.
 	Node string
-	// Waiting says that Permit holds the pod back, for Timeout at most.
+	// Waiting is true while the pod waits at Permit, for up to Timeout.
 	Waiting bool
 	Timeout time.Duration
-	// Status says why the pod is on no node.
+	// Status is the reason for a pod without a node.
 	Status kubewasp.Status
-	// Rejected are the nodes that Filter turned down.
+	// Rejected has the nodes rejected by Filter.
 	Rejected map[string]kubewasp.Status
-	// Scores are the final scores of the nodes that passed; empty if the plugin does not score.
+	// Scores has the final scores of the feasible nodes; empty if the plugin does not score.
 	Scores map[string]int64
 	// Nominated is the node that PostFilter nominated.
 	Nominated string
@@ -31,14 +31,14 @@ type waitingPod struct {
 	pod    Pod
 	until  time.Time
 	result *Result
-	// What a hook has decided; it takes effect when that hook has returned.
+	// Decisions of a hook about waiting pods, effective when the hook returns.
 	decided, allowed bool
 	reason           string
 }
 
-// Schedule does with a pod what the scheduler does, with this plugin as the only one. Of the nodes with the best score the
-// first is taken. The pod is then on its node in the cluster; also while it waits, for others must not take its place. The
-// result changes when the wait is over.
+// Schedule runs a whole scheduling cycle of a pod, with this plugin alone. It selects the first of the nodes with the best
+// score. The pod is then on its node in the cluster, also while it waits at Permit, to keep its place. The result is
+// updated at the end of the wait.
 func (p *Plugin) Schedule(pod Pod) *Result {
 	p.t.Helper()
 	defer p.settle()
@@ -77,8 +77,8 @@ func (p *Plugin) Schedule(pod Pod) *Result {
 	return p.bind(cycle, result)
 }
 
-// Waiting are the names of the pods that wait for permission. Those whose time is up, by the cluster's clock, are turned
-// down first.
+// Waiting returns the names of the pods that wait at Permit. Pods past their timeout, by the cluster's clock, are rejected
+// first.
 func (p *Plugin) Waiting() []string {
 	for _, w := range p.waiting {
 		if !w.decided && !p.cluster.now.Before(w.until) {
@@ -148,7 +148,7 @@ func (p *Plugin) fail(cycle *Cycle, result *Result, status kubewasp.Status) *Res
 	return result
 }
 
-// decide notes what a hook said of a waiting pod.
+// decide records the decision of a hook about a waiting pod.
 func (p *Plugin) decide(uid string, allowed bool, reason string) bool {
 	for _, w := range p.waiting {
 		if w.pod.UID == uid {
@@ -161,7 +161,7 @@ func (p *Plugin) decide(uid string, allowed bool, reason string) bool {
 	return false
 }
 
-// settle lets the pods go on of which something was decided. Their hooks may decide of others.
+// settle continues the pods with a decision. Their hooks may decide about others.
 func (p *Plugin) settle() {
 	for {
 		at := slices.IndexFunc(p.waiting, func(w *waitingPod) bool { return w.decided })

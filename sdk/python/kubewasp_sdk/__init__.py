@@ -1,4 +1,4 @@
-"""Write Kubernetes scheduler plugins in Python: derive a class from `Plugin` and override the hooks you need."""
+"""SDK for Kubernetes scheduler plugins in Python: a plugin is a subclass of `Plugin` that overrides hooks."""
 
 from kubewasp_sdk.config import ConfigError
 from kubewasp_sdk.events import Action, Change, ClusterEvent

@@ -1,4 +1,4 @@
-"""The plugin's configuration: JSON text to a dict, or to the dataclass that the plugin names."""
+"""Plugin configuration: JSON text decoded to a dict, or to the dataclass of the plugin."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class ConfigError(ValueError):
-    """The configuration cannot be used; the text names the field. Plugins may raise it in `__init__` too."""
+    """Invalid configuration; the text names the field. A plugin may raise it in `__init__`."""
 
 
 def parse(text: str) -> Any:
-    """The configuration as plain values; nothing given is an empty object."""
+    """Plain values of a JSON text; an empty text is an empty object."""
     if not text.strip():
         return {}
     try:
@@ -31,21 +31,21 @@ def parse(text: str) -> Any:
 
 
 def config_type(plugin: type) -> Any:
-    """What the plugin says its configuration is: by `config: MyConfig` in the class or in `__init__`; else Any."""
+    """Configuration type of a plugin: the annotation of `config` in the class or in `__init__`, else Any."""
     for owner in plugin.__mro__:
         if owner.__module__.partition(".")[0] == __name__.partition(".")[0]:
             break
         for annotated in (vars(owner).get("__init__"), owner):
             found = _annotations(annotated).get("config")
             if isinstance(found, str):
-                found = eval(found, vars(sys.modules[owner.__module__]), dict(vars(owner)))  # noqa: S307 - the author's own
+                found = eval(found, vars(sys.modules[owner.__module__]), dict(vars(owner)))  # noqa: S307 - an annotation in the author's code
             if found is not None and found is not Any:
                 return found
     return Any
 
 
 def _annotations(of: Any) -> Mapping[str, Any]:
-    """As they stand there: names that only type checkers know must not matter."""
+    """Unevaluated annotations, which may contain names known to type checkers only."""
     if of is None:
         return {}
     if sys.version_info >= (3, 14):
@@ -56,7 +56,7 @@ def _annotations(of: Any) -> Mapping[str, Any]:
 
 
 def decode(plugin: type, value: Any) -> Any:
-    """The value as the plugin wants it."""
+    """A value, converted to the annotated type."""
     wanted = config_type(plugin)
     if dataclasses.is_dataclass(wanted) and isinstance(value, typing.cast("type", wanted)):
         return value
@@ -108,7 +108,7 @@ def _dataclass(wanted: type, value: Any, where: str) -> Any:
         return wanted(**given)
     except ConfigError:
         raise
-    except ValueError as error:  # of its __post_init__
+    except ValueError as error:  # from __post_init__
         raise ConfigError(f"{where}: {error}") from None
 
 

@@ -1,4 +1,4 @@
-"""Changes of the cluster that may make a rejected pod schedulable."""
+"""Cluster events: changes that may make a rejected pod schedulable."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESOURCES = (
 
 
 class Action(IntFlag):
-    """What happened to an object."""
+    """Kinds of changes to an object."""
 
     ADD = 1 << 0
     DELETE = 1 << 1
@@ -47,7 +47,7 @@ class Action(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """A kind of change to wait for: `ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_LABEL)`."""
+    """A subscription to changes: `ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_LABEL)`."""
 
     resource: str
     action: Action = Action.ALL
@@ -59,7 +59,7 @@ class ClusterEvent:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change that happened. `old` is None for a new object, `new` for a deleted one, both for other kinds."""
+    """One change. `old` is None for a new object, `new` for a deleted one, both for kinds other than Pod and Node."""
 
     resource: str
     action: Action

@@ -1,6 +1,6 @@
-"""The plugin's side of the component ABI: settings and requests in, descriptions and answers out.  HOT PATH.
+"""Guest side of the component ABI: settings and requests in, descriptions and answers out. HOT PATH.
 
-sdk/wit/README.md describes both. A hook that raises does not end the instance: the answer carries the traceback.
+sdk/wit/README.md specifies both. An exception in a hook does not end the instance: the answer has its traceback.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _VERDICTS = (str, Status, bool)
 
 
 class Cycle:
-    """What is kept of one pod: the pod, and its state; trials have states of their own, by number."""
+    """Pod of a scheduling cycle with its state. Preemption trials have states of their own, by number."""
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
@@ -80,7 +80,7 @@ class Guest:
 
     @classmethod
     def of_module(cls, module: ModuleType) -> Guest:
-        """The guest of the only plugin class that the module defines."""
+        """The guest of the single plugin class in a module."""
         found = plugin_classes(module)
         if len(found) != 1:
             names = ", ".join(item.__name__ for item in found) or "none"
@@ -90,19 +90,19 @@ class Guest:
     # ------------------------------------------------------------------ start
 
     def start(self, settings: str) -> str:
-        """What the plugin is, or the error that makes loading it fail."""
+        """Starts the plugin. The answer is its description, or an error that fails the load."""
         try:
             description = self._start(json.loads(settings))
-        except BaseException as error:  # noqa: BLE001 - told to the scheduler, which knows what to do
+        except BaseException as error:  # noqa: BLE001 - reported to the scheduler
             description = {"error": _load_error(error)}
         logs, _ = self._logs.take()
         logs += [(0, line) for line in self._output.take().splitlines()]
         return json.dumps(description | {"protocol": PROTOCOL, "logs": logs})
 
     def _start(self, settings: Mapping[str, Any]) -> Answer:
-        # The instance continues from where the build left off; a generator seeded then would be the same in all.
+        # The instance is a snapshot of the build; without a new seed, all instances have the same random numbers.
         random.seed()
-        if sys.platform == "wasi":  # in a test, Python is not the plugin's alone
+        if sys.platform == "wasi":  # not in tests, which share the interpreter
             time.sleep = _no_sleep
         self._logs.install(int(settings.get("severity", 0)))
         self._output.install(int(settings.get("output", 0)))
@@ -115,7 +115,7 @@ class Guest:
             self._plugin.config = config
         wants = self._class.wants
         self._mirror = Mirror(
-            self._plugin._scheduler,  # noqa: SLF001 - this is the other half of it
+            self._plugin._scheduler,  # noqa: SLF001 - internal interface of the SDK
             wants_pods="pods" in wants,
             wants_waiting_pods="waiting_pods" in wants,
         )
@@ -133,7 +133,7 @@ class Guest:
     # ------------------------------------------------------------------ calls
 
     def call(self, request: str) -> str:
-        """One extension point."""
+        """Calls one hook."""
         first, *lines = request.split("\n")
         header = json.loads(first)
         scheduler = self._plugin._scheduler  # noqa: SLF001 - as above
@@ -150,7 +150,7 @@ class Guest:
             answer = self._hooks[header["hook"]](header, texts)
         except _HookError as error:
             answer = error.answer
-        except BaseException as error:  # noqa: BLE001 - told to the scheduler, which knows what to do
+        except BaseException as error:  # noqa: BLE001 - reported to the scheduler
             answer = {"error": tracebacks.told(error)}
         if scheduler.events:
             answer["events"], scheduler.events = scheduler.events, []
@@ -197,7 +197,7 @@ class Guest:
             verdict = self._plugin.pre_filter(cycle.state, cycle.pod)
             if verdict is not None and isinstance(verdict, Collection) and not isinstance(verdict, str):
                 answer["nodes"] = [str(getattr(item, "name", item)) for item in verdict]
-                # No names at all would mean that all nodes are looked at.
+                # An empty list of names would mean all nodes.
                 verdict = None if verdict else Status.unresolvable("pre_filter left no node")
             answer |= _status(verdict, "pre_filter")
         return answer
@@ -211,7 +211,7 @@ class Guest:
         try:
             for node in nodes:
                 add(judge(state, pod, node))
-        except BaseException as error:  # told to the scheduler, with what was found until then
+        except BaseException as error:  # reported with the results so far
             raise _HookError(_verdicts(verdicts), error, nodes[len(verdicts)].name) from error
         return _verdicts(verdicts)
 
@@ -302,7 +302,7 @@ class Guest:
 
 
 class _HookError(Exception):
-    """A hook raised at one of many nodes; what it said of those before still counts."""
+    """An exception at one of many nodes. The results for earlier nodes are still valid."""
 
     def __init__(self, answer: Answer, error: BaseException, node: str) -> None:
         super().__init__()
@@ -310,7 +310,7 @@ class _HookError(Exception):
 
 
 def plugin_classes(module: ModuleType) -> list[type[Plugin]]:
-    """The plugin classes that the module defines itself, without those that another of them derives from."""
+    """Plugin classes defined in the module, without base classes of others."""
     own = [
         item
         for item in vars(module).values()
@@ -320,7 +320,7 @@ def plugin_classes(module: ModuleType) -> list[type[Plugin]]:
 
 
 def implemented_hooks(plugin: type[Plugin]) -> list[str]:
-    """The hooks that are worth calling."""
+    """Hooks that the plugin implements."""
     hooks = [hook for hook, method in METHODS.items() if overrides(plugin, method)]
     if overrides(plugin, "events"):
         hooks.append("enqueue")
@@ -356,7 +356,7 @@ def _status(verdict: object, hook: str) -> Answer:
 
 
 def _verdicts(verdicts: list[Any]) -> Answer:
-    """How many nodes were judged; unless all passed, a number for each and the statuses that the numbers stand for."""
+    """Filter results: the node count and, unless all passed, a status index per node and the list of statuses."""
     if verdicts.count(None) == len(verdicts):
         return {"count": len(verdicts)}
     known: dict[str | Status | bool, int] = {}
@@ -384,14 +384,14 @@ def _check_scores(scores: Sequence[int], hook: str) -> None:
 
 
 def _hashed(signature: object) -> int:
-    """64 bits that stand for a signature; never 0, which says that there is none."""
+    """64-bit digest of a signature; never 0, which means no signature."""
     if signature is None:
         return 0
     return int.from_bytes(blake2b(repr(signature).encode(), digest_size=8).digest(), "little") or 1
 
 
 def _memory_in_use() -> int:
-    """About how much memory is in use: a new block of some size lands behind all that is full."""
+    """Approximate memory in use, from the address of a new block: the allocator fills lower gaps first."""
     try:
         block = bytes(1 << 20)
     except MemoryError:

@@ -1,4 +1,4 @@
-"""Collects what a plugin logs, through `self.log` or any logger of the standard library, and what it prints."""
+"""Collectors for log lines (of `self.log` and any standard logger) and printed output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LEVELS = (logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 
 
 class LogCollector(logging.Handler):
-    """Keeps lines as pairs of severity (0 info, 1 warning, 2 error, 3 fatal) and text until they are taken."""
+    """Buffer of log lines: pairs of severity (0 info, 1 warning, 2 error, 3 fatal) and text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -19,7 +19,7 @@ class LogCollector(logging.Handler):
         self._dropped = 0
 
     def install(self, severity: int) -> None:
-        """From here on, all log lines of at least that severity come here."""
+        """Installs the collector for log lines of at least this severity."""
         root = logging.getLogger()
         root.handlers = [self]
         root.setLevel(_LEVELS[min(max(severity, 0), 3)])
@@ -32,14 +32,14 @@ class LogCollector(logging.Handler):
         self.lines.append((severity, self.format(record)))
 
     def take(self) -> tuple[list[tuple[int, str]], int]:
-        """The lines since the last time, and how many more there were."""
+        """Removes and returns the lines, with the number of dropped ones."""
         taken = self.lines, self._dropped
         self.lines, self._dropped = [], 0
         return taken
 
 
 class OutputCollector(io.TextIOBase):
-    """Stands for stdout and stderr: keeps what is printed until it is taken, as far as there is room."""
+    """Bounded buffer in place of stdout and stderr."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -62,7 +62,7 @@ class OutputCollector(io.TextIOBase):
         return len(text)
 
     def take(self) -> str:
-        """What was printed since the last time."""
+        """Removes and returns the output."""
         text = "".join(self.texts)
         if self._dropped:
             text += f"… ({self._dropped} more characters)"

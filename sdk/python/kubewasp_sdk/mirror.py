@@ -1,6 +1,6 @@
-"""The plugin's picture of the cluster, brought up to date by the lines of requests.  HOT PATH.
+"""Mirror of the cluster in the guest, updated from request lines. HOT PATH.
 
-sdk/wit/README.md describes the lines. Nothing is parsed here but what says where a line belongs.
+sdk/wit/README.md specifies the lines. Only the row and name of a line are parsed here, its JSON on first use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _split_value = json.JSONDecoder().raw_decode
 
 
 class Mirror:
-    """The nodes by row, lists of rows that are asked about again and again, and the waiting pods."""
+    """Nodes by row, named lists of rows, and waiting pods."""
 
     def __init__(self, scheduler: Scheduler, *, wants_pods: bool, wants_waiting_pods: bool) -> None:
         self._scheduler = scheduler
@@ -34,7 +34,7 @@ class Mirror:
         return self._rows[row]
 
     def nodes(self, number: int, rows: Sequence[int] | None) -> Sequence[NodeInfo]:
-        """The nodes of list `number`: those rows, or (None) the rows that it had the last time."""
+        """The nodes of list `number`: of the given rows, or (None) of its previous rows."""
         if rows is not None:
             self._row_lists[number] = rows
             self._lists.pop(number, None)
@@ -48,7 +48,7 @@ class Mirror:
         return [self._rows[row].name for row in rows]
 
     def update(self, lines: Sequence[str]) -> dict[str, str]:
-        """Takes in the lines about nodes and waiting pods. Returns the other lines, by their letter."""
+        """Applies the lines about nodes and waiting pods. Returns all other lines, by letter."""
         others: dict[str, str] = {}
         node: NodeInfo | None = None
         labels = images = ""
@@ -85,7 +85,7 @@ class Mirror:
         return others
 
     def keep_waiting(self, uids: Sequence[str]) -> None:
-        """These pods wait; those that are not among them do so no longer."""
+        """Removes waiting pods that are not in the list."""
         known = self._scheduler.waiting or {}
         self._scheduler.waiting = {uid: known[uid] for uid in uids}
 
@@ -100,7 +100,7 @@ class Mirror:
     def _remove(self, row: int) -> None:
         node = self._rows.pop(row, None)
         if node is not None:
-            # The name may have moved to another row already.
+            # The name may already be in another row.
             if self._scheduler.nodes.get(node.name) is node:
                 self._scheduler.nodes.remove(node.name)
             self._lists.clear()

@@ -1,4 +1,4 @@
-"""A node with the pods on it and the numbers that the scheduler keeps of it.  HOT PATH."""
+"""NodeInfo: a node with its pods and resource totals. HOT PATH."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kubewasp_sdk.resources import Resources
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-# What is computed from the Node object, and from its pods; forgotten when that part changes.
+# Attributes computed from the Node object, and from its pods; dropped when their source changes.
 _OF_OBJECT = ("raw", "uid", "labels", "annotations", "taints", "unschedulable", "conditions", "images", "created_at")
 _OF_OBJECT_INSIDE = ("_metadata", "_parts")
 _OF_PODS = ("allocatable", "requested", "non_zero_requested", "pod_count", "_numbers")
 
 
 class NodeInfo(Node):
-    """A node, the pods on it and its numbers. One object for the life of the node: it changes when the node does."""
+    """A node with its pods and resource totals. One object for the lifetime of the node, updated in place."""
 
     def __init__(self, name: str, *, sends_pods: bool = True) -> None:
         super().__init__("{}")
@@ -27,21 +27,21 @@ class NodeInfo(Node):
         self._pods: dict[str, Pod] = {}
         self._sends_pods = sends_pods
 
-    # ------------------------------------------------------------------ what plugins read
+    # ------------------------------------------------------------------ for plugins
 
     @lazy
     def allocatable(self) -> Resources:
-        """What the node has to give: `node.allocatable.cpu`, `node.allocatable["nvidia.com/gpu"]`."""
+        """Allocatable resources: `node.allocatable.cpu`, `node.allocatable["nvidia.com/gpu"]`."""
         return Resources(self._numbers[4], pods=self._numbers[3])
 
     @lazy
     def requested(self) -> Resources:
-        """What the pods on the node ask for together."""
+        """Sum of the requests of all pods on the node."""
         return Resources(self._numbers[5], pods=self._numbers[2])
 
     @lazy
     def non_zero_requested(self) -> Resources:
-        """CPU and memory, where a container that asks for nothing counts as a small one."""
+        """Requested CPU and memory, with a small default for containers without requests."""
         return Resources(cpu=self._numbers[0], memory=self._numbers[1])
 
     @lazy
@@ -49,21 +49,21 @@ class NodeInfo(Node):
         return int(self._numbers[2])
 
     def free(self, resource: str) -> int:
-        """What is left of a resource."""
+        """Allocatable minus requested amount of a resource."""
         return self.allocatable[resource] - self.requested[resource]
 
     def fits(self, requests: Mapping[str, int]) -> bool:
-        """Whether all of it is left."""
+        """Whether all these amounts are free."""
         return all(not wanted or wanted <= self.free(name) for name, wanted in requests.items())
 
     @property
     def pods(self) -> tuple[Pod, ...]:
-        """The pods on the node. They are sent only to plugins that say so: `wants = ("pods",)`."""
+        """Pods on the node. Requires `wants = ("pods",)`."""
         if not self._sends_pods:
             raise NotWantedError("pods", "the pods on a node")
         return tuple(self._pods.values())
 
-    # ------------------------------------------------------------------ what the scheduler sends
+    # ------------------------------------------------------------------ updates from the scheduler
 
     def replace_object(self, text: str, labels: str, images: str) -> None:
         self._text, self._labels_text, self._images_text = text, labels, images
@@ -78,11 +78,11 @@ class NodeInfo(Node):
 
     @property
     def object_text(self) -> str:
-        """The JSON of the Node object, without labels and images."""
+        """JSON of the Node object, without labels and images."""
         return self._text
 
     def all_pods(self) -> Sequence[Pod]:
-        """The pods on the node, whether the plugin has asked for them or not."""
+        """Pods on the node, regardless of `wants`."""
         return tuple(self._pods.values())
 
     def put_pod(self, uid: str, pod: Pod) -> None:
@@ -101,14 +101,14 @@ class NodeInfo(Node):
 
 
 class NotWantedError(Exception):
-    """The plugin uses something that is sent only on request."""
+    """Use of data that the plugin has not requested in `wants`."""
 
     def __init__(self, want: str, what: str) -> None:
         super().__init__(f'{what} are sent only to plugins that ask for them: put wants = ("{want}",) into the class')
 
 
 class Nodes:
-    """All nodes of the cluster: iterate over them, or look one up by name."""
+    """All nodes of the cluster; iterable, with lookup by name."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, NodeInfo] = {}

@@ -1,7 +1,7 @@
-"""Pods and nodes as plugins see them: attributes for what policies ask, `raw` for everything else.  HOT PATH.
+"""Pods and nodes: attributes for common fields, `raw` for the whole object. HOT PATH.
 
-An object holds the JSON text it came as. The text is parsed when an attribute first needs it, and what was found is
-kept in the object's `__dict__`, where Python looks before it asks the `lazy` attribute again.
+An object keeps its JSON text and parses it on first use. Results are stored in the object's `__dict__`, which Python
+searches before the `lazy` descriptor.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 
 
 class lazy(Generic[Value]):  # noqa: N801 - used like property
-    """An attribute that is computed when first asked for, and then kept."""
+    """An attribute that is computed on first access and then stored."""
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:
         self._compute = compute
@@ -66,7 +66,7 @@ class Toleration(NamedTuple):
 
 
 class Container(NamedTuple):
-    """A container of a pod; requests and limits as numbers."""
+    """A container of a pod, with requests and limits as numbers."""
 
     name: str
     image: str
@@ -76,7 +76,7 @@ class Container(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """Who controls a pod: a ReplicaSet, a Job …"""
+    """Controller of a pod, such as a ReplicaSet or a Job."""
 
     kind: str
     name: str
@@ -85,7 +85,7 @@ class Owner(NamedTuple):
 
 
 class KubernetesObject:
-    """What pods and nodes have in common. `pod["spec"]` is the same as `pod.raw["spec"]`."""
+    """Base of pods and nodes. `pod["spec"]` is short for `pod.raw["spec"]`."""
 
     kind = ""
 
@@ -94,7 +94,7 @@ class KubernetesObject:
 
     @lazy
     def raw(self) -> dict[str, Any]:
-        """The whole object as Kubernetes has it, in JSON form (camelCase)."""
+        """The whole object in the JSON form of Kubernetes (camelCase)."""
         parsed: dict[str, Any] = json.loads(self._text)
         return parsed
 
@@ -126,7 +126,7 @@ class KubernetesObject:
 
     @lazy
     def created_at(self) -> datetime | None:
-        """When it was created, with its time zone (UTC)."""
+        """Creation time, in UTC."""
         written = self._metadata.get("creationTimestamp")
         return datetime.fromisoformat(written) if written else None
 
@@ -155,12 +155,12 @@ class Pod(KubernetesObject):
 
     @lazy
     def requests(self) -> Resources:
-        """What the pod asks for in all: `pod.requests.cpu` in milli-CPU, `pod.requests["nvidia.com/gpu"]` in pieces."""
+        """Total requests: `pod.requests.cpu` in milli-CPU, `pod.requests["nvidia.com/gpu"]` in units."""
         return resources.pod_requests(self.spec)
 
     @lazy
     def non_zero_requests(self) -> Resources:
-        """CPU and memory, where a container that asks for nothing counts as a small one."""
+        """Requested CPU and memory, with a small default for containers without requests."""
         return resources.pod_non_zero_requests(self.spec)
 
     @lazy
@@ -177,7 +177,7 @@ class Pod(KubernetesObject):
 
     @lazy
     def node_name(self) -> str:
-        """Where the pod runs or will run; empty if that is not decided."""
+        """Node of the pod; empty for a pending pod."""
         return str(self.spec.get("nodeName") or "")
 
     @lazy
@@ -202,7 +202,7 @@ class Pod(KubernetesObject):
         )
 
     def tolerates(self, taints: Taint | Iterable[Taint]) -> bool:
-        """Whether the pod tolerates that taint, or all of those."""
+        """Whether the pod tolerates a taint, or all taints of an iterable."""
         wanted = (taints,) if isinstance(taints, Taint) else taints
         return all(any(item.tolerates(taint) for item in self.tolerations) for taint in wanted)
 
@@ -216,7 +216,7 @@ class Pod(KubernetesObject):
 
     @lazy
     def images(self) -> tuple[str, ...]:
-        """The images of all containers, init containers first."""
+        """Images of all containers, init containers first."""
         return tuple(container.image for container in (*self.init_containers, *self.containers))
 
     @lazy
@@ -225,7 +225,7 @@ class Pod(KubernetesObject):
 
     @lazy
     def owner(self) -> Owner | None:
-        """The controller of the pod."""
+        """Controller of the pod, if any."""
         for item in self._metadata.get("ownerReferences") or ():
             if item.get("controller"):
                 kind, name, uid, version = (str(item.get(key) or "") for key in ("kind", "name", "uid", "apiVersion"))
@@ -234,7 +234,7 @@ class Pod(KubernetesObject):
 
 
 class Node(KubernetesObject):
-    """A node. Its labels and images come as texts of their own, so that reading labels parses little."""
+    """A node. Labels and images have JSON texts of their own: reading labels does not parse the rest."""
 
     kind = "Node"
 
@@ -245,7 +245,7 @@ class Node(KubernetesObject):
 
     @lazy
     def raw(self) -> dict[str, Any]:
-        """The whole object as Kubernetes has it, in JSON form (camelCase)."""
+        """The whole object in the JSON form of Kubernetes (camelCase)."""
         parsed: dict[str, Any] = json.loads(self._text)
         if self._labels_text:
             parsed.setdefault("metadata", {})["labels"] = self.labels
@@ -275,12 +275,12 @@ class Node(KubernetesObject):
 
     @lazy
     def conditions(self) -> Mapping[str, str]:
-        """Type and status, such as `{"Ready": "True"}`."""
+        """Status by condition type, such as `{"Ready": "True"}`."""
         return self._parts[3]
 
     @lazy
     def images(self) -> Mapping[str, int]:
-        """The images that the node has, by every name, and their size in bytes."""
+        """Sizes in bytes of the images on the node, by all their names."""
         listed = json.loads(self._images_text) if self._images_text else (self.raw.get("status") or {}).get("images")
         return {name: item.get("sizeBytes") or 0 for item in listed or () for name in item.get("names") or ()}
 
@@ -294,7 +294,7 @@ class Node(KubernetesObject):
 
     @lazy
     def _parts(self) -> tuple[Mapping[str, str], tuple[Taint, ...], bool, Mapping[str, str]]:
-        """All small parts at once. `raw` would be kept, and 5,000 parsed nodes are a lot of memory."""
+        """Parses all small fields at once, without `raw`: 5,000 parsed nodes would take too much memory."""
         whole: Mapping[str, Any] = self.__dict__.get("raw") or json.loads(self._text)
         metadata, spec, status = (whole.get(part) or {} for part in ("metadata", "spec", "status"))
         taints = tuple(

@@ -1,7 +1,7 @@
-"""The class that plugins derive from: one method for each extension point. Override those you need.
+"""Base class of plugins: one method per extension point.
 
-A method that is not overridden is never called and costs nothing. Methods that judge a pod may return None or True
-(the pod passes), a text (it does not, for this reason) or a `Status`.
+Methods that are not overridden are never called and cost nothing. A verdict on a pod is None or True (it passes), a
+text (the reason for its rejection), or a `Status`.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class Plugin:
     ...         if node.labels.get("disk") != "ssd":
     ...             return "no fast disk"
 
-    One object serves many pods, also several at once. What belongs to one pod goes into `state`.
+    One object serves many pods, several at a time. Data of a single pod belongs in `state`.
     """
 
-    # What is sent only on request: "pods" (node.pods), "waiting_pods" (self.waiting_pods).
+    # Optional data to receive: "pods" (node.pods), "waiting_pods" (self.waiting_pods).
     wants: Collection[str] = ()
-    # True promises that filter and score look at nothing but the Node object: a node is judged once for all pods.
+    # True if filter and score depend on the Node object only: results per node are then shared by all pods.
     ignores_pod: bool = False
-    # The configuration, as JSON gives it. Annotate it with a dataclass (`config: MyConfig`) to get one, checked.
+    # Decoded JSON. With a dataclass as annotation (`config: MyConfig`), a validated instance of it.
     config: Any
-    # Lines go to the scheduler's log. `logging` and `print` work as well.
+    # Logger of the plugin, forwarded to the scheduler's log. `logging` and `print` work as well.
     log: logging.Logger = logging.getLogger("plugin")
 
     _scheduler: Scheduler
@@ -57,41 +57,41 @@ class Plugin:
     # ------------------------------------------------------------------ queue
 
     def events(self) -> Sequence[ClusterEvent]:
-        """The changes that may make a pod schedulable which this plugin rejected. Not overridden: all changes."""
+        """Changes that may make pods schedulable after a rejection by this plugin. Default: all changes."""
         raise NotImplementedError
 
     def queueing_hint(self, pod: Pod, change: Change) -> bool:
-        """Whether this change may really help this pod, which the plugin rejected. Not overridden: always."""
+        """Whether a change may make a rejected pod schedulable. Default: always."""
         raise NotImplementedError
 
     def pre_enqueue(self, pod: Pod) -> Verdict:
-        """Whether the pod may be tried at all; a rejected one waits for an event."""
+        """Whether the pod may enter the queue; a rejected pod waits for an event."""
         raise NotImplementedError
 
     def sort_key(self, pod: Pod, queued_at: datetime) -> SortKey:
-        """Orders the queue: the smallest key comes first. A number, a text, a datetime, or a tuple of such."""
+        """Position in the queue, smallest first: a number, text, datetime, or a tuple of these."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------ scheduling cycle
 
     def signature(self, pod: Pod) -> Hashable | None:
-        """Pods with equal signatures must get equal answers of filter and score while the Node object is the same.
+        """A value of texts, numbers and tuples that is equal for pods with equal results of filter and score.
 
-        The scheduler then asks once for all of them. None: this pod shares its answers with no other. Make it of texts,
-        numbers and tuples.
+        The results may otherwise depend on the Node object only. The scheduler calls the hooks once for all pods with
+        the same signature. None: no sharing for this pod.
         """
         raise NotImplementedError
 
     def pre_filter(self, state: CycleState, pod: Pod) -> Verdict | Collection[str]:
-        """Looks at the pod before the nodes. May return the names of the only nodes to look at, or `SKIP`."""
+        """Runs once per pod, before `filter`. May return the names of the candidate nodes, or `SKIP`."""
         raise NotImplementedError
 
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Verdict:
-        """In a trial, `added` comes onto the node: bring the state up to date."""
+        """Updates the state for a pod that is added to the node in a preemption trial."""
         raise NotImplementedError
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Verdict:
-        """In a trial, `removed` leaves the node: bring the state up to date."""
+        """Updates the state for a pod that is removed from the node in a preemption trial."""
         raise NotImplementedError
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Verdict:
@@ -99,51 +99,51 @@ class Plugin:
         raise NotImplementedError
 
     def post_filter(self, state: CycleState, pod: Pod, statuses: Mapping[str, Code]) -> Nominate | Status | str | None:
-        """No node passed; `statuses` tells how each was rejected. May nominate one: `Nominate("node-1")`."""
+        """Runs if no node passed; `statuses` has the rejections. May return `Nominate("node-1")`."""
         raise NotImplementedError
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Verdict:
-        """Looks at the nodes that passed, before they are scored. May return `SKIP`."""
+        """Runs once per pod, before `score`, with the feasible nodes. May return `SKIP`."""
         raise NotImplementedError
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
-        """How good this node is: 0 to 100, or any number if there is `normalize_scores`."""
+        """Score of the node: 0 to 100, or any integer if the plugin has `normalize_scores`."""
         raise NotImplementedError
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: dict[str, int]) -> Mapping[str, int] | None:
-        """Brings the scores of all nodes, by name, into 0 to 100: change `scores`, or return others."""
+        """Normalizes the scores, by node name, to 0 to 100: in place, or as a return value."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------ binding
 
     def reserve(self, state: CycleState, pod: Pod, node: NodeInfo) -> Verdict:
-        """The pod will go to this node."""
+        """Runs when the node is selected for the pod."""
         raise NotImplementedError
 
     def unreserve(self, state: CycleState, pod: Pod, node: NodeInfo) -> None:
-        """The pod will not go to this node after all: undo `reserve`."""
+        """Reverts `reserve` when the pod is not bound after all."""
         raise NotImplementedError
 
     def permit(self, state: CycleState, pod: Pod, node: NodeInfo) -> Verdict | Wait:
-        """The last word before binding. `Wait(30)` holds the pod back for 30 seconds at most."""
+        """Approves, rejects or delays the binding. `Wait(30)` delays it by up to 30 seconds."""
         raise NotImplementedError
 
     def pre_bind(self, state: CycleState, pod: Pod, node: NodeInfo) -> Verdict:
-        """Just before the pod is bound."""
+        """Runs immediately before the binding."""
         raise NotImplementedError
 
     def bind(self, state: CycleState, pod: Pod, node: NodeInfo) -> Verdict:
-        """Binds the pod; `SKIP` leaves it to the next plugin."""
+        """Binds the pod, or returns `SKIP` for the next bind plugin."""
         raise NotImplementedError
 
     def post_bind(self, state: CycleState, pod: Pod, node: NodeInfo) -> None:
-        """The pod was bound."""
+        """Runs after the binding."""
         raise NotImplementedError
 
-    # ------------------------------------------------------------------ what a plugin may ask
+    # ------------------------------------------------------------------ services for plugins
 
     def now(self) -> datetime:
-        """The time by the scheduler's clock, in UTC; in a simulation it is the simulated time."""
+        """Time of the scheduler's clock, in UTC; the simulated time in a simulation."""
         return self._scheduler.now()
 
     @property
@@ -153,15 +153,15 @@ class Plugin:
 
     @property
     def waiting_pods(self) -> Sequence[Pod]:
-        """The pods that wait for permission, with their `node_name`. Needs `wants = ("waiting_pods",)`."""
+        """Pods that wait at Permit, with their `node_name`. Requires `wants = ("waiting_pods",)`."""
         return self._scheduler.waiting_pods()
 
     def allow(self, pod: Pod | str) -> bool:
-        """Stops holding that waiting pod (or uid) back; False if it is not waiting."""
+        """Allows a waiting pod (or uid); False if it is not waiting."""
         return self._scheduler.allow(pod if isinstance(pod, str) else pod.uid)
 
     def reject(self, pod: Pod | str, reason: str = "") -> bool:
-        """That waiting pod (or uid) is not bound but goes back to the queue; False if it is not waiting."""
+        """Rejects a waiting pod (or uid), which returns to the queue; False if it is not waiting."""
         return self._scheduler.reject(pod if isinstance(pod, str) else pod.uid, reason)
 
     def record_event(
@@ -171,14 +171,14 @@ class Plugin:
         reason: str,
         note: str,
         action: str = "Scheduling",
-        type: str = "Normal",  # noqa: A002 - the name that Kubernetes has for it
+        type: str = "Normal",  # noqa: A002 - the field name in Kubernetes
         related: KubernetesObject | None = None,
     ) -> None:
         """Records a Kubernetes event about an object. `type` is Normal or Warning."""
         self._scheduler.record_event(regarding, related, kind=type, reason=reason, action=action, note=note)
 
 
-# The hooks of the ABI and the methods that implement them. `signature` is asked in prefilter.
+# Hooks of the ABI and their methods. `signature` is part of prefilter.
 METHODS = {
     "preenqueue": "pre_enqueue",
     "queuesort": "sort_key",
@@ -202,5 +202,5 @@ WANTS = ("pods", "waiting_pods")
 
 
 def overrides(plugin: type[Plugin], method: str) -> bool:
-    """Whether the plugin has a method of its own."""
+    """Whether the plugin overrides a method."""
     return getattr(plugin, method) is not getattr(Plugin, method)

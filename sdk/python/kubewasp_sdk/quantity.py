@@ -1,4 +1,4 @@
-"""Kubernetes quantities such as `500m`, `1.5Gi` or `2e3`, kept exactly, in billionths."""
+"""Kubernetes quantities such as `500m`, `1.5Gi` or `2e3`, exact to a billionth."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_CHARACTERS = 100
 
 
 def nanos(quantity: str | int | float) -> int:
-    """The value in billionths; what is finer is rounded away from zero."""
+    """The value in billionths, rounded away from zero."""
     text = str(quantity)
     found = _FORM.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
     if found is None:
@@ -32,10 +32,10 @@ def nanos(quantity: str | int | float) -> int:
 
 
 def whole(resource: str, in_nanos: int) -> int:
-    """As the scheduler counts it, rounded up: milli-CPU for cpu, else whole units (bytes, pieces)."""
+    """The value in scheduler units, rounded up: milli-CPU for cpu, else whole units."""
     return -(-in_nanos // (NANO // 1000 if resource == "cpu" else NANO))
 
 
 def amount(resource: str, quantity: str | int | float) -> int:
-    """The quantity of a resource as the scheduler counts it: `amount("cpu", "1.5")` is 1500."""
+    """A quantity in scheduler units: `amount("cpu", "1.5")` is 1500."""
     return whole(resource, nanos(quantity))

@@ -1,4 +1,4 @@
-"""How much pods ask for and nodes have, by resource name."""
+"""Resource amounts of pods and nodes, by resource name."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _DEFAULTS = {"cpu": 100 * 10**6, "memory": 200 * 1024 * 1024 * 10**9}
 
 
 class Resources(dict[str, int]):
-    """Whole numbers by resource name; one that is not there counts 0.
+    """Integer amounts by resource name; 0 for a missing name.
 
-    `cpu` is in milli-CPU, `memory` and `ephemeral-storage` in bytes, anything else in pieces.
+    `cpu` is in milli-CPU, `memory` and `ephemeral-storage` in bytes, other resources in units.
     """
 
     def __missing__(self, name: str) -> int:
@@ -49,12 +49,12 @@ def from_quantities(quantities: Mapping[str, Any] | None) -> Resources:
 
 
 def pod_requests(spec: Mapping[str, Any]) -> Resources:
-    """What a pod needs on its node: containers together, or the largest moment of its init containers; overhead."""
+    """Effective requests of a pod: sum of its containers, or the peak of its init containers, plus overhead."""
     return _rounded(_requests(spec, {}))
 
 
 def pod_non_zero_requests(spec: Mapping[str, Any]) -> Resources:
-    """CPU and memory as they count for scoring: a container without a request counts as a small one."""
+    """CPU and memory for scoring, with a small default for containers without requests."""
     total = _rounded(_requests(spec, _DEFAULTS))
     return Resources(cpu=total.cpu, memory=total.memory)
 
@@ -63,7 +63,7 @@ def _requests(spec: Mapping[str, Any], defaults: Amounts) -> Amounts:
     level = _amounts(spec.get("resources"))
     level = {name: value for name, value in level.items() if name in _DEFAULTS or name.startswith("hugepages-")}
     if level:
-        # What the pod as a whole asks for needs no default; what only containers ask for does not either.
+        # No default for resources that the pod requests at pod level.
         asked = _plus(_total(spec, lambda container: _amounts(container.get("resources"))) | level, _overhead(spec))
         defaults = {name: value for name, value in defaults.items() if name not in asked}
     total = _total(spec, lambda container: defaults | _amounts(container.get("resources"))) | level
@@ -78,7 +78,7 @@ def _total(spec: Mapping[str, Any], amounts_of: Callable[[Mapping[str, Any]], Am
     peak: Amounts = {}
     for container in spec.get("initContainers") or ():
         amounts = amounts_of(container)
-        if container.get("restartPolicy") == "Always":  # a sidecar: it runs on beside all that come later
+        if container.get("restartPolicy") == "Always":  # a sidecar, which runs beside all later containers
             together, sidecars = _plus(together, amounts), _plus(sidecars, amounts)
             moment = sidecars
         else:

@@ -1,6 +1,6 @@
-"""The scheduler as a plugin sees it: time, nodes and waiting pods as they were sent, and what the plugin asks for.
+"""Scheduler interface of a plugin: clock, nodes, waiting pods, and pending actions.
 
-What a plugin asks for (events, waiting pods allowed or rejected) is collected and passed on when its hook returns.
+Actions (events, allowed and rejected pods) are collected and sent when the hook returns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_EVENTS = 1000
 
 @dataclass
 class Scheduler:
-    """What is known, and what is to be done after the hook."""
+    """Received data, and actions to send after the hook."""
 
     nodes: Nodes = field(default_factory=Nodes)
     seconds: float | None = None

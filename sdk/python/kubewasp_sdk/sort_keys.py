@@ -1,4 +1,4 @@
-"""Sort keys as bytes: they compare as the Python values they were made of."""
+"""Sort keys as bytes, with the order of the Python values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 from datetime import datetime
 from typing import Any
 
-# What a key may be. Tuples may be nested. A datetime needs a time zone.
+# Types of a key. Tuples may be nested; a datetime requires a time zone.
 SortKey = Any
 MOST_BYTES = 1024
 _END, _NUMBER, _DATETIME, _TEXT, _BYTES, _TUPLE = (bytes([tag]) for tag in (0x00, 0x10, 0x18, 0x20, 0x28, 0x30))
@@ -15,7 +15,7 @@ _ZERO, _LONG = 0x80, 120
 
 
 def encoded(key: SortKey) -> bytes:
-    """The bytes of a key; smaller bytes stand for a smaller key."""
+    """The bytes of a key; their order is the order of the keys."""
     parts: list[bytes] = []
     for item in key if isinstance(key, tuple) else (key,):
         _append(item, parts)
@@ -47,12 +47,12 @@ def _append(item: Any, parts: list[bytes]) -> None:
 
 
 def _ended(content: bytes) -> bytes:
-    """With an end that is smaller than anything that could follow."""
+    """Escaped bytes with a terminator that sorts before any continuation."""
     return content.replace(b"\0", b"\0\xff") + b"\0\0"
 
 
 def _number(value: int | float) -> bytes:
-    """The whole part, rounded down, and then the fraction: so whole numbers of any size are exact."""
+    """Integer part, rounded down, then the fraction: integers of any size are exact."""
     if isinstance(value, float):
         if math.isnan(value):
             raise ValueError("sort_key: nan cannot be compared")
@@ -73,7 +73,7 @@ def _whole(value: int) -> bytes:
 
 
 def _length(size: int) -> bytes:
-    """Longer numbers are larger. Those of 120 bytes or more have their length in two more bytes."""
+    """Length, then digits: longer numbers are larger. From 120 bytes on, the length takes two more bytes."""
     if size < _LONG:
         return bytes([_ZERO + size])
     if size > MOST_BYTES:

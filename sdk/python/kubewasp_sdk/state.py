@@ -1,4 +1,4 @@
-"""What a plugin remembers of one pod, from pre_filter to post_bind."""
+"""Cycle state: data of a plugin about one pod, from pre_filter to post_bind."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 
 class CycleState(dict[str, Any]):
-    """A dict for each pod.
+    """A dict per pod.
 
-    While the scheduler tries out evictions it works on copies: a value with a `clone` method is copied by that, any
-    other value by `copy.deepcopy`.
+    Preemption trials work on copies: a value is copied with its `clone` method if it has one, else with
+    `copy.deepcopy`.
     """
 
     def clone(self) -> CycleState:

@@ -1,4 +1,4 @@
-"""What a hook answers: a status, or one of the short forms that stand for one."""
+"""Statuses of hooks, and their short forms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class Code(IntEnum):
-    """The codes of the Kubernetes scheduling framework."""
+    """Status codes of the Kubernetes scheduling framework."""
 
     SUCCESS = 0
     ERROR = 1
@@ -19,24 +19,24 @@ class Code(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A code and the reason for it."""
+    """A status code with its reason."""
 
     code: Code = Code.SUCCESS
     reason: str = ""
 
     @classmethod
     def unschedulable(cls, reason: str) -> Status:
-        """The pod does not fit; evicting other pods may help."""
+        """Rejection that preemption may resolve."""
         return cls(Code.UNSCHEDULABLE, reason)
 
     @classmethod
     def unresolvable(cls, reason: str) -> Status:
-        """The pod does not fit, and evicting other pods would not help."""
+        """Rejection that preemption cannot resolve."""
         return cls(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason)
 
     @classmethod
     def error(cls, reason: str) -> Status:
-        """Something went wrong."""
+        """Error in the plugin."""
         return cls(Code.ERROR, reason)
 
     @property
@@ -45,13 +45,13 @@ class Status:
 
 
 SUCCESS = Status()
-# From pre_filter or pre_score: this pod needs no filter or score of this plugin. From bind: let the next one bind it.
+# Result of pre_filter or pre_score: no filter or score for this pod. Result of bind: left to the next bind plugin.
 SKIP = Status(Code.SKIP)
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """From permit: hold the pod back until it is allowed, at most for that many seconds."""
+    """Result of permit: the pod waits for `allow`, up to a timeout in seconds."""
 
     seconds: float
     reason: str = ""
@@ -59,17 +59,17 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Nominate:
-    """From post_filter: the pod should be tried on this node next. An empty name takes a nomination back."""
+    """Result of post_filter: node nominated for the pod. An empty name clears the nomination."""
 
     node: str
 
 
-# None and True let the pod pass, a text is the reason why it cannot.
+# None and True: the pod passes. A text: the reason for its rejection.
 Verdict = Status | str | bool | None
 
 
 def as_status(verdict: object, hook: str) -> Status:
-    """The status that a hook's answer stands for."""
+    """The status of a verdict."""
     if verdict is None or verdict is True:
         return SUCCESS
     if isinstance(verdict, Status):

@@ -1,4 +1,4 @@
-"""Fakes for testing plugins with plain pytest, without WebAssembly and without a scheduler.
+"""Fakes for unit tests of plugins, without WebAssembly and without a scheduler.
 
 >>> nodes = [make_node("a", labels={"disk": "ssd"}), make_node("b")]
 >>> run(MyPlugin, make_pod("web"), nodes).node                             # doctest: +SKIP
@@ -46,7 +46,7 @@ def make_pod(
     created_at: datetime | None = None,
     spec: Mapping[str, Any] | None = None,
 ) -> Pod:
-    """A pod with one container. `spec` adds to the spec, or replaces parts of it, in Kubernetes' own words."""
+    """A pod with one container. `spec` has further fields of the pod spec, or replaces some."""
     metadata: dict[str, Any] = {"name": name, "namespace": namespace, "uid": uid or f"{name}-{next(_numbers)}"}
     metadata |= {"labels": dict(labels or {}), "annotations": dict(annotations or {})}
     if created_at is not None:
@@ -70,7 +70,7 @@ def make_node(
     conditions: Mapping[str, str] | None = None,
     pods: Iterable[Pod] = (),
 ) -> NodeInfo:
-    """A node and the pods on it. Taints may be written `key=value:NoSchedule`."""
+    """A node with its pods. Taints may have the form `key=value:NoSchedule`."""
     node = NodeInfo(name)
     listed = [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()]
     states = [{"type": kind, "status": state} for kind, state in (conditions or {"Ready": "True"}).items()]
@@ -89,7 +89,7 @@ def make_node(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a pod: its node, or the reasons against each node."""
+    """Result of a pod: its node, or the rejections by node."""
 
     status: Status
     node: str = ""
@@ -113,9 +113,9 @@ class _Waiting:
 
 
 class FakeCluster:
-    """Nodes, the pods on them, pods that wait for permission, and a clock.
+    """Nodes with their pods, waiting pods, and a clock.
 
-    `bound` tells where pods went, `waiting` who waits, `events` what was recorded.
+    Results are in `bound` (placements), `waiting` (pods that wait at Permit) and `events` (recorded events).
     """
 
     def __init__(self, *nodes: NodeInfo, now: datetime = NOON) -> None:
@@ -130,33 +130,33 @@ class FakeCluster:
 
     @property
     def waiting(self) -> list[str]:
-        """The names of the pods that wait for permission."""
+        """Names of the pods that wait at Permit."""
         return [item.pod.name for item in self._waiting.values()]
 
     def start(self, plugin: type[Plugin] | Plugin, config: Any = None) -> Plugin:
-        """A plugin that sees this cluster; a class is started with the configuration, as the scheduler does it."""
+        """A plugin connected to this cluster. A class is instantiated with the configuration."""
         if isinstance(plugin, type):
             plugin = plugin(configuration.decode(plugin, config))
-        plugin._scheduler = Scheduler(self.nodes)  # noqa: SLF001 - this stands for the scheduler
+        plugin._scheduler = Scheduler(self.nodes)  # noqa: SLF001 - in place of the scheduler
         for node in self.nodes:
             node.set_sends_pods("pods" in plugin.wants)
         self._tell(plugin)
         return plugin
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass; pods that have waited for too long are rejected."""
+        """Advances the clock. Waiting pods past their timeout are rejected."""
         self.time += timedelta(seconds=seconds)
         for uid, item in list(self._waiting.items()):
             if item.until <= self.time:
                 self._reject(uid, "timed out waiting on permit")
 
     def queue(self, plugin: Plugin, pods: Iterable[Pod]) -> list[Pod]:
-        """The pods in the order of the plugin's `sort_key`; they were queued one after the other."""
+        """Pods in the order of `sort_key`, queued one after the other."""
         queued = [(pod, self.time + timedelta(milliseconds=place)) for place, pod in enumerate(pods)]
         return [pod for pod, at in sorted(queued, key=lambda item: sort_keys.encoded(plugin.sort_key(*item)))]
 
     def schedule(self, plugin: Plugin, pod: Pod) -> Outcome:
-        """Everything that happens to a pod, in the scheduler's order; other plugins there are none."""
+        """A whole scheduling cycle of a pod, with this plugin alone."""
         self._tell(plugin)
         outcome = self._schedule(plugin, pod)
         self._do_what_was_asked(plugin)
@@ -298,7 +298,7 @@ class FakeCluster:
 
 
 class _Overrides:
-    """Which hooks a plugin has."""
+    """Hooks of a plugin."""
 
     def __init__(self, plugin: Plugin) -> None:
         self._class = type(plugin)
@@ -310,13 +310,13 @@ class _Overrides:
 def run(
     plugin: type[Plugin] | Plugin, pod: Pod, nodes: Iterable[NodeInfo], *, config: Any = None, now: datetime = NOON
 ) -> Outcome:
-    """What the plugin makes of a pod on those nodes."""
+    """Schedules one pod on these nodes with this plugin alone."""
     cluster = FakeCluster(*nodes, now=now)
     return cluster.schedule(cluster.start(plugin, config), pod)
 
 
 def _count(node: NodeInfo) -> None:
-    """The numbers of a node, from its object and its pods."""
+    """Resource totals of a node, from its object and pods."""
     pods = node.all_pods()
     allocatable = resources.from_quantities(Node(node.object_text)["status"]["allocatable"])
     requested, non_zero = resources.Resources(), resources.Resources()

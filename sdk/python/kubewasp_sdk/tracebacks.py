@@ -1,4 +1,4 @@
-"""Exceptions told to the scheduler: what was raised, and where in the author's own code."""
+"""Error reports of exceptions: kind, cause, and the traceback in the author's code."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 _HERE = str(PurePath(__file__).parent)
 _MOST_FRAMES = 16
 _MOST_TEXT = 8000
-# In a component, the folders that it was built from are called /0, /1 …
+# Source folders are named /0, /1 … in a component.
 _FOLDER = re.compile(r"^/\d+/")
 
 
 def told(error: BaseException, *, node: str = "") -> dict[str, object]:
-    """The kind of the exception, a line that says what happened, and the author's part of the traceback."""
+    """Kind of the exception, a summary line, and the traceback in the author's code."""
     found = traceback.TracebackException.from_exception(error)
     _trim(found)
     lines = list(found.format_exception_only())
@@ -35,7 +35,7 @@ def told(error: BaseException, *, node: str = "") -> dict[str, object]:
 
 
 def keep_sources(modules: list[ModuleType]) -> None:
-    """Remembers the lines of modules, so that tracebacks can show them where there are no files."""
+    """Keeps source lines for tracebacks, as a component has no files."""
     for module in modules:
         name = getattr(module, "__file__", None)
         lines = linecache.getlines(name) if name else []
@@ -44,13 +44,13 @@ def keep_sources(modules: list[ModuleType]) -> None:
 
 
 def author_modules() -> list[ModuleType]:
-    """The modules that are loaded and belong neither to Python nor to this package."""
+    """Loaded modules outside the standard library and this package."""
     files = [(getattr(item, "__file__", None) or "", item) for item in list(sys.modules.values())]
     return [item for file, item in files if _FOLDER.match(file) and not _is_ours(file)]
 
 
 def _trim(found: traceback.TracebackException | None) -> None:
-    """Takes out the frames of this package, here and in all exceptions that led to this one."""
+    """Removes the frames of this package, in the exception and all its causes."""
     seen: set[int] = set()
     while found is not None and id(found) not in seen:
         seen.add(id(found))

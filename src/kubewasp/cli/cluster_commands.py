@@ -1,20 +1,29 @@
-"""`kubewasp simulate`, `explain` and `run`: options and help; the work is done in modules of these names."""
+"""Options and help of `kubewasp simulate`, `explain` and `run`. The work is in the modules of these names."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from kubewasp.cli.options import Output, OutputOrYaml, assignments, utf8
+from kubewasp.cli.options import (
+    ConfigFile,
+    LogFormat,
+    LoggingFormat,
+    Output,
+    OutputOrYaml,
+    PluginConfigs,
+    Plugins,
+    Verbosity,
+    plugin_texts,
+)
 
 Paths = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH",
-        help="Manifests: files or folders of YAML or JSON, also `kubectl get … -o yaml`.",
+        help="Manifests: YAML or JSON files or folders, such as the output of `kubectl get -o yaml`.",
         show_default=False,
     ),
 ]
@@ -23,37 +32,11 @@ KubeconfigFile = Annotated[
     typer.Option(
         "--kubeconfig",
         metavar="FILE",
-        help="How to reach the cluster; else $KUBECONFIG, the pod's account, ~/.kube/config.",
-    ),
-]
-ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="A KubeSchedulerConfiguration.")]
-
-
-class LogFormat(StrEnum):
-    """How lines are logged."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-Plugins = Annotated[
-    list[str] | None,
-    typer.Option("--plugin", metavar="GUEST", help="A wasm plugin with default settings; may be repeated."),
-]
-PluginConfigs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--plugin-config",
-        metavar="NAME=TEXT",
-        help="Its configuration (or @FILE); NAME is that of its file, without the ending; may be repeated.",
-        callback=utf8,
+        help="Kubeconfig of the cluster. Default: $KUBECONFIG, the pod's service account, ~/.kube/config.",
     ),
 ]
 StartTime = Annotated[
-    str,
-    typer.Option(
-        metavar="TIME", help="The date and time at which it begins, e.g. 2026-01-05T12:00:00Z; now, if left out."
-    ),
+    str, typer.Option(metavar="TIME", help="Start of the simulated clock, e.g. 2026-01-05T12:00:00Z. Default: now.")
 ]
 
 
@@ -62,27 +45,26 @@ def simulate(
     config: ConfigFile = None,
     plugin: Plugins = None,
     plugin_config: PluginConfigs = None,
-    scenario: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A timeline: what happens to the cluster, and when.")
-    ] = None,
+    scenario: Annotated[Path | None, typer.Option(metavar="FILE", help="Timeline of changes to the cluster.")] = None,
     explain: Annotated[
-        str, typer.Option(metavar="POD", help="Show how the last try of this pod (namespace/name) was decided.")
+        str, typer.Option(metavar="POD", help="Explain the last attempt of this pod (namespace/name).")
     ] = "",
     start_time: StartTime = "",
-    seed: Annotated[int, typer.Option(metavar="N", help="Where chance decides, the same seed decides the same.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed for ties between nodes.")] = 0,
     output: Annotated[
         OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
     ] = OutputOrYaml.TABLE,
 ) -> None:
-    """Schedule pods on a cluster in memory: where would they go, and why not?
+    """Schedule pods on a cluster in memory: placements, and reasons for pending pods.
 
-    Bound pods stay where they are; pending ones, and those that Deployments, ReplicaSets, StatefulSets, Jobs and
-    DaemonSets would make, are scheduled as kube-scheduler would.
+    Bound pods keep their nodes. Pending pods are scheduled as by kube-scheduler,
+    and so are the pods of Deployments, ReplicaSets, StatefulSets, Jobs and
+    DaemonSets.
 
     Example: kubewasp simulate examples/clusters/small.yaml --plugin examples/guests/nodenumber.wat
     """
     from kubewasp.cli import simulate as command
-    from kubewasp.cli import simulation_output as printing
+    from kubewasp.cli import simulate_output as printing
 
     result = command.run(
         paths,
@@ -98,47 +80,56 @@ def simulate(
 
 
 def explain(
-    pod: Annotated[str, typer.Argument(metavar="[NAMESPACE/]POD", help="The pod to explain.")],
+    pod: Annotated[str, typer.Argument(metavar="[NAMESPACE/]POD", help="Name of the pod.")],
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[PATH]...", help="Manifests, as for simulate; if left out, a real cluster is read."),
+        typer.Argument(metavar="[PATH]...", help="Manifests, as for simulate. Default: a real cluster."),
     ] = None,
     namespace: Annotated[
         str,
         typer.Option(
-            "-n", "--namespace", metavar="NAME", help="The pod's namespace; else the kubeconfig's, or default."
+            "-n",
+            "--namespace",
+            metavar="NAME",
+            help="Namespace of the pod. Default: that of the kubeconfig, else default.",
         ),
     ] = "",
     config: ConfigFile = None,
     plugin: Plugins = None,
     plugin_config: PluginConfigs = None,
     profile: Annotated[
-        str, typer.Option(metavar="NAME", help="Explain it as a pod of this profile, whatever its schedulerName.")
+        str, typer.Option(metavar="NAME", help="Profile to use instead of the pod's schedulerName.")
     ] = "",
     kubeconfig: KubeconfigFile = None,
     recorded: Annotated[
-        str, typer.Option(metavar="URL", help="Show what a running kubewasp has recorded, e.g. http://127.0.0.1:10259.")
+        str,
+        typer.Option(
+            metavar="URL",
+            help="Recorded decisions of a running scheduler at this address, e.g. http://127.0.0.1:10259.",
+        ),
     ] = "",
     start_time: StartTime = "",
     output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
 ) -> None:
-    """Show one scheduling attempt of a pod: which plugin rejected which node and why, every score, what would help.
+    """Explain one scheduling attempt of a pod: rejected nodes with plugin and reason, all scores, and hints.
 
-    Of a real cluster, or of manifests; nothing is written in either. Everything else stays as it is: bound pods are
-    bound, other pending pods wait. A pod that is bound is explained as if it were not.
+    The pod is in a real cluster or in manifests; neither is changed. All other
+    pods keep their state. A bound pod is explained as if it were pending.
 
-    Example: kubewasp explain default/web examples/clusters/small.yaml
+    Example: kubewasp explain default/huge examples/clusters/small.yaml
 
     Example: kubewasp explain web -n shop --config scheduler.yaml --kubeconfig ~/.kube/config
     """
     from kubewasp.cli import explain as command
-    from kubewasp.cli import explanation_output as printing
+    from kubewasp.cli import explain_output as printing
     from kubewasp.cli.output import print_json
 
     place, name = _place(pod, namespace)
     if recorded:
         if paths or config or plugin or kubeconfig or profile or start_time:
-            raise typer.BadParameter("what was recorded is shown as it is; give the pod alone", param_hint="--recorded")
+            raise typer.BadParameter(
+                "recorded decisions take no other option than the pod and its namespace", param_hint="--recorded"
+            )
         decisions = command.recorded(recorded, name, place)
         if output is Output.JSON:
             print_json(decisions)
@@ -146,7 +137,7 @@ def explain(
             printing.print_recorded(decisions)
         return
     if paths and kubeconfig:
-        raise typer.BadParameter("give manifests or a cluster, not both", param_hint="--kubeconfig")
+        raise typer.BadParameter("not allowed together with manifests", param_hint="--kubeconfig")
     how: dict[str, Any] = {
         "config": config,
         "plugins": tuple(plugin or ()),
@@ -169,27 +160,29 @@ def run(
     config: ConfigFile = None,
     kubeconfig: KubeconfigFile = None,
     leader_elect: Annotated[
-        bool | None, typer.Option("--leader-elect/--no-leader-elect", help="Overrides the configuration.")
+        bool | None,
+        typer.Option("--leader-elect/--no-leader-elect", help="Leader election; overrides the configuration."),
     ] = None,
     bind_address: Annotated[
-        str, typer.Option(metavar="HOST", help="Where health and metrics are served; 0.0.0.0 for everybody.")
+        str,
+        typer.Option(metavar="HOST", help="Address of the health and metrics endpoints; 0.0.0.0 for all interfaces."),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="On which port; 0 is any free one.")] = 10259,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port of these endpoints; 0 for any free port.")
+    ] = 10259,
     decisions: Annotated[
         float,
         typer.Option(
-            metavar="SHARE",
-            min=0.0,
-            max=1.0,
-            help="Which share of the decisions is recorded in full, for `explain --recorded`; 0 records nothing.",
+            metavar="SHARE", min=0.0, max=1.0, help="Share of decisions to record for `explain --recorded`; 0 for none."
         ),
     ] = 0.01,
-    logging_format: Annotated[LogFormat, typer.Option(help="Lines for people, or JSON.")] = LogFormat.TEXT,
-    verbosity: Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="How much is logged.")] = 0,
+    logging_format: LoggingFormat = LogFormat.TEXT,
+    verbosity: Verbosity = 0,
 ) -> None:
     """Schedule the pods of a real cluster.
 
-    It takes the pods whose schedulerName is that of one of its profiles. Several can run: one leads, the others wait.
+    The scheduler takes pods whose schedulerName names one of its profiles. Of
+    several instances, one is the leader and the others are standbys.
 
     Example: kubewasp run --config scheduler.yaml --kubeconfig ~/.kube/config
     """
@@ -212,29 +205,17 @@ def _key(pod: str) -> str:
 
 
 def _place(pod: str, namespace: str) -> tuple[str, str]:
-    """The namespace (empty if none was given) and the name of a pod."""
+    """Namespace (empty if not given) and name of a pod."""
     before, slash, name = pod.rpartition("/")
     if not name or "/" in before or (slash and not before):
         raise typer.BadParameter(f"expected POD or NAMESPACE/POD, got {pod!r}", param_hint="POD")
     if before and namespace and before != namespace:
-        raise typer.BadParameter(f"{pod} is in another namespace", param_hint="--namespace")
+        raise typer.BadParameter(f"{pod} contains another namespace", param_hint="--namespace")
     return before or namespace, name
 
 
-def plugin_texts(given: list[str] | None) -> dict[str, str]:
-    """The configurations of plugins; those that begin with @ are in files."""
-    found = assignments("--plugin-config", given)
-    for name, text in found.items():
-        if text.startswith("@"):
-            try:
-                found[name] = Path(text[1:]).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise typer.BadParameter(f"{name}: {text[1:]}: {error}", param_hint="--plugin-config") from None
-    return found
-
-
 def _epoch(start_time: str) -> float | None:
-    """Seconds since 1970; None if no time was given."""
+    """Unix time; None if no time is given."""
     from kubewasp.k8s.errors import ManifestError
     from kubewasp.simulation import scenario
 

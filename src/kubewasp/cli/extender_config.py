@@ -1,4 +1,4 @@
-"""`kubewasp extender config`: what to put into kube-scheduler's configuration."""
+"""`kubewasp extender config`: the extender stanza of kube-scheduler's configuration."""
 
 from __future__ import annotations
 
@@ -59,19 +59,17 @@ def show(
         ignorable=ignorable,
     )
     if ca and not is_https:
-        raise typer.BadParameter("a certificate is verified with https only", param_hint="--ca")
+        raise typer.BadParameter("requires an https URL", param_hint="--ca")
     check(extender)
     if as_json:
         output.print_json({"extenders": [stanza.entry(extender)]})
     else:
-        told = stanza.text(
-            extender, pre_filter_only=_pre_filter_only(asked), not_asked=verb_plugins.unused_points(profiles)
-        )
-        output.write(told)
+        not_asked = verb_plugins.unused_points(profiles)
+        output.write(stanza.text(extender, pre_filter_only=_pre_filter_only(asked), not_asked=not_asked))
 
 
 def check(extender: Extender) -> None:
-    """What kube-scheduler would say of it."""
+    """Validates the stanza by the rules of kube-scheduler."""
     document: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, "extenders": [stanza.entry(extender)]}
     read_config(document, "the extender's stanza")
 
@@ -94,7 +92,7 @@ def _is_https(url: str) -> bool:
     except ValueError:
         is_valid = False
     if not is_valid or parts.query or parts.fragment:
-        text = f"expected an address such as http://127.0.0.1:8888, got {url!r}"
+        text = f"expected a URL such as http://127.0.0.1:8888, got {url!r}"
         raise typer.BadParameter(text, param_hint="--url")
     return parts.scheme == "https"
 
@@ -105,12 +103,12 @@ def _seconds(timeout: str) -> float:
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--timeout") from None
     if seconds <= 0:
-        raise typer.BadParameter(f"must be more than nothing, got {timeout!r}", param_hint="--timeout")
+        raise typer.BadParameter(f"expected a positive duration, got {timeout!r}", param_hint="--timeout")
     return seconds
 
 
 def _pre_filter_only(profiles: Sequence[Profile]) -> list[str]:
-    """The plugins of one's own for which filter is offered though none has Filter."""
+    """Custom plugins with PreFilter, if no plugin has Filter: the verb filter is offered for them alone."""
     if any(profile.plugins["filter"] for profile in profiles):
         return []
     names = (item.name for profile in profiles for item in profile.plugins["preFilter"])

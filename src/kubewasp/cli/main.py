@@ -1,4 +1,4 @@
-"""The `kubewasp` command. Commands live in modules of their own, imported when called: `--help` must be quick."""
+"""Entry point of the `kubewasp` command: command groups, exit codes, user errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from typing import Annotated
 import typer
 
 from kubewasp import __version__
-from kubewasp.cli import cluster_commands, config, extender, http, plugin, wasi
+from kubewasp.cli import (
+    cluster_commands,
+    config_commands,
+    extender_commands,
+    http_commands,
+    plugin_commands,
+    wasi_commands,
+)
 from kubewasp.errors import KubewaspError
 
 app = typer.Typer(
@@ -19,11 +26,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(plugin.app, name="plugin")
-app.add_typer(config.app, name="config")
-app.add_typer(wasi.app, name="wasi")
-app.add_typer(http.app, name="http")
-app.add_typer(extender.app, name="extender")
+app.add_typer(plugin_commands.app, name="plugin")
+app.add_typer(config_commands.app, name="config")
+app.add_typer(wasi_commands.app, name="wasi")
+app.add_typer(http_commands.app, name="http")
+app.add_typer(extender_commands.app, name="extender")
 cluster_commands.register(app)
 
 
@@ -36,17 +43,17 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """A Kubernetes scheduler whose policies are WebAssembly plugins.
 
-    Try `kubewasp plugin call GUEST filter score` on a .wasm file of yours: no cluster is needed.
+    Start with `kubewasp plugin call GUEST filter score` and a .wasm file. No cluster is needed.
     """
 
 
 def main() -> None:
-    """Runs the command; a mistake of the user is an error on stderr and exit code 1."""
+    """Runs the command. A user error is one line on stderr and exit code 1."""
     try:
         _run()
     except KeyboardInterrupt:
@@ -65,16 +72,16 @@ def _run() -> None:
     try:
         app(prog_name="kubewasp")
     except SystemExit as end:
-        # typer makes a broken pipe exit code 1, which is that of an error.
+        # typer turns a broken pipe into exit code 1, the code of an error.
         if isinstance(end.__context__, BrokenPipeError):
             raise end.__context__ from None
         raise
     finally:
-        sys.stdout.flush()  # here and not at the interpreter's end, where a failure could not be handled
+        sys.stdout.flush()  # not at interpreter exit, where a failure cannot be handled
 
 
 def _discard_output() -> None:
-    """What could not be written is not tried again at the interpreter's end."""
+    """Prevents a second write of buffered output at interpreter exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,10 +1,11 @@
-"""Options of the form NAME=VALUE."""
+"""Options that several commands share, and parsers for option values such as NAME=VALUE."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -17,7 +18,7 @@ Given = TypeVar("Given", str, list[str], None)
 
 
 def utf8(given: Given) -> Given:
-    """What was given, if it is text: bytes that are not UTF-8 reach Python as lone surrogates."""
+    """Option callback: rejects text that is not UTF-8, which reaches Python as lone surrogates."""
     texts: Iterable[str] = (given,) if isinstance(given, str) else given or ()
     for text in texts:
         try:
@@ -28,29 +29,53 @@ def utf8(given: Given) -> Given:
 
 
 class Output(StrEnum):
-    """How results are printed."""
+    """Output format of results."""
 
     TABLE = "table"
     JSON = "json"
 
 
 class JsonOrYaml(StrEnum):
-    """How a piece of configuration is printed."""
+    """Output format of a configuration."""
 
     JSON = "json"
     YAML = "yaml"
 
 
 class OutputOrYaml(StrEnum):
-    """How results are printed that are Kubernetes objects too."""
+    """Output format of results that are also Kubernetes objects."""
 
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
 
 
+class LogFormat(StrEnum):
+    """Format of log lines."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Scheduler configuration file.")]
+Plugins = Annotated[
+    list[str] | None, typer.Option("--plugin", metavar="GUEST", help="Wasm plugin with default settings. Repeatable.")
+]
+PluginConfigs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--plugin-config",
+        metavar="NAME=TEXT",
+        help="Configuration of a --plugin, or @FILE. NAME: its file name without ending. Repeatable.",
+        callback=utf8,
+    ),
+]
+LoggingFormat = Annotated[LogFormat, typer.Option(help="Format of log lines.")]
+Verbosity = Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="Log level; higher logs more.")]
+
+
 def assignments(option: str, given: Iterable[str] | None) -> dict[str, str]:
-    """`["a=1", "b=2"]` as a mapping. A name may hold dots and slashes, but no equals sign."""
+    """`["a=1", "b=2"]` as a mapping. A name ends at the first equals sign."""
     found: dict[str, str] = {}
     for text in given or ():
         name, equals, value = text.partition("=")
@@ -61,7 +86,7 @@ def assignments(option: str, given: Iterable[str] | None) -> dict[str, str]:
 
 
 def limits_from(given: Iterable[str] | None) -> Limits:
-    """The limits of a guest, those that are not given having their defaults."""
+    """Limits of a guest; defaults for those not given."""
     from kubewasp.wasm.limits import LimitError, Limits
 
     try:
@@ -72,7 +97,7 @@ def limits_from(given: Iterable[str] | None) -> Limits:
 
 @contextmanager
 def naming(guest: str) -> Iterator[None]:
-    """Puts the guest's name before an error that does not tell which guest it is about."""
+    """Prefixes load errors with the guest's name, unless they contain it."""
     from kubewasp.wasm.errors import GuestLoadError
     from kubewasp.wasm.source import without_credentials
 
@@ -84,7 +109,7 @@ def naming(guest: str) -> Iterator[None]:
 
 
 def integers(option: str, given: Iterable[str] | None, names: Mapping[str, int] | None = None) -> dict[str, int]:
-    """As `assignments`, the values being integers (or one of the names, which stand for integers)."""
+    """As `assignments`, with integer values; `names` are symbolic values."""
     found: dict[str, int] = {}
     for name, value in assignments(option, given).items():
         try:
@@ -100,3 +125,15 @@ def _int64(text: str) -> int:
     if not -(2**63) <= number < 2**63:
         raise ValueError("more than 64 bits")
     return number
+
+
+def plugin_texts(given: list[str] | None) -> dict[str, str]:
+    """Plugin configurations by name. A value of the form @FILE is the content of the file."""
+    found = assignments("--plugin-config", given)
+    for name, text in found.items():
+        if text.startswith("@"):
+            try:
+                found[name] = Path(text[1:]).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise typer.BadParameter(f"{name}: {text[1:]}: {error}", param_hint="--plugin-config") from None
+    return found

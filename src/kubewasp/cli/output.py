@@ -1,4 +1,4 @@
-"""Printing: tables that fit the terminal, JSON, and text that cannot play tricks on a terminal."""
+"""Printing: tables that fit the terminal, JSON, YAML, and text without control characters."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-# Control characters but for tab and newline, and those that turn the direction of writing round; they come from guests
-# and manifests, which are not trusted.
+# Control characters except tab and newline, and those that change the writing direction. Texts of guests and manifests
+# are not trusted.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -29,7 +29,7 @@ def _escaped(code: int) -> str:
 def print_json(value: Any) -> None:
     import orjson
 
-    # Not through the text layer: JSON is UTF-8 whatever the terminal speaks.
+    # Binary: JSON is UTF-8 regardless of the terminal's encoding.
     sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
 
 
@@ -51,7 +51,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
-    """A table without lines. Where it is too wide, the widest columns wrap."""
+    """A table without lines. If it is too wide, the widest columns wrap."""
     from rich.table import Table
     from rich.text import Text
 
@@ -65,7 +65,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right:
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Name and value, a line each."""
+    """Names and values, one pair per line."""
     from rich.table import Table
     from rich.text import Text
 
@@ -78,7 +78,7 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 
 def _print(table: Table) -> None:
-    """Without the blanks that fill a line up."""
+    """Prints a table without trailing blanks."""
     screen = console()
     with screen.capture() as captured:
         screen.print(table)
@@ -86,7 +86,7 @@ def _print(table: Table) -> None:
 
 
 def print_lines(lines: Iterable[Text]) -> None:
-    """Lines with colours where the terminal has them, as long as they are."""
+    """Styled lines, unwrapped."""
     screen = console()
     with screen.capture() as captured:
         for line in lines:
@@ -95,14 +95,14 @@ def print_lines(lines: Iterable[Text]) -> None:
 
 
 def write(text: str) -> None:
-    """Text on stdout, with escapes for what the terminal cannot show."""
+    """Text on stdout; characters outside its encoding are escaped."""
     encoding = sys.stdout.encoding
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
     sys.stdout.flush()
 
 
 def size(count: int) -> str:
-    """1,234 bytes as people read it."""
+    """Human-readable size, such as 1.2 KiB."""
     if count < 1024:
         return f"{count} B"
     power = min((count.bit_length() - 1) // 10, 3)

@@ -1,4 +1,4 @@
-"""`kubewasp plugin bench`: one guest measured, beside the same guest on plain Python callbacks."""
+"""`kubewasp plugin bench`: timings and memory of a guest, compared with plain Python callbacks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kubewasp.wasm.guest_cycle import GuestCycle
     from kubewasp.wasm.limits import Limits
 
-# The hooks of a scheduling cycle, in its order; the last ones are called for the node that was picked.
+# Hooks of a scheduling cycle, in order. Those from reserve on are called for the selected node only.
 _CYCLE = (
     "prefilter",
     "filter",
@@ -85,14 +85,14 @@ def measure(
     args: Sequence[str] = (),
     step: Callable[..., None] = lambda *_: None,
 ) -> dict[str, Any]:
-    """All figures of the report; `step` is called as the work goes on."""
+    """All figures of the report; `step` receives the progress."""
 
     def load(*, use_cache: bool) -> tuple[Guest, float]:
         began = time.perf_counter()
         guest = Guest.load(wasm, limits=limits, config=config, args=args, use_cache=use_cache)
         return guest, (time.perf_counter() - began) * 1e3
 
-    Guest.load(wasm, limits=limits, config=config, args=args)  # the engine itself and our adapter are loaded once
+    Guest.load(wasm, limits=limits, config=config, args=args)  # warm-up: engine and adapter are loaded once
     guest, cold = load(use_cache=False)
     step("loading from the cache", 5)
     cached = min(load(use_cache=True)[1] for _ in range(5))
@@ -108,7 +108,7 @@ def measure(
         step("running cycles")
     try:
         callback = _callbacks(guest, encoded, table, hooks=hooks, config=config, args=args)
-    except (Trap, WasmtimeError):  # a guest may mind that filter and score take turns there
+    except (Trap, WasmtimeError):  # filter and score alternate there, which a guest may not support
         callback = None
     step("done", 10)
     with guest.cycle(encoded[0], table) as cycle:
@@ -137,7 +137,7 @@ def measure(
 
 
 def _cycle(guest: Guest, pod: bytes, nodes: NodeTable, hooks: Sequence[str], seconds: dict[str, list[float]]) -> float:
-    """Runs a whole cycle over all nodes; returns its time and notes that of each hook."""
+    """Duration of a whole cycle over all nodes; the durations of the hooks are appended to `seconds`."""
     began = time.perf_counter()
     with guest.cycle(pod, nodes) as cycle:
         scores: dict[str, int] = {}
@@ -147,7 +147,7 @@ def _cycle(guest: Guest, pod: bytes, nodes: NodeTable, hooks: Sequence[str], sec
             seconds.setdefault(hook, []).append(time.perf_counter() - start)
             if cycle.failed:
                 failure = answer.reason if isinstance(answer, HookResult) else answer.reason(len(answer) - 1)
-                raise GuestLoadError(f"a guest that fails cannot be measured: {failure}")
+                raise GuestLoadError(f"the guest failed during the measurement: {failure}")
             if isinstance(answer, NodeScores) and "normalizescore" in hooks:
                 scores = answer.as_dict()
     return time.perf_counter() - began
@@ -168,7 +168,7 @@ def _call(cycle: GuestCycle, hook: str, scores: dict[str, int]) -> HookResult | 
 def _callbacks(
     guest: Guest, pods: Sequence[bytes], table: NodeTable, *, hooks: Sequence[str], config: str, args: Sequence[str]
 ) -> float | None:
-    """Seconds a node on plain callbacks, for the hooks that run once a node; stops after a while."""
+    """Seconds per node on plain callbacks, for the per-node hooks; ends after a time limit."""
     before = [hook for hook in hooks if hook in ("prefilter", "prescore")]
     hooks = [hook for hook in hooks if hook in _EACH_NODE]
     if not hooks or not isinstance(guest.module, CoreModule):
@@ -205,13 +205,13 @@ def _print(report: dict[str, Any]) -> None:
         ("load, cold", f"{report['load_cold_ms']:.1f} ms"),
         ("load, cached", f"{report['load_cached_ms']:.1f} ms"),
         ("cycle", f"{report['cycle_us']:.0f} µs for {report['nodes']} nodes, median of {report['pods']} pods"),
-        ("a node", f"{report['cycle_us_per_node']:.3f} µs"),
+        ("per node", f"{report['cycle_us_per_node']:.3f} µs"),
     ]
     for hook, spent in report["hooks_us"].items():
-        share = f" ({per_node[hook]:.3f} µs a node)" if hook in per_node else ""
+        share = f" ({per_node[hook]:.3f} µs per node)" if hook in per_node else ""
         facts.append((f"  {hook}", f"{spent:.1f} µs{share}"))
     if report["callback_us_per_node"] is not None:
-        facts.append(("Python callbacks", f"{report['callback_us_per_node']:.1f} µs a node"))
-        facts.append(("", f"kubewasp is {report['speedup']:.0f} times as fast"))
+        slower = f"{report['speedup']:.0f} times slower"
+        facts.append(("Python callbacks", f"{report['callback_us_per_node']:.1f} µs per node, {slower}"))
     facts.append(("guest memory", output.size(report["guest_memory_bytes"])))
     output.print_facts(facts)

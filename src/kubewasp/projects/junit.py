@@ -1,4 +1,4 @@
-"""Test results as JUnit XML, which CI systems read."""
+"""JUnit XML report of test suites, for CI systems."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
     from kubewasp.projects.suites import Suite
 
-# What XML 1.0 cannot hold in any form.
+# Characters that XML 1.0 does not allow, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def document(suites: Iterable[Suite], *, name: str) -> bytes:
-    """`name` is that of the plugin."""
+    """The whole report; `name` is the plugin's name."""
     root = ET.Element("testsuites", name=_text(name))
     total = {"tests": 0, "failures": 0, "skipped": 0}
     seconds = 0.0
@@ -49,5 +49,5 @@ def document(suites: Iterable[Suite], *, name: str) -> bytes:
 
 
 def _text(text: str) -> str:
-    """A colour of a terminal, say, becomes readable text."""
+    """Text with visible escapes for forbidden characters, such as terminal colours."""
     return _FORBIDDEN.sub(lambda match: f"\\x{ord(match.group()):02x}", text)

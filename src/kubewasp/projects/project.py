@@ -1,4 +1,4 @@
-"""A plugin project on disk: which language it is written in, what it is called, and how it is built."""
+"""Plugin project on disk: its language, its name, its build."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from kubewasp.errors import KubewaspError
 from kubewasp.projects import go, python
@@ -21,26 +21,16 @@ from kubewasp.wasm.limits import Limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kubewasp.projects.results import TestResult
+    from kubewasp.projects.toolchain import TestResult, Toolchain
     from kubewasp.wasm.guest_module import GuestModule
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _GO_MODULE: Final = re.compile(r'^module\s+"?([^\s"]+)"?\s*(?://.*)?$', re.MULTILINE)
 
 
-class Toolchain(Protocol):
-    """What a language brings along."""
-
-    def build(self, project: Path, target: Path) -> None:
-        """Writes the plugin to the target, or raises a BuildError."""
-
-    def test(self, project: Path) -> Sequence[TestResult]:
-        """Runs the native tests; a BuildError if that is not possible."""
-
-
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language that plugins are written in; a folder with one of its marks is a project of it."""
+    """A plugin language. Each of its `marks` is a file that identifies a project in it."""
 
     name: str
     label: str
@@ -63,13 +53,13 @@ class Project:
 
     @property
     def wasm(self) -> Path:
-        """Where the plugin is built to."""
+        """Default output file of the build."""
         return self.folder / "build" / self.wasm_name
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A plugin that was built. Without a guest, it does not start with no configuration: `problem` says why."""
+    """A built plugin. A plugin that requires a configuration has no `guest` here; `problem` is its start error."""
 
     path: Path
     program: GuestModule
@@ -79,21 +69,21 @@ class Built:
 
     @property
     def hooks(self) -> tuple[str, ...]:
-        """Those that the plugin says it implements."""
+        """Implemented hooks, as declared by the plugin."""
         return () if self.guest is None else self.guest.hooks
 
 
 def _go_name(folder: Path) -> str:
-    """The last part of the module's path that is not a version."""
+    """Last element of the module path, without a version suffix."""
     match = _GO_MODULE.search(_content(folder / "go.mod"))
     if match is None:
-        raise BuildError(f"{folder / 'go.mod'}: there is no line `module PATH`")
+        raise BuildError(f"{folder / 'go.mod'}: no line `module PATH`")
     parts = [part for part in match[1].split("/") if not re.fullmatch(r"v\d+", part)]
     return parts[-1] if parts else match[1]
 
 
 def _python_name(folder: Path) -> str:
-    """That of the pyproject.toml; without one, that of the folder."""
+    """`project.name` of pyproject.toml, else the name of the folder."""
     path = folder / "pyproject.toml"
     if not path.exists():
         return folder.resolve().name
@@ -120,28 +110,28 @@ LANGUAGES: Final = (
 def find(folder: Path) -> Project:
     """The project in a folder."""
     if not folder.is_dir():
-        raise BuildError(f"there is no folder {folder}")
+        raise BuildError(f"no such folder: {folder}")
     found = [language for language in LANGUAGES if any((folder / mark).exists() for mark in language.marks)]
     if not found:
         marks = " nor ".join(f"{' or '.join(item.marks)} ({item.label})" for item in LANGUAGES)
         raise BuildError(
-            f"{folder} is no plugin project: there is neither {marks}; `kubewasp plugin new NAME` makes one"
+            f"{folder} is not a plugin project: it has neither {marks}; `kubewasp plugin new NAME` creates one"
         )
     if len(found) > 1:
         marks = ", ".join(mark for item in found for mark in item.marks if (folder / mark).exists())
         labels = " and ".join(item.label for item in found)
-        raise BuildError(f"{folder} could be a project in {labels}: there are {marks}; a folder has one plugin")
+        raise BuildError(f"{folder} is ambiguous, {labels}: it has {marks}; keep one plugin per folder")
     name = found[0].name_of(folder)
     if not _NAME.fullmatch(name):
-        raise BuildError(f"{folder}: {name!r} is no name for a plugin; use letters, digits, '-', '_' and '.'")
+        raise BuildError(f"{folder}: {name!r} is not a valid plugin name; use letters, digits, '-', '_' and '.'")
     return Project(folder, name, found[0])
 
 
 def build(project: Project, target: Path | None = None) -> Built:
-    """Builds the plugin and makes sure that it can be used. If that fails, what was built before is still there."""
+    """Builds and loads the plugin. A failure leaves an earlier build untouched."""
     began = time.perf_counter()
     target = project.wasm if target is None else target
-    folder = target.parent.resolve()  # tools run in other folders
+    folder = target.parent.resolve()  # absolute: tools run in other folders
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as scratch:
@@ -155,12 +145,12 @@ def build(project: Project, target: Path | None = None) -> Built:
 
 
 def _checked(wasm: Path, project: Project) -> tuple[GuestModule, Guest | None, str]:
-    """Compiled and started: a plugin may insist on a configuration, so that it does not start is no error yet."""
+    """Compiles and starts the plugin. A start error is not a build error: the plugin may require a configuration."""
     limits = Limits()
     try:
         program = load_guest_module(wasm.read_bytes(), limits)
     except GuestLoadError as error:
-        raise BuildError(f"{project.wasm_name} was built, but cannot be loaded: {error}") from None
+        raise BuildError(f"{project.wasm_name} was built but cannot be loaded: {error}") from None
     try:
         return program, Guest(program, name=project.name, limits=limits), ""
     except KubewaspError as error:

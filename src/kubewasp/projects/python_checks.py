@@ -1,7 +1,7 @@
-"""What can be said of a Python plugin before it is built: its syntax, its plugin class, and what it imports.
+"""Static checks of a Python plugin before its build: syntax, plugin class, imports.
 
-The sources are only read, never run. Imports are followed from plugin.py through the project's own modules; those in
-functions count too, as a component has no files to import from once it is built.
+The sources are parsed, never run. Imports are followed from plugin.py through the project's own modules. Imports in
+functions count as well: a component has no files to import from at run time.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 SDK: Final = "kubewasp_sdk"
 ENTRY: Final = "plugin.py"
-_NO_NETWORK = "there is no network in a plugin"
-_NO_THREADS = "there are no threads in a plugin"
-_NO_PROCESSES = "a plugin cannot start other programs"
-_NO_NATIVE = "a plugin cannot call native code"
+_NO_NETWORK = "plugins have no network"
+_NO_THREADS = "plugins have no threads"
+_NO_PROCESSES = "plugins cannot start processes"
+_NO_NATIVE = "plugins cannot call native code"
 _NOT_THERE = "it does not exist in WebAssembly"
-# Modules of Python that cannot do their work in a component. Some can be imported there; then only their use fails.
+# Standard modules that do not work in a component. Some can be imported; their use fails.
 _UNUSABLE: Final = {
-    "asyncio": "a plugin cannot wait for anything; write it without async",
+    "asyncio": "plugins cannot wait for I/O; write the hooks without async",
     "concurrent": _NO_THREADS,
     "_thread": _NO_THREADS,
     "multiprocessing": _NO_PROCESSES,
@@ -42,7 +42,7 @@ _UNUSABLE: Final = {
     "poplib": _NO_NETWORK,
     "smtplib": _NO_NETWORK,
     "xmlrpc": _NO_NETWORK,
-    "signal": "there are no signals in a plugin",
+    "signal": "plugins have no signals",
 }
 _NOT_IMPORTABLE: Final = {
     "ssl": _NO_NETWORK,
@@ -52,7 +52,7 @@ _NOT_IMPORTABLE: Final = {
     **dict.fromkeys(("resource", "sqlite3", "syslog", "termios", "tkinter", "tty", "turtle", "venv"), _NOT_THERE),
 }
 _PARTLY: Final = {("urllib", "request"): _NO_NETWORK, ("threading", "Thread"): _NO_THREADS}
-# What modules of Python import only when they are used: too late in a component.
+# Modules that standard modules import on first use, which is too late in a component.
 _LATE: Final = {"datetime": ("_strptime",), "time": ("_strptime",)}
 _NATIVE_SUFFIXES: Final = (".so", ".pyd", ".dylib")
 LEFT_OUT: Final = ("tests", "test", "build", "dist", "__pycache__", "node_modules")
@@ -60,7 +60,7 @@ LEFT_OUT: Final = ("tests", "test", "build", "dist", "__pycache__", "node_module
 
 @dataclass(slots=True)
 class Findings:
-    """The modules to import while the component is built: those that must be there, and those that may be."""
+    """Modules to import at build time: required ones, and optional ones."""
 
     needed: dict[str, None] = field(default_factory=dict)
     optional: dict[str, None] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class _Import:
-    """`module`, and the names taken from it (for `from module import names`)."""
+    """One import statement; `names` are those of `from module import names`."""
 
     module: str
     names: tuple[str, ...]
@@ -77,10 +77,10 @@ class _Import:
 
 
 def check(project: Path) -> Findings:
-    """Reads the project; a BuildError for what cannot work."""
+    """Checks a project. Raises BuildError for code that cannot work in a component."""
     entry = project / ENTRY
     if not entry.is_file():
-        raise BuildError(f"{project}: there is no {ENTRY}; a Python plugin is a class in a file of that name")
+        raise BuildError(f"{project}: no {ENTRY}; a Python plugin is a class in a file of this name")
     tree = _parsed(entry, project)
     _check_class(tree, project)
     findings = Findings()
@@ -89,7 +89,7 @@ def check(project: Path) -> Findings:
 
 
 def is_left_out(name: str) -> bool:
-    """Files and folders of a project that are no part of the plugin."""
+    """Whether a file or folder of a project is not part of the plugin."""
     return name.startswith((".", "test_")) or name in LEFT_OUT or name.endswith((".wasm", "_test.py", ".egg-info"))
 
 
@@ -98,12 +98,12 @@ def _parsed(path: Path, project: Path) -> ast.Module:
     try:
         return ast.parse(path.read_bytes(), str(shown))
     except SyntaxError as error:
-        raise BuildError(_as_python_says(error)) from None
+        raise BuildError(_syntax_error(error)) from None
     except ValueError as error:  # a NUL byte
         raise BuildError(f"{shown}: {error}") from None
 
 
-def _as_python_says(error: SyntaxError) -> str:
+def _syntax_error(error: SyntaxError) -> str:
     import traceback
 
     return "".join(traceback.format_exception_only(error)).rstrip()
@@ -113,7 +113,7 @@ def _as_python_says(error: SyntaxError) -> str:
 
 
 def _check_class(tree: ast.Module, project: Path) -> None:
-    """One class derives from Plugin. A base that comes from elsewhere in the project is judged when it is built."""
+    """Requires exactly one class that derives from Plugin. Bases from other modules are checked by the build."""
     bases = {f"{SDK}.Plugin", f"{SDK}.plugin.Plugin"}
     elsewhere: set[str] = set()
     for node in tree.body:
@@ -139,9 +139,11 @@ def _check_class(tree: ast.Module, project: Path) -> None:
     own = {name: line for name, line in classes.items() if name not in parents}
     if len(own) > 1:
         found = ", ".join(f"{name} (line {line})" for name, line in own.items())
-        raise BuildError(f"{project / ENTRY}: one class must derive from {SDK}.Plugin, not {len(own)}: {found}")
+        raise BuildError(
+            f"{project / ENTRY}: expected one class that derives from {SDK}.Plugin, found {len(own)}: {found}"
+        )
     if not own and not undecided:
-        raise BuildError(f"{project / ENTRY}: no class derives from {SDK}.Plugin; a plugin is one such class")
+        raise BuildError(f"{project / ENTRY}: expected one class that derives from {SDK}.Plugin, found none")
 
 
 # ---------------------------------------------------------------------- imports
@@ -175,18 +177,18 @@ def _judge(item: _Import, path: Path, project: Path, findings: Findings) -> None
             findings.optional[item.module] = None
         return
     why = _NOT_IMPORTABLE.get(top)
-    if why is None and path.parent == project:  # what comes with other packages may never be used
+    if why is None and path.parent == project:  # vendored packages may never use it
         part = rest.partition(".")[0]
         why = _UNUSABLE.get(top) or next((_PARTLY[top, n] for n in (part, *item.names) if (top, n) in _PARTLY), None)
     if why is not None:
-        raise BuildError(f"{where}: this module cannot work in a plugin: {why}")
+        raise BuildError(f"{where}: this module does not work in a plugin: {why}")
     native = _native(project, top)
     if native is not None:
-        raise BuildError(f"{where}: {native} is compiled for this machine; only pure Python works in a plugin")
+        raise BuildError(f"{where}: {native} is native code for this machine; only pure Python works in a plugin")
     if top not in sys.stdlib_module_names:
         raise BuildError(
-            f"{where}: there is no such module in the project. Packages in pure Python work if they lie in the "
-            "project's folder; those with compiled parts, such as numpy, do not work in a plugin"
+            f"{where}: no such module in the project. Pure-Python packages work if they are in the project's "
+            "folder; packages with native code, such as numpy, do not work in a plugin"
         )
     findings.needed[item.module] = None
     for late in _LATE.get(top, ()):
@@ -198,7 +200,7 @@ def _check_threads(tree: ast.Module, shown: Path) -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             why = _PARTLY.get((node.value.id, node.attr))
             if why is not None:
-                raise BuildError(f"{shown}:{node.lineno}: {node.value.id}.{node.attr} cannot work in a plugin: {why}")
+                raise BuildError(f"{shown}:{node.lineno}: {node.value.id}.{node.attr} does not work in a plugin: {why}")
 
 
 def _imports(tree: ast.Module, package: str) -> Iterator[_Import]:
@@ -249,7 +251,7 @@ def _is_package(folder: Path) -> bool:
 
 
 def _own_files(project: Path, item: _Import) -> Iterator[Path]:
-    """The files of the project that an import runs: packages on the way, the module, modules among the names."""
+    """Files of the project that an import runs: parent packages, the module, and imported submodules."""
     parts = item.module.split(".")
     wanted = [parts[:end] for end in range(1, len(parts) + 1)] + [[*parts, name] for name in item.names]
     for path in wanted:

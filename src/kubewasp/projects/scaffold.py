@@ -1,4 +1,4 @@
-"""New projects, made of the templates beside this file: what all have in common, and what a language adds."""
+"""New projects from the templates beside this file: common files, plus those of a language."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
     from pathlib import Path
 
-# How a plugin is called in the templates.
+# Name of the plugin in the templates.
 PLACEHOLDER: Final = "plugin-name"
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LONGEST: Final = 63
-# Those of Go that are not keywords of Python too.
+# Keywords of Go that are not keywords of Python.
 _GO_KEYWORDS: Final = frozenset(
     (
         *("chan", "const", "default", "defer", "fallthrough", "func", "go", "goto", "interface", "map", "package"),
         *("range", "select", "struct", "switch", "var"),
     )
 )
-# Names that a file has in a template so that tools leave it alone there.
+# Template files under another name, so that tools ignore them in the repository.
 _RENAMED: Final = {"gitignore": ".gitignore"}
 _LEFT_OUT: Final = frozenset(["__pycache__"])
 
 
 def name_problem(name: str) -> str:
-    """What is wrong with a plugin's name; empty if nothing is."""
+    """Requirement that a plugin name violates; empty for a valid name."""
     if len(name) > _LONGEST:
         return f"at most {_LONGEST} characters"
     if not _NAME.fullmatch(name):
@@ -43,12 +43,12 @@ def name_problem(name: str) -> str:
 
 
 def create(folder: Path, name: str, language: str) -> list[PurePosixPath]:
-    """Makes the project in that folder, which may exist if it is empty. The files that were made, in order."""
+    """Creates the project in a new or empty folder. Returns the created files, sorted."""
     problem = name_problem(name)
     if problem:
-        raise BuildError(f"{name!r} is no name for a plugin: expected {problem}")
+        raise BuildError(f"{name!r} is not a valid plugin name: expected {problem}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BuildError(f"{folder} is there already, and not an empty folder; nothing was changed")
+        raise BuildError(f"{folder} already exists and is not an empty folder; nothing was changed")
     templates = resources.files(__package__) / "templates"
     made = []
     try:

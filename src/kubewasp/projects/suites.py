@@ -1,4 +1,4 @@
-"""All tests of a project, suite by suite: native tests, the build, and the scenario tests of each file."""
+"""Test suites of a project: native tests, the build, and one suite per scenario file."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kubewasp.projects import scenario_run
+from kubewasp.projects import scenario_runner
 from kubewasp.projects.project import build, native_tests
-from kubewasp.projects.results import TestResult
-from kubewasp.projects.toolchain import BuildError
+from kubewasp.projects.toolchain import BuildError, TestResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kubewasp.projects.project import Project
-    from kubewasp.projects.scenarios import ScenarioTest
+    from kubewasp.projects.scenario_tests import ScenarioTest
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Tests that belong together, and what came of them."""
+    """Results of related tests."""
 
     name: str
     results: tuple[TestResult, ...]
@@ -35,7 +34,7 @@ class Suite:
 
 
 def native_suite(project: Project) -> Suite:
-    """The tests in the plugin's own language; that they cannot be run is a failure."""
+    """Tests in the plugin's own language. Tests that cannot run are one failed test."""
     began = time.perf_counter()
     try:
         results = tuple(native_tests(project))
@@ -54,7 +53,7 @@ def build_suite(project: Project) -> Suite:
 
 
 def scenario_suite(project: Project, file: str, tests: Sequence[ScenarioTest], *, is_built: bool) -> Suite:
-    """The tests of one file; without a plugin, all of them are skipped."""
+    """Scenario tests of one file; skipped without a built plugin."""
     if is_built:
-        return Suite(file, tuple(scenario_run.run(test, project.wasm, project.name) for test in tests))
+        return Suite(file, tuple(scenario_runner.run(test, project.wasm, project.name) for test in tests))
     return Suite(file, tuple(TestResult(test.name, skipped="the plugin was not built") for test in tests))

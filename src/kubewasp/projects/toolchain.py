@@ -1,11 +1,16 @@
-"""What all toolchains share: where the SDKs are, how a tool is run, and what is said when it fails."""
+"""Toolchain interface of a plugin language, and the parts that all toolchains share.
+
+`go` and `python` implement the interface. The SDKs ship with kubewasp: a checkout has them in `sdk/`, an installed
+package in `_sdk/`.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from kubewasp.errors import KubewaspError
 
@@ -14,22 +19,48 @@ if TYPE_CHECKING:
 
 
 class BuildError(KubewaspError):
-    """A plugin cannot be built: a tool is missing or too old, or the compiler said no."""
+    """A failed build: a missing or outdated tool, an invalid project, or compiler errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """Result of one test. A test without `failure` and `skipped` has passed."""
+
+    __test__: ClassVar[bool] = False  # not a test class for pytest, despite its name
+
+    name: str
+    seconds: float = 0.0
+    failure: str = ""
+    skipped: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return not self.failure and not self.skipped
+
+
+class Toolchain(Protocol):
+    """Build and test commands of a language."""
+
+    def build(self, project: Path, target: Path) -> None:
+        """Builds the plugin into the file `target`. Raises BuildError."""
+
+    def test(self, project: Path) -> Sequence[TestResult]:
+        """Runs the native tests. Raises BuildError if they cannot run."""
 
 
 def sdk(part: str) -> Path:
-    """The folder of an SDK (`go`, `python`, `wit`): in the installed package, or in the repository it is edited in."""
+    """Folder of an SDK: `go`, `python` or `wit`."""
     package = Path(__file__).parents[1]
     for root in (package / "_sdk", package.parents[1] / "sdk"):
         if (root / part).is_dir():
             return root / part
-    raise BuildError(f"the {part} SDK that comes with kubewasp was not found; install kubewasp again")
+    raise BuildError(f"{part} SDK not found in the kubewasp installation; reinstall kubewasp")
 
 
 def run_tool(
     command: Sequence[str | os.PathLike[str]], *, cwd: Path, env: Mapping[str, str] | None = None, failed: str
 ) -> str:
-    """What the tool printed. If it fails, an error with just what it said under `failed`."""
+    """Standard output of a tool. A failure is a BuildError: `failed`, then the tool's own output."""
     done = subprocess.run(
         command,
         cwd=cwd,
@@ -40,6 +71,6 @@ def run_tool(
         check=False,
     )
     if done.returncode:
-        said = (done.stderr.strip() + "\n" + done.stdout.strip()).strip() or f"exit code {done.returncode}"
-        raise BuildError(f"{failed}\n{said}")
+        output = (done.stderr.strip() + "\n" + done.stdout.strip()).strip() or f"exit code {done.returncode}"
+        raise BuildError(f"{failed}\n{output}")
     return done.stdout

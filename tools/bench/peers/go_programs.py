@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.errors import KubewaspError
-from kubewasp.projects import built, go
+from kubewasp.projects import build_cache, go
 from kubewasp.projects.toolchain import BuildError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def program(name: str) -> Path:
     def build(target: Path) -> None:
         _run(tool, "build", *_OPTIONS, "-o", target, ".", cwd=SOURCES / name, settings=_NATIVE)
 
-    return built.built(built.folder("peers"), name, "", _ingredients(tool, name, "report"), build)
+    return build_cache.built(build_cache.folder("peers"), name, "", _ingredients(tool, name, "report"), build)
 
 
 def guest(name: str) -> Path:
@@ -64,7 +64,7 @@ def guest(name: str) -> Path:
         _run(tool, *command, cwd=SOURCES / "guest" / name, settings=_WASM)
 
     ingredients = _ingredients(tool, f"guest/{name}")
-    return built.built(built.folder("peers"), f"guest-{name}", ".wasm", ingredients, build)
+    return build_cache.built(build_cache.folder("peers"), f"guest-{name}", ".wasm", ingredients, build)
 
 
 def program_with(name: str, module: str, release: str, replacement: Path | None = None) -> Path:
@@ -85,9 +85,9 @@ def program_with(name: str, module: str, release: str, replacement: Path | None 
             _run(tool, "mod", "tidy", cwd=folder, settings=settings)
             _run(tool, "build", *_OPTIONS, "-o", target, ".", cwd=folder, settings=settings)
 
-    replaced = [] if replacement is None else list(built.contents(replacement))
+    replaced = [] if replacement is None else list(build_cache.contents(replacement))
     ingredients = [*_ingredients(tool, name, "report"), module.encode(), release.encode(), *replaced]
-    return built.built(built.folder("peers"), name, "", ingredients, build)
+    return build_cache.built(build_cache.folder("peers"), name, "", ingredients, build)
 
 
 def published(module: str, release: str, path: str) -> Path:
@@ -101,7 +101,7 @@ def published(module: str, release: str, path: str) -> Path:
         shutil.copyfile(found, target)
 
     ingredients = [text.encode() for text in (module, release, path)]
-    return built.built(built.folder("peers"), "published", ".wasm", ingredients, fetch)
+    return build_cache.built(build_cache.folder("peers"), "published", ".wasm", ingredients, fetch)
 
 
 def _go() -> go.Go:
@@ -114,7 +114,7 @@ def _go() -> go.Go:
 def _ingredients(tool: go.Go, *folders: str) -> Iterator[bytes]:
     yield tool.text.encode()
     for folder in folders:
-        yield from built.contents(SOURCES / folder)
+        yield from build_cache.contents(SOURCES / folder)
 
 
 def _download(tool: go.Go, module: str, release: str) -> dict[str, str]:

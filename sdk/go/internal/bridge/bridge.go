@@ -1,11 +1,11 @@
 //go:build !wasip1
 
-// Package bridge lets package kubewasptest call the hooks of a plugin natively, just as the exports of a guest do.
+// Package bridge gives package kubewasptest access to the hooks of a plugin, with the semantics of a guest's exports.
 package bridge
 
 import "kubewasp.dev/sdk/internal/host"
 
-// Guest has the hooks of a loaded plugin, with the results that they have in a guest.
+// Guest has the hooks of a loaded plugin, with the results of a guest's exports.
 type Guest struct {
 	Enqueue, Unreserve, PostBind                   func()
 	CloneState, SelectState, DropState             func()
@@ -15,10 +15,10 @@ type Guest struct {
 	PostFilter, Score, Permit, SignPod             func() int64
 }
 
-// Load makes a plugin; package kubewasp sets it. The factory is a func(*kubewasp.Handle) (any, error).
+// Load creates a plugin; set by package kubewasp. The factory is a func(*kubewasp.Handle) (any, error).
 var Load func(of host.Host, factory any) (*Guest, error)
 
-// Requests is how much of a resource an encoded pod asks for; package kubewasp sets it.
+// Requests returns the effective request of an encoded pod; set by package kubewasp.
 var Requests func(pod, resource string) int64
 
 // Hooks are the names of the hooks, by their bit.

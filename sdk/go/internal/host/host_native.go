@@ -1,11 +1,11 @@
 //go:build !wasip1
 
-// Package host is what the scheduler answers. In a guest these are imports of the wasm module; in a native test they are
-// an interface that a fake implements.
+// Package host is the interface of the scheduler. In a guest it consists of imports of the wasm module, in a native test
+// of an interface with a fake implementation.
 package host
 
-// Host has a method for each function that a guest imports. Getters return the full length and write only what fits
-// as a whole; NodeInfo and PodRequests write as much as fits.
+// Host has one method per imported function. Getters return the full length and write values only as a whole; NodeInfo and
+// PodRequests write as much as fits.
 type Host interface {
 	Config(buf []byte) int
 	CurrentPod(buf []byte) int

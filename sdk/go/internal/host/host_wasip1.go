@@ -9,7 +9,7 @@ import "unsafe"
 // Host calls the functions that the guest imports. It has no content: a guest has one host.
 type Host struct{}
 
-// Only pointers and 32-bit numbers cross, which every Go compiler for wasm can do.
+// Only pointers and 32-bit numbers, which every Go compiler for wasm supports.
 
 //go:wasmimport k8s.io/scheduler get_config
 func getConfig(buf unsafe.Pointer, limit uint32) uint32
@@ -147,7 +147,7 @@ func int32sAt(n []int32) (unsafe.Pointer, uint32) {
 	return unsafe.Pointer(unsafe.SliceData(n)), uint32(len(n)) * 4
 }
 
-// Exit ends a guest that cannot be used; what it printed is the reason.
+// Exit ends a guest that cannot start; its output is the reason.
 func Exit() { procExit(1) }
 
 func (Host) Config(buf []byte) int {
@@ -214,7 +214,7 @@ func (Host) NodeObject(row int, buf []byte) int {
 	return int(nodeObject(int32(row), at, limit))
 }
 
-// NodeInfo writes as many numbers as fit and says how many there are.
+// NodeInfo writes as many numbers as fit and returns their total count.
 func (Host) NodeInfo(row int, numbers []int64) int {
 	at, limit := int64sAt(numbers)
 	return int(nodeInfo(int32(row), at, limit)) / 8

@@ -1,4 +1,4 @@
-// Command plugin-name is a scheduler plugin: it prefers nodes by the value of a label, and closes some of them.
+// Command plugin-name is a scheduler plugin that prefers nodes by the value of a label, and rejects some of them.
 package main
 
 import (
@@ -10,12 +10,12 @@ import (
 
 // Config is the plugin's configuration: guestConfig, as JSON.
 type Config struct {
-	Label  string   `json:"label"`  // the label of nodes that is looked at
-	Prefer []string `json:"prefer"` // its values, the best first
-	Closed []string `json:"closed"` // nodes with these values take no pods but those of kube-system
+	Label  string   `json:"label"`  // node label
+	Prefer []string `json:"prefer"` // preferred values of the label, best first
+	Closed []string `json:"closed"` // values of nodes that accept pods of kube-system only
 }
 
-// Plugin takes part in Filter and Score, as it has the methods of these two interfaces.
+// Plugin implements Filter and Score; the scheduler calls the extension points that a plugin implements.
 type Plugin struct {
 	config Config
 }
@@ -25,7 +25,7 @@ var (
 	_ kubewasp.Score  = (*Plugin)(nil)
 )
 
-// New makes the plugin when it is loaded. With an error, it is not loaded.
+// New creates the plugin. An error fails the load.
 func New(handle *kubewasp.Handle) (*Plugin, error) {
 	config := Config{Label: "disktype", Prefer: []string{"nvme", "ssd"}}
 	if err := handle.DecodeConfig(&config); err != nil {
@@ -37,7 +37,7 @@ func New(handle *kubewasp.Handle) (*Plugin, error) {
 	return &Plugin{config}, nil
 }
 
-// Filter says whether the node can take the pod.
+// Filter rejects closed nodes, except for pods of kube-system.
 func (p *Plugin) Filter(_ *kubewasp.CycleState, pod *kubewasp.Pod, node *kubewasp.NodeInfo) kubewasp.Status {
 	value := node.Labels().Get(p.config.Label)
 	if slices.Contains(p.config.Closed, value) && pod.Namespace() != "kube-system" {
@@ -46,7 +46,7 @@ func (p *Plugin) Filter(_ *kubewasp.CycleState, pod *kubewasp.Pod, node *kubewas
 	return kubewasp.Success()
 }
 
-// Score ranks the node from 0 to 100: the earlier its value stands in the list, the more.
+// Score rates the node from 0 to 100 by the position of its label value in the list.
 func (p *Plugin) Score(_ *kubewasp.CycleState, _ *kubewasp.Pod, node *kubewasp.NodeInfo) (int64, kubewasp.Status) {
 	count := len(p.config.Prefer)
 	place := slices.Index(p.config.Prefer, node.Labels().Get(p.config.Label))

@@ -1,4 +1,4 @@
-"""plugin-name: a scheduler plugin that prefers nodes by the value of a label, and closes some of them."""
+"""plugin-name: a scheduler plugin that prefers nodes by the value of a label, and rejects some of them."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from kubewasp_sdk import CycleState, NodeInfo, Plugin, Pod, Status, Verdict
 class Config:
     """The plugin's configuration: guestConfig, as JSON."""
 
-    label: str = "disktype"  # the label of nodes that is looked at
-    prefer: tuple[str, ...] = ("nvme", "ssd")  # its values, the best first
-    closed: tuple[str, ...] = ()  # nodes with these values take no pods but those of kube-system
+    label: str = "disktype"  # node label
+    prefer: tuple[str, ...] = ("nvme", "ssd")  # preferred values of the label, best first
+    closed: tuple[str, ...] = ()  # values of nodes that accept pods of kube-system only
 
     def __post_init__(self) -> None:
         if not self.label:
@@ -19,19 +19,19 @@ class Config:
 
 
 class PreferLabel(Plugin):
-    """Takes part in Filter and Score, as it has these two methods."""
+    """Implements Filter and Score; the scheduler calls the hooks that a plugin overrides."""
 
     config: Config
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Verdict:
-        """Whether the node can take the pod: None, or why not."""
+        """Rejects closed nodes, except for pods of kube-system."""
         value = node.labels.get(self.config.label)
         if value in self.config.closed and pod.namespace != "kube-system":
             return Status.unresolvable(f"nodes with {self.config.label}={value} are closed")
         return None
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
-        """From 0 to 100: the earlier the node's value stands in the list, the more."""
+        """Rates the node from 0 to 100 by the position of its label value in the list."""
         prefer = self.config.prefer
         value = node.labels.get(self.config.label)
         if value not in prefer:

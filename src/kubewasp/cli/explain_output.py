@@ -1,4 +1,4 @@
-"""Printing how decisions were made, those of now and those that were recorded: both are read from their JSON."""
+"""Output of `kubewasp explain`: tables of one decision, or of recorded ones, from their JSON form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST: Final = 25
 
 
 def print_explanation(found: Mapping[str, Any]) -> None:
-    """`found` is what `Explanation.as_dict` gives, or a recorded decision, which has a few facts more."""
+    """Prints `Explanation.as_dict()`, or a recorded decision, which has additional fields."""
     output.print_facts(_facts(found))
     nodes = found["nodes"]
     _print_feasible([node for node in nodes if node["feasible"]], found["weights"])
@@ -22,7 +22,7 @@ def print_explanation(found: Mapping[str, Any]) -> None:
 
 
 def print_recorded(found: Mapping[str, Any]) -> None:
-    """The decisions about a pod, the oldest first; what failed and was not sampled is told in short."""
+    """Prints the recorded decisions of a pod, oldest first. Failed attempts outside the sample have no node table."""
     sampled = found["decisions"]
     decisions = sorted([*sampled, *(one for one in found["failed"] if one not in sampled)], key=_time)
     for place, decision in enumerate(decisions):
@@ -75,7 +75,7 @@ def _print_rejected(nodes: Sequence[Mapping[str, Any]]) -> None:
         for node in nodes[:_MOST]
     ]
     if any(node["hints"] for node in nodes):
-        output.print_table(("REJECTED", "BY", "REASON", "WOULD NEED"), rows)
+        output.print_table(("REJECTED", "BY", "REASON", "HINT"), rows)
     else:
         output.print_table(("REJECTED", "BY", "REASON"), [row[:3] for row in rows])
     _print_more(nodes)
@@ -89,7 +89,7 @@ def _print_candidates(candidates: Sequence[Mapping[str, Any]]) -> None:
         (candidate["node"], ", ".join(candidate["victims"]), str(candidate["budget_violations"] or ""))
         for candidate in candidates[:_MOST]
     ]
-    output.print_table(("PREEMPTION ON", "EVICTS", "AGAINST BUDGETS"), rows)
+    output.print_table(("PREEMPTION ON", "VICTIMS", "PDB VIOLATIONS"), rows)
     _print_more(candidates)
 
 

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kubewasp.cli.cluster_commands import LogFormat
-from kubewasp.cli.options import Output
+from kubewasp.cli.options import LogFormat, Output
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -4,7 +4,7 @@ import pytest
 
 from kubewasp.framework.config.fields import Problems
 from kubewasp.framework.config.model import ConfigError
-from kubewasp.projects.short_forms import expand
+from kubewasp.projects.scenario_objects import expand
 
 
 def expanded(item: dict[str, Any], kind: str = "Node") -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_a_manifest_need_not_say_what_is_plain() -> None:
         ({"name": "a", "taints": ["x"]}, 'here.taints[0]: expected a taint such as dedicated=gpu:NoSchedule, got "x"'),
         (
             {"name": "a", "kind": "Job"},
-            "here: only nodes and pods can be written short; a Job needs metadata and all the rest",
+            "here: short forms exist for Node and Pod only; write the Job as a whole manifest",
         ),
     ],
 )

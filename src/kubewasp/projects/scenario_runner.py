@@ -1,4 +1,4 @@
-"""Runs a scenario test: the plugin beside the default ones, in a scheduler on a cluster in memory."""
+"""Scenario test runner: the plugin beside the default plugins, in a scheduler on a cluster in memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kubewasp.framework.config.default_plugins import DEFAULT_PLUGINS
 from kubewasp.framework.config.model import MULTI_POINT, ConfigError, EnabledPlugin, PluginSet
 from kubewasp.framework.config.reading import default_config
 from kubewasp.k8s.errors import ManifestError
-from kubewasp.projects.expectations import Outcome, compare, told
-from kubewasp.projects.results import TestResult
+from kubewasp.projects.scenario_expectations import Outcome, compare, failure_text
+from kubewasp.projects.toolchain import TestResult
 from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation import loading, scenario
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
-    from kubewasp.projects.scenarios import ScenarioTest
+    from kubewasp.projects.scenario_tests import ScenarioTest
     from kubewasp.scheduler.attempt import Attempt
 
 _MOST_LOG_LINES = 20
 
 
 def run(test: ScenarioTest, guest: Path, plugin: str) -> TestResult:
-    """`plugin` is the name under which the guest takes part."""
+    """Runs one test; `plugin` is the name of the guest in the profile."""
     began = time.perf_counter()
     with _logged() as lines:
         try:
@@ -59,19 +59,19 @@ def _failure(test: ScenarioTest, guest: Path, plugin: str) -> str:
             return error.problem
         if test.load_error in error.problem:
             return ""
-        return f'expected  "{test.load_error}" in what is said when the plugin is loaded\ngot       {error.problem}'
+        return f'expected  load error with "{test.load_error}"\ngot       {error.problem}'
     if test.load_error is not None:
-        return f'expected  that the plugin cannot be loaded, with "{test.load_error}"\ngot       it was loaded'
+        return f'expected  load error with "{test.load_error}"\ngot       no error'
     outcomes = _outcomes(test, cluster, explainer, errors)
     failures = []
     for key, expected in test.expected.items():
         outcome = outcomes.get(key)
         if outcome is None:
-            failures.append(f"there is no pod {key}; there are {', '.join(outcomes) or 'none'}")
+            failures.append(f"no pod {key}; pods: {', '.join(outcomes) or 'none'}")
             continue
         differences = compare(expected, outcome, plugin)
         if differences:
-            failures.append(told(outcome, differences, plugin))
+            failures.append(failure_text(outcome, differences, plugin))
     return "\n\n".join(failures)
 
 
@@ -88,7 +88,7 @@ class _Errors:
 def _outcomes(
     test: ScenarioTest, cluster: EmbeddedCluster, explainer: Explainer, errors: _Errors
 ) -> dict[str, Outcome]:
-    """Outcome of every pod, by name."""
+    """Results of all pods, by namespace/name."""
     loading.fill(cluster.objects, test.cluster)
     scenario.run(cluster, test.timeline, until=test.until)
     outcomes = {}
@@ -106,7 +106,7 @@ def _outcomes(
 
 
 def _config(test: ScenarioTest, guest: Path, plugin: str) -> SchedulerConfig:
-    """The default profile with the plugin at all its extension points."""
+    """The default profile, plus the plugin at all its extension points."""
     config = default_config().with_wasm_plugin(plugin, str(guest))
     (profile,) = config.profiles
     everywhere = profile.plugins[MULTI_POINT]
@@ -123,7 +123,7 @@ def _config(test: ScenarioTest, guest: Path, plugin: str) -> SchedulerConfig:
 
 @contextmanager
 def _logged() -> Iterator[list[str]]:
-    """What guests log meanwhile, and what is logged about them."""
+    """Log lines of the run: those of guests, and those about them."""
     logger = logging.getLogger("kubewasp")
     lines: list[str] = []
     handler = logging.Handler()

@@ -1,4 +1,4 @@
-"""What a scenario test expects of a pod, and how that differs from what came."""
+"""Expectations of a scenario test: model, reader, comparison with the outcome, and the failure text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_NODES = 20
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What is expected of one pod; what is None is not looked at."""
+    """Expected result of one pod. None means no expectation."""
 
     nodes: tuple[str, ...] | None = None
     waiting: bool = False
@@ -32,7 +32,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one pod. `node` is where it was placed, or where it waits for the permission to go."""
+    """Result of one pod. `node` is its node, or the assumed node of a pod that waits at Permit."""
 
     key: str
     node: str = ""
@@ -49,7 +49,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not as expected."""
+    """One unmet expectation."""
 
     what: str
     expected: str
@@ -60,7 +60,7 @@ class Difference:
 
 
 def read(section: Section) -> Expectation:
-    """Notes in the section's problems what cannot be meant."""
+    """An expectation; mistakes are added to the problems of the section."""
     found = Expectation(
         nodes=_nodes(section),
         waiting=section.boolean("waiting"),
@@ -77,10 +77,10 @@ def read(section: Section) -> Expectation:
         "error": found.error is not None,
     }
     if sum(ends.values()) > 1:
-        said = ", ".join(name for name, is_said in ends.items() if is_said)
-        section.problems.add(section.path, f"a pod has one fate, not several: {said}")
+        given = ", ".join(name for name, is_given in ends.items() if is_given)
+        section.problems.add(section.path, f"expected one of node, rejected and error, got {given}")
     if found == Expectation():
-        text = "nothing is expected; there are node, waiting, rejected, error, order, scores and filtered"
+        text = "expected at least one of node, waiting, rejected, error, order, scores and filtered"
         section.problems.add(section.path, text)
     return found
 
@@ -121,7 +121,7 @@ def _filtered(section: Section) -> dict[str, str] | None:
 
 
 def compare(expected: Expectation, outcome: Outcome, plugin: str) -> list[Difference]:
-    """How an outcome differs; scores and rejections are those of the plugin."""
+    """Unmet expectations. Scores and rejections are those of this plugin."""
     nodes = {} if outcome.explanation is None else {node.name: node for node in outcome.explanation.nodes}
     return [
         *_placement(expected, outcome),
@@ -134,7 +134,7 @@ def compare(expected: Expectation, outcome: Outcome, plugin: str) -> list[Differ
 def _placement(expected: Expectation, outcome: Outcome) -> Iterator[Difference]:
     got = str(outcome)
     if expected.waiting and not outcome.is_waiting:
-        yield Difference("waiting", "to wait for permission", got)
+        yield Difference("waiting", "waiting for permission", got)
     elif expected.nodes is not None:
         is_placed = bool(outcome.node) and outcome.is_waiting == expected.waiting
         if not is_placed or outcome.node not in expected.nodes:
@@ -172,7 +172,7 @@ def _misjudged(scores: Mapping[str, int], nodes: Mapping[str, NodeExplanation], 
 
 def _unscored(name: str, nodes: Mapping[str, NodeExplanation]) -> str:
     if name not in nodes:
-        return "there is no such node" if nodes else "the pod was not tried"
+        return "no such node" if nodes else "no scheduling attempt"
     node = nodes[name]
     return f"no score: {_rejection(node)}" if not node.is_feasible else "no score"
 
@@ -186,18 +186,18 @@ def _wrongly_filtered(
             reason = filtered[name]
             wanted = f"rejected with {_quoted(reason)}" if reason else "rejected"
             if status is None:
-                yield Difference(f"filter of {name}", wanted, "it passed" if name in nodes else _unscored(name, nodes))
+                yield Difference(f"filter of {name}", wanted, "passed" if name in nodes else _unscored(name, nodes))
             elif reason not in status.reason:
                 yield Difference(f"filter of {name}", wanted, f"rejected with {_quoted(status.reason)}")
         elif status is not None:
-            yield Difference(f"filter of {name}", "it passes", f"rejected with {_quoted(status.reason)}")
+            yield Difference(f"filter of {name}", "passed", f"rejected with {_quoted(status.reason)}")
 
 
-# ---------------------------------------------------------------------- telling
+# ---------------------------------------------------------------------- failure text
 
 
-def told(outcome: Outcome, differences: list[Difference], plugin: str) -> str:
-    """The differences of a pod, and below them what was said of each node."""
+def failure_text(outcome: Outcome, differences: list[Difference], plugin: str) -> str:
+    """The differences of a pod, and below them a table of the verdicts per node."""
     lines = [f"pod {outcome.key}"]
     width = max(len(item.what) for item in differences)
     for item in differences:

@@ -1,11 +1,11 @@
-"""Printing what a simulation came to."""
+"""Output of `kubewasp simulate`: tables, JSON, or pods as YAML."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from kubewasp.cli import output
-from kubewasp.cli.explanation_output import print_explanation
+from kubewasp.cli.explain_output import print_explanation
 from kubewasp.k8s.resources import CPU, MEMORY
 from kubewasp.simulation.workloads import is_made_up
 
@@ -30,7 +30,7 @@ def _print_yaml(result: SimulationResult) -> None:
     for pod in result.placements():
         manifest = result.cluster.objects.manifests[pod.key]
         metadata = {key: value for key, value in manifest["metadata"].items() if key != "uid"}
-        # Owners that were made here have a uid that no cluster knows; a pod of such an owner would be deleted there.
+        # A simulated owner has a uid unknown to a real cluster, whose garbage collector would delete the pod.
         owners = [item for item in metadata.pop("ownerReferences", None) or () if not is_made_up(item, pod.namespace)]
         if owners:
             metadata["ownerReferences"] = owners
@@ -57,7 +57,7 @@ def _print_tables(result: SimulationResult) -> None:
     if result.cluster.objects.preemptions:
         screen.print()
         rows = [(item.pod.key, item.by.key, item.node) for item in result.cluster.objects.preemptions]
-        output.print_table(("PREEMPTED", "BY", "ON"), rows)
+        output.print_table(("PREEMPTED", "BY", "NODE"), rows)
     screen.print()
     _print_nodes(result)
     spent = result.as_dict()["timing"]
@@ -70,10 +70,10 @@ def _print_tables(result: SimulationResult) -> None:
                 f"{len(placements)} pods, {len(pending)} pending, {len(result.cluster.objects.preemptions)} preempted",
             ),
             (
-                "took",
+                "duration",
                 f"{spent['seconds']:.3f} s for {spent['attempts']} attempts, {spent['us_per_attempt']:.0f} µs each",
             ),
-            ("time in", ", ".join(f"{name} {ms:.1f} ms" for name, ms in slowest)),
+            ("plugin time", ", ".join(f"{name} {ms:.1f} ms" for name, ms in slowest)),
             *(("warning", warning) for warning in result.warnings),
         ]
     )
@@ -95,7 +95,7 @@ def _print_placements(placements: Sequence[Pod], most: int = 40) -> None:
         (node, str(sum(groups.values())), ", ".join(f"{count} {name}" for name, count in groups.items()))
         for node, groups in sorted(by_node.items())
     ]
-    output.print_table(("NODE", "PLACED", "OF"), rows[:most], right=("PLACED",))
+    output.print_table(("NODE", "PLACED", "PODS"), rows[:most], right=("PLACED",))
     if len(rows) > most:
         output.console().print(f"… {len(rows) - most} more nodes")
 

@@ -1,7 +1,7 @@
-"""Keeps what was built from sources under a name that tells all it was made of.
+"""Build cache: files built from sources, under names with a digest of all inputs.
 
-Nothing is built twice and nothing stale is used; processes may build at the same time. In a checkout it is kept in
-.build, else in the user's cache.
+Unchanged inputs are never built twice, changed inputs never give a stale file, and several processes may build at the
+same time. The cache is `.build` in a checkout, else the user's cache directory.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from kubewasp.wasm.compilation import directory as cache_directory
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
-# What builds leave beside sources.
-_MADE = frozenset({"build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum"})
+# Build products beside the sources.
+_PRODUCTS = frozenset({"build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum"})
 
 
 def folder(part: str) -> Path:
-    """Where one kind of built things is kept."""
+    """Cache folder of one kind of files."""
     root = Path(__file__).parents[3]
     checkout = (root / "pyproject.toml").is_file() and (root / "sdk").is_dir()
     return root / ".build" / part if checkout else cache_directory() / part
 
 
 def built(where: Path, name: str, ending: str, ingredients: Iterable[bytes], build: Callable[[Path], None]) -> Path:
-    """The file that `build` makes of the ingredients: built now, unless it is there."""
+    """The cached file for these ingredients; `build` writes it if it is missing."""
     target = where / f"{name}-{digest(ingredients)}{ending}"
     if target.exists():
         return target
     where.mkdir(parents=True, exist_ok=True)
-    with alone(where / f"{name}.lock"):
+    with locked(where / f"{name}.lock"):
         if not target.exists():
             with tempfile.TemporaryDirectory(dir=where) as scratch:
                 fresh = Path(scratch) / f"{name}{ending}"
@@ -52,16 +52,18 @@ def digest(ingredients: Iterable[bytes]) -> str:
 
 
 def contents(sources: Path, without: Collection[str] = ()) -> Iterator[bytes]:
-    """Of all files that were not made by a build; and without those with certain endings."""
-    files = [path for path in sources.rglob("*") if path.is_file() and not _MADE & set(path.relative_to(sources).parts)]
+    """Names and contents of all source files, except build products and files with the endings in `without`."""
+    files = [
+        path for path in sources.rglob("*") if path.is_file() and not _PRODUCTS & set(path.relative_to(sources).parts)
+    ]
     for path in sorted(path for path in files if path.suffix not in without):
         yield path.relative_to(sources).as_posix().encode()
         yield path.read_bytes()
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """One process at a time; the lock ends with the file."""
+def locked(path: Path) -> Iterator[None]:
+    """Mutual exclusion between processes. The lock ends with the open file, even after a crash."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

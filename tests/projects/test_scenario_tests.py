@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from kubewasp.k8s.errors import ManifestError
-from kubewasp.projects import scenarios
-from kubewasp.projects.expectations import Expectation
+from kubewasp.projects import scenario_tests
+from kubewasp.projects.scenario_expectations import Expectation
 from tests.projects.writing import case, read_one, written
 
 NOON = 1_767_614_400.0
@@ -19,7 +19,7 @@ def error_of(folder: Path, document: Any) -> str:
     """What is said of the document, without the place, which must be told."""
     path = written(folder, case(), document)
     with pytest.raises(ManifestError) as caught:
-        scenarios.read(folder)
+        scenario_tests.read(folder)
     place = f"{path}: document 2: "
     assert str(caught.value).startswith(place)
     return str(caught.value).removeprefix(place)
@@ -99,7 +99,7 @@ def test_files_are_read_in_order_and_only_yaml(tmp_path: Path) -> None:
     written(tmp_path, case(name="one"), case(name="two"), file="tests/b.yml")
     written(tmp_path, case(name="three"), file="tests/a.yaml")
     (tmp_path / "tests" / "test_plugin.py").write_text("")
-    found = scenarios.read(tmp_path)
+    found = scenario_tests.read(tmp_path)
     assert {file: [test.name for test in tests] for file, tests in found.items()} == {
         "tests/a.yaml": ["three"],
         "tests/b.yml": ["one", "two"],
@@ -107,7 +107,7 @@ def test_files_are_read_in_order_and_only_yaml(tmp_path: Path) -> None:
 
 
 def test_a_project_may_have_no_scenarios(tmp_path: Path) -> None:
-    assert scenarios.read(tmp_path) == {}
+    assert scenario_tests.read(tmp_path) == {}
 
 
 def test_that_the_plugin_does_not_load_can_be_expected(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_that_the_plugin_does_not_load_can_be_expected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "error"),
     [
-        ({"name": None}, "name: Required value: a test says what it is about"),
+        ({"name": None}, "name: Required value: the behaviour under test"),
         ({"name": 5}, "name: expected a string, got 5"),
         ({"nam": "x"}, "nam: unknown field; did you mean name?"),
         ({"expects": {}}, "expects: unknown field; did you mean expect?"),
@@ -130,46 +130,43 @@ def test_that_the_plugin_does_not_load_can_be_expected(tmp_path: Path) -> None:
         ({"weight": 0}, "weight: expected an integer from 1 to 1000000, got 0"),
         ({"only": "yes please"}, 'only: expected true or false, got "yes please"'),
         ({"until": "soon"}, 'until: expected a duration such as 500ms or 1m30s, got "soon"'),
-        ({"until": "-1s"}, "until: expected a time after the beginning"),
+        ({"until": "-1s"}, "until: expected a time after the start, 0 or more"),
         (
             {"steps": [{"at": "1m", "explode": "a"}]},
             "steps[0]: expected `at` and one of apply, delete, cordon, uncordon, drain, finish",
         ),
-        ({"cluster": None}, "cluster: Required value: files, or nodes written here; or a cluster.yaml in the project"),
+        ({"cluster": None}, "cluster: Required value: files or nodes, unless the project has a cluster.yaml"),
         ({"cluster": [5]}, "cluster[0]: expected a file or an object, got 5"),
-        ({"cluster": ["none.yaml"]}, "cluster[0]: there is no none.yaml in {folder}"),
+        ({"cluster": ["none.yaml"]}, "cluster[0]: no file none.yaml in {folder}"),
         ({"cluster": [{"name": "a", "label": {}}]}, "cluster[0].label: unknown field; did you mean labels?"),
         (
             {"cluster": [{"name": "a"}, {"name": "a"}]},
             "cluster[1]: metadata.name: there is a Node a already, in {document}: cluster[0]",
         ),
         ({"cluster": [{"kind": "Node", "metadata": {"nam": "a"}}]}, "cluster[0]: metadata.name: a Node needs a name"),
-        ({"pods": []}, "pods: give one pod, or pods, not both"),
+        ({"pods": []}, "pods: not allowed together with pod"),
         ({"pod": []}, "pod: expected one pod, found 0; use `pods` for several"),
         ({"pod": [{"name": "a"}, {"name": "b"}]}, "pod: expected one pod, found 2; use `pods` for several"),
-        (
-            {"pod": {"kind": "Node", "name": "a"}},
-            'pod: expected a pod, got kind "Node"; what makes pods belongs to the cluster',
-        ),
+        ({"pod": {"kind": "Node", "name": "a"}}, 'pod: expected a pod, got kind "Node"; workloads belong in `cluster`'),
         (
             {"pod": {"name": "a", "requests": {"cpu": "lots"}}},
             'pod: spec.containers[0].resources.requests["cpu"]: expected a quantity such as 500m or 2Gi, got "lots"',
         ),
-        ({"expect": None}, "expect: Required value: what should become of the pod?"),
+        ({"expect": None}, "expect: Required value: the expected result of each pod"),
         ({"expect": "node-1"}, 'expect: expected an object, got "node-1"'),
-        (
-            {"expect": {}},
-            "expect: nothing is expected; there are node, waiting, rejected, error, order, scores and filtered",
-        ),
+        ({"expect": {}}, "expect: expected at least one of node, waiting, rejected, error, order, scores and filtered"),
         ({"expect": {"nodes": "a"}}, "expect.nodes: unknown field; did you mean node?"),
         ({"expect": {"node": 5}}, "expect.node: expected a node's name or a list of names, got 5"),
         ({"expect": {"node": []}}, "expect.node: expected a node's name or a list of names, got a list"),
-        ({"expect": {"node": "a", "rejected": "b"}}, "expect: a pod has one fate, not several: node, rejected"),
+        (
+            {"expect": {"node": "a", "rejected": "b"}},
+            "expect: expected one of node, rejected and error, got node, rejected",
+        ),
         ({"expect": {"scores": {"a": "high"}}}, 'expect.scores.a: expected an integer, got "high"'),
         ({"expect": {"scores": {"a": None}}}, "expect.scores.a: expected an integer, got null"),
         ({"expect": {"filtered": {"a": 5}}}, "expect.filtered.a: expected a string, got 5"),
         ({"expect": {"order": "a"}}, 'expect.order: expected a list, got "a"'),
-        ({"loadError": "x"}, "expect: where a loadError is expected, nothing else can be"),
+        ({"loadError": "x"}, "expect: not allowed together with loadError"),
     ],
 )
 def test_what_makes_no_sense_is_told_with_its_place(tmp_path: Path, fields: dict[str, Any], error: str) -> None:
@@ -192,14 +189,14 @@ def test_a_document_that_is_no_object_is_told(tmp_path: Path, body: str) -> None
 def test_a_file_without_a_test_is_told(tmp_path: Path, content: str) -> None:
     path = written(tmp_path)
     path.write_text(content)
-    with pytest.raises(ManifestError, match=r"cases\.yaml: there is no test in this file"):
-        scenarios.read(tmp_path)
+    with pytest.raises(ManifestError, match=r"cases\.yaml: no test in this file"):
+        scenario_tests.read(tmp_path)
 
 
 def test_a_file_that_is_not_yaml_is_told_with_its_line(tmp_path: Path) -> None:
     written(tmp_path).write_text("name: x\nexpect: {node: [}\n")
     with pytest.raises(ManifestError, match=r"cases\.yaml: document 1: line 2"):
-        scenarios.read(tmp_path)
+        scenario_tests.read(tmp_path)
 
 
 def test_nesting_without_end_is_told(tmp_path: Path) -> None:
@@ -213,5 +210,5 @@ def test_a_broken_manifest_in_a_file_is_told_with_that_file(tmp_path: Path) -> N
     path = written(tmp_path, {"kind": "Node", "metadata": {"name": "a", "labels": 5}}, file="cluster.yaml")
     written(tmp_path, case(cluster="cluster.yaml"))
     with pytest.raises(ManifestError) as caught:
-        scenarios.read(tmp_path)
+        scenario_tests.read(tmp_path)
     assert str(caught.value).startswith(f"{path}: document 1: metadata.labels: ")

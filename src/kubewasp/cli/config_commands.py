@@ -1,0 +1,43 @@
+"""Options and help of `kubewasp config`. The work is in config_check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kubewasp.cli.options import OutputOrYaml
+
+app = typer.Typer(help="Check and print scheduler configurations.", no_args_is_help=True)
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="KubeSchedulerConfiguration, YAML or JSON.", show_default=False)],
+    output: Annotated[
+        OutputOrYaml, typer.Option("-o", "--output", help="Tables, or the effective configuration as JSON or YAML.")
+    ] = OutputOrYaml.TABLE,
+) -> None:
+    """Check a configuration file and print its effect: settings, plugins per extension point, plugin args.
+
+    Guests of wasm plugins are loaded to find their extension points. JSON and
+    YAML output is a complete KubeSchedulerConfiguration. Exit code 1: errors in
+    the file, each with its path.
+
+    Example: kubewasp config check scheduler.yaml
+    """
+    from kubewasp.cli import config_check as command
+
+    command.check(file, form=output.value)
+
+
+@app.command()
+def default() -> None:
+    """Print the default configuration as YAML, as a start for your own.
+
+    Example: kubewasp config default > scheduler.yaml
+    """
+    from kubewasp.cli import config_check as command
+
+    command.print_default()

@@ -1,0 +1,241 @@
+"""Options and help of `kubewasp plugin`. The work is in plugin_project (new, build, test), plugin_call and so on."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kubewasp.cli.options import Output, integers, limits_from, naming, utf8
+from kubewasp.wasm.hooks import SINGLE_HOOKS
+
+app = typer.Typer(
+    help="Develop a plugin: new, build, test. Examine a plugin: inspect, call, bench.", no_args_is_help=True
+)
+
+
+def _hooks(incomplete: str) -> list[str]:
+    return [name for name in SINGLE_HOOKS if name.startswith(incomplete)]
+
+
+Guest = Annotated[
+    str, typer.Argument(help="Plugin: a .wasm or .wat file, or a file://, http:// or https:// URL.", show_default=False)
+]
+Sha256 = Annotated[str | None, typer.Option(metavar="DIGEST", help="Required SHA-256 digest of the guest.")]
+Config = Annotated[str, typer.Option(metavar="TEXT", help="Configuration text for the guest.", callback=utf8)]
+Arg = Annotated[
+    list[str] | None,
+    typer.Option("--arg", metavar="TEXT", help="WASI argument for the guest. Repeatable.", callback=utf8),
+]
+Limit = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit", metavar="NAME=VALUE", help="Limit of the guest, e.g. callTimeout=5s or memory=64Mi. Repeatable."
+    ),
+]
+Format = Annotated[Output, typer.Option("-o", "--output", help="Table or JSON.")]
+
+
+class Language(StrEnum):
+    """Plugin language."""
+
+    GO = "go"
+    PYTHON = "python"
+
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the project.", show_default=False)]
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="Name of the plugin and of the new folder, such as prefer-label.")],
+    lang: Annotated[Language, typer.Option(help="Language of the plugin.", show_default=False)],
+) -> None:
+    """Create a plugin project: code, unit tests, scenario tests, a sample cluster and a README.
+
+    The template is a small working policy: it rejects some nodes and prefers
+    others by a label from its configuration. Go plugins require Go 1.24 or newer,
+    Python plugins require componentize-py. Nothing is downloaded.
+
+    Example: kubewasp plugin new prefer-label --lang go
+    """
+    from kubewasp.cli import plugin_project as command
+
+    command.new(name, language=lang.value)
+
+
+@app.command()
+def build(
+    folder: Folder = Path(),
+    output_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Output file. Default: build/NAME.wasm.")
+    ] = None,
+    output: Format = Output.TABLE,
+) -> None:
+    """Build a plugin project to build/NAME.wasm, load the result, and print its size and hooks.
+
+    A folder with a go.mod is a Go project, a folder with a plugin.py or
+    pyproject.toml a Python project. Compiler errors are printed unchanged; a
+    failed build leaves the previous one untouched.
+
+    Example: kubewasp plugin build prefer-label
+    """
+    from kubewasp.cli import plugin_project as command
+
+    command.build(folder, target=output_file, as_json=output is Output.JSON)
+
+
+@app.command("test")
+def run_tests(
+    folder: Folder = Path(),
+    native: Annotated[bool, typer.Option("--native/--no-native", help="Tests in the plugin's own language.")] = True,
+    filter_: Annotated[
+        str, typer.Option("--filter", metavar="TEXT", help="Only scenario tests with this text in their name.")
+    ] = "",
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit XML report.")] = None,
+    output: Format = Output.TABLE,
+) -> None:
+    """Test a plugin project: tests in its own language, the build, then the scenarios in tests/*.yaml.
+
+    A scenario is a cluster, pods, and their expected nodes, rejections, order or
+    scores.
+
+    Exit codes: 0 all passed; 1 a test failed or the project is invalid; 2 usage
+    error.
+
+    Example: kubewasp plugin test prefer-label --junit results.xml
+    """
+    from kubewasp.cli import plugin_project as command
+
+    command.run_tests(folder, native=native, wanted=filter_, report=junit, as_json=output is Output.JSON)
+
+
+@app.command()
+def inspect(
+    guest: Guest,
+    config: Config = "",
+    arg: Arg = None,
+    limit: Limit = None,
+    sha256: Sha256 = None,
+    output: Format = Output.TABLE,
+) -> None:
+    """Show size, digest, toolchain, hooks, imports, memory and load time of a guest, and warn about likely mistakes.
+
+    Example: kubewasp plugin inspect nodenumber.wasm
+    """
+    from kubewasp.cli import plugin_inspect as command
+
+    with naming(guest):
+        command.run(
+            guest,
+            config=config,
+            args=tuple(arg or ()),
+            limits=limits_from(limit),
+            sha256=sha256,
+            as_json=output is Output.JSON,
+        )
+
+
+@app.command()
+def call(
+    guest: Guest,
+    hooks: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="HOOK...", help=f"Hooks in call order: {', '.join(SINGLE_HOOKS)}.", autocompletion=_hooks
+        ),
+    ],
+    pod: Annotated[Path | None, typer.Option(metavar="FILE", help="Pod manifest. Default: a sample pod.")] = None,
+    node: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="Node manifests, one or more per file. Repeatable. Default: three sample nodes."
+        ),
+    ] = None,
+    target_pod: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Pod manifest for addpod and removepod. Default: a sample pod.")
+    ] = None,
+    config: Config = "",
+    arg: Arg = None,
+    log_severity: Annotated[
+        int, typer.Option(metavar="N", help="Lowest logged severity: 0 info, 1 warning, 2 error, 3 fatal.")
+    ] = 0,
+    node_status: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NODE=CODE", help="Node status for postfilter. Default: results of filter.", callback=utf8
+        ),
+    ] = None,
+    score: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NODE=N", help="Node score for normalizescore. Default: results of score.", callback=utf8),
+    ] = None,
+    global_: Annotated[
+        list[str] | None,
+        typer.Option("--global", metavar="NAME=INT", help="Value of an exported mutable global, set before the hooks."),
+    ] = None,
+    limit: Limit = None,
+    sha256: Sha256 = None,
+    output: Format = Output.TABLE,
+) -> None:
+    """Call hooks of a guest in the given order, on one instance; filter and score for every node.
+
+    Exit codes: 0 calls made, with any result; 1 invalid guest or manifest; 2
+    usage error.
+
+    Example: kubewasp plugin call nodenumber.wasm prefilter filter score --pod pod.yaml --node nodes.yaml
+    """
+    from kubewasp.cli import plugin_call as command
+
+    unknown = [name for name in hooks if name not in SINGLE_HOOKS]
+    if unknown:
+        raise typer.BadParameter(f"unknown hook {unknown[0]!r}; hooks: {', '.join(SINGLE_HOOKS)}", param_hint="HOOK")
+    request = command.Request(
+        guest=guest,
+        hooks=tuple(hooks),
+        pod=pod,
+        nodes=tuple(node or ()),
+        target_pod=target_pod,
+        config=config,
+        args=tuple(arg or ()),
+        log_severity=log_severity,
+        node_statuses=integers("--node-status", node_status, names=command.CODES),
+        scores=integers("--score", score),
+        globals=integers("--global", global_),
+        limits=limits_from(limit),
+        sha256=sha256,
+    )
+    with naming(guest):
+        command.run(request, as_json=output is Output.JSON)
+
+
+@app.command()
+def bench(
+    guest: Guest,
+    nodes: Annotated[int, typer.Option(min=1, max=100_000, help="Number of nodes.")] = 1000,
+    pods: Annotated[int, typer.Option(min=1, max=1_000_000, help="Number of measured cycles, one per pod.")] = 100,
+    config: Config = "",
+    arg: Arg = None,
+    limit: Limit = None,
+    sha256: Sha256 = None,
+    output: Format = Output.TABLE,
+) -> None:
+    """Measure a guest: load time, each hook, a whole cycle, memory; compared with plain Python callbacks.
+
+    Example: kubewasp plugin bench nodenumber.wasm --nodes 5000
+    """
+    from kubewasp.cli import plugin_bench as command
+
+    with naming(guest):
+        command.run(
+            guest,
+            nodes=nodes,
+            pods=pods,
+            config=config,
+            args=tuple(arg or ()),
+            limits=limits_from(limit),
+            sha256=sha256,
+            as_json=output is Output.JSON,
+        )
