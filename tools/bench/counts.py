@@ -23,7 +23,7 @@ from tools.bench.forms.guest import Go, GuestForm, Python, Wat
 from tools.bench.forms.native import BuiltIn, InProcess
 from tools.bench.guests import Unavailable
 from tools.bench.model import Measurement, Skipped
-from tools.bench.policies import POLICIES
+from tools.bench.policies.policy_list import POLICIES
 from tools.bench.policies.clusters import Cluster
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`kubewasp bench counts`: what a cycle costs in counts, and whether that is more than it was."""
+"""The command `counts`: prints or writes the counts, or checks them against a baseline."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kubewasp.cli import output
 from tools.bench import compare_command, counts, model
+from tools.bench.labels import PROG
 from tools.bench.model import Measurement
 from tools.bench.run_command import kept_in, new_result, progress
 
@@ -28,7 +29,7 @@ _COLUMNS = {
 
 
 def run(*, check: Path | None, out: Path | None, as_json: bool) -> bool:
-    """False if something costs more than the baseline says."""
+    """False if a count is above the baseline."""
     baseline = model.read(check) if check is not None else None
     found = new_result()
     kept = None if out is None else kept_in(out, found)
@@ -38,8 +39,8 @@ def run(*, check: Path | None, out: Path | None, as_json: bool) -> bool:
         kept.put(counts.LAYER, found)
         out.write_text(kept.as_json(), encoding="utf-8")
     if as_json:
-        told = {"worse": [change.as_dict() for change in worse]}
-        output.print_json({"format": model.FORMAT} | asdict(found) | told)
+        regressions = {"worse": [change.as_dict() for change in worse]}
+        output.print_json({"format": model.FORMAT} | asdict(found) | regressions)
     elif baseline is None:
         _print(found)
     else:
@@ -59,7 +60,7 @@ def _count(found: Result) -> None:
 
 
 def _print(found: Result) -> None:
-    """A table for each policy: in one, the lines would be too long for most terminals."""
+    """One table per policy or path: a single one would be too wide for most terminals."""
     for policy in dict.fromkeys(str(one.case["policy"]) for one in found.measurements):
         rows: dict[str, dict[str, str]] = {}
         for one in found.measurements:
@@ -78,10 +79,10 @@ def _print(found: Result) -> None:
 def _print_check(baseline: Result, found: Result, worse: list[Change]) -> None:
     _print_skipped(found)
     for reason in counts.not_comparable(baseline, found):
-        output.warn(f"some counts are not compared: made with {reason}")
+        output.warn(f"some counts are not compared: {reason}")
     if worse:
         compare_command.print_changes("WORSE", worse)
-        output.write("If it is meant: kubewasp bench counts --out BASELINE.json\n")
+        output.write(f"If intended: {PROG} counts --out BASELINE.json\n")
     output.write(f"{len(found.measurements)} counts, {len(worse)} worse than the baseline\n")
 
 

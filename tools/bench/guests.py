@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from wasmtime import wat2wasm
 
 from kubewasp.projects import built, go, python, toolchain
-from tools.bench.policies import SOURCES
+from tools.bench.policies.policy_list import SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

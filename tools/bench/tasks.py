@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.scheduler.scheduler import COLLECT_AFTER
-from tools.bench import where
+from tools.bench import time_breakdown
 from tools.bench.forms.catalogue import COMPILED, FORMS, GUESTS
 from tools.bench.forms.form import FormError
 
@@ -83,7 +83,7 @@ def warming(policy: str, name: str, cluster: Cluster) -> Figures:
 
 def places(policy: str, name: str, cluster: Cluster) -> Figures:
     """Where the time goes, by cycle and part."""
-    found = where.measure(name, policy, cluster)
+    found = time_breakdown.measure(name, policy, cluster)
     return {f"{cycle} {part}": value for cycle, parts in found.items() for part, value in parts.items()}
 
 

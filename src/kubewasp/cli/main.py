@@ -45,9 +45,13 @@ def root(
 
 
 def main() -> None:
-    """Runs the command; a mistake of the user is an error on stderr and exit code 1."""
+    run_app(app, "kubewasp")
+
+
+def run_app(commands: typer.Typer, prog: str) -> None:
+    """Runs a command line and exits. User errors are one line on stderr and exit code 1."""
     try:
-        _run()
+        _run(commands, prog)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
@@ -62,9 +66,9 @@ def main() -> None:
         _fail(error)
 
 
-def _run() -> None:
+def _run(commands: typer.Typer, prog: str) -> None:
     try:
-        app(prog_name="kubewasp")
+        commands(prog_name=prog)
     except SystemExit as end:
         # typer makes a broken pipe exit code 1, which is that of an error.
         if isinstance(end.__context__, BrokenPipeError):

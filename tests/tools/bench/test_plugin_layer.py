@@ -12,7 +12,7 @@ from tools.bench.forms.guest import Python, Wat
 from tools.bench.guests import Unavailable, guest
 from tools.bench.model import Measurement, Skipped
 from tools.bench.plugin_layer import Plan, UnknownFormError
-from tools.bench.policies import POLICIES
+from tools.bench.policies.policy_list import POLICIES
 from tools.bench.policies.clusters import Cluster
 from tools.bench.worker import Worker
 

@@ -5,7 +5,7 @@ import pytest
 from tests.tools.bench import example
 from tools.bench import contenders, labels
 from tools.bench.model import Measurement, Result, Skipped
-from tools.bench.policies import SOURCES
+from tools.bench.policies.policy_list import SOURCES
 from tools.bench.ratios import Ratio, ratios, why_missing
 
 

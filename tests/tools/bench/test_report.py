@@ -9,7 +9,7 @@ from tools.bench import model, report, report_command
 from tools.bench.model import Measurement, Result, ResultError, Skipped
 from tools.bench.report.losses import losses
 from tools.bench.report.readme import BEGIN, END
-from tools.bench.report.words import CAUSES, cause
+from tools.bench.report.causes import CAUSES, cause
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"

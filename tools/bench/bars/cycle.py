@@ -12,7 +12,7 @@ from kubewasp.k8s import sample_cluster
 from kubewasp.scheduler import profiles
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from tests.guests import build
-from tools.bench.bars.bars import Bar
+from tools.bench.bars.bar import Bar
 from tools.bench.bars.host import resident
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from kubewasp.wasm.core.guest_module import Program
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
 from tests.guests import build
-from tools.bench.bars.bars import Bar
+from tools.bench.bars.bar import Bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

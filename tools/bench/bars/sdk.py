@@ -16,7 +16,7 @@ from kubewasp.wasm.core.abi import HOOKS
 from kubewasp.wasm.guest import Guest
 from tests.guests import build
 from tools.bench import guests
-from tools.bench.bars.bars import Bar
+from tools.bench.bars.bar import Bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from tests.guests import build
 from tools.bench.bars import load
-from tools.bench.bars.bars import Bar
+from tools.bench.bars.bar import Bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-GUESTS = Path(__file__).parent / "guests"
+GUESTS = Path(__file__).parent
 STYLES = {
     "plain Python": "/plain",
     "module": "/module",

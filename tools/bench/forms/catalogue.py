@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from tools.bench.forms.callbacks import Callbacks
 from tools.bench.forms.extender import ExtenderFull, ExtenderNames
+from tools.bench.forms.form import BuiltIn, InProcess
 from tools.bench.forms.guest import Go, GuestForm, Python, Wat
-from tools.bench.forms.native import BuiltIn, InProcess
 
 if TYPE_CHECKING:
     from tools.bench.forms.form import Form

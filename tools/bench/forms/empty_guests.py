@@ -6,7 +6,7 @@ from typing import Final
 
 import orjson
 
-from tools.bench.policies import POINTS
+from tools.bench.policies.policy_list import POINTS
 
 _PAGE: Final = 65536
 _HOOKS: Final = {

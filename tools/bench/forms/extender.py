@@ -29,7 +29,7 @@ from kubewasp.framework.status import SUCCESS, Code, Status
 from tools.bench import guests
 from tools.bench.forms.form import PODS, Answers, Form, FormError
 from tools.bench.guests import Unavailable
-from tools.bench.policies import NEEDS_REQUESTED, POINTS
+from tools.bench.policies.policy_list import NEEDS_REQUESTED, POINTS
 from tools.testbed.process import Server
 
 if TYPE_CHECKING:

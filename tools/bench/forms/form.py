@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.status import Code, Status
-from tools.bench.policies import POINTS
+from tools.bench.policies.policy_list import BUILT_IN, IN_PROCESS, POINTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,6 +129,20 @@ class TableForm(Form):
 
     def close(self) -> None:
         self.plugin = None
+
+
+class BuiltIn(TableForm):
+    """Over the columns of the node table, as the built-in plugins are written."""
+
+    def make(self, *, use_cache: bool) -> Plugin:  # noqa: ARG002 - nothing is compiled
+        return BUILT_IN[self.policy]()
+
+
+class InProcess(TableForm):
+    """A Python plugin in the process of the scheduler, node by node."""
+
+    def make(self, *, use_cache: bool) -> Plugin:  # noqa: ARG002
+        return IN_PROCESS[self.policy]()
 
 
 def _is_verdict(status: Status) -> bool:

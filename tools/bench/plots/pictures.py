@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from tools.bench import labels
 from tools.bench.labels import HEADLINE_NODES, HEADLINE_POLICY
-from tools.bench.plots.bars import Bar, GroupedBar, grouped, logarithmic
+from tools.bench.plots.bar_charts import Bar, GroupedBar, grouped, logarithmic
 from tools.bench.plots.curves import Series, growth
-from tools.bench.plots.stacked import Stack, shares
+from tools.bench.plots.stacked_bars import Stack, shares
 from tools.bench.statistics import Range, figure, paired, percent, time
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from kubewasp.framework.plugin import FilterPlugin, PreScorePlugin, ScorePlugin, Verdicts
 from kubewasp.framework.status import SUCCESS, Status
 from kubewasp.k8s.resources import CPU
-from tools.bench.policies.words import CLOSED, CLOSED_LABEL, FAVOURED_ZONE, FULL, ZONE, last_digit
+from tools.bench.policies.constants import CLOSED, CLOSED_LABEL, FAVOURED_ZONE, FULL, ZONE, last_digit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

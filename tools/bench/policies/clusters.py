@@ -16,7 +16,7 @@ from kubewasp.k8s.codec import encode
 from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.pods import PodParser, placed_on
 from kubewasp.state.node_table import NodeTable
-from tools.bench.policies.words import CLOSED_LABEL, ZONE
+from tools.bench.policies.constants import CLOSED_LABEL, ZONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubewasp.framework.plugin import NodeByNode, PreScorePlugin
 from kubewasp.framework.status import SUCCESS, Status
-from tools.bench.policies.words import CLOSED, CLOSED_LABEL, FAVOURED_ZONE, FULL, ZONE, last_digit
+from tools.bench.policies.constants import CLOSED, CLOSED_LABEL, FAVOURED_ZONE, FULL, ZONE, last_digit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

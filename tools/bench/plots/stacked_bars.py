@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tools.bench.plots.bars import LEFT, ROW, TOP, WIDTH
+from tools.bench.plots.bar_charts import LEFT, ROW, TOP, WIDTH
 from tools.bench.plots.legend import draw_legend, legend_height
 from tools.bench.plots.svg import Drawing, text_width
 
