@@ -54,7 +54,7 @@ def build_guest(go: Go, folder: Path, target: Path) -> None:
 
 
 def download(go: Go, module: str, release: str) -> dict[str, str]:
-    """The description of a downloaded module: `Version`, `Dir`, `Sum` and more, as `go mod download -json` prints it."""
+    """A downloaded module as `go mod download -json` describes it: `Version`, `Dir`, `Sum` and more."""
     with tempfile.TemporaryDirectory(prefix="kubewasp-go-") as folder:
         Path(folder, "go.mod").write_text("module fetch\n", encoding="ascii")
         printed = run(go, "mod", "download", "-json", f"{module}@{release}", cwd=Path(folder), settings=NATIVE)
@@ -62,7 +62,7 @@ def download(go: Go, module: str, release: str) -> dict[str, str]:
     return found
 
 
-def fetch(go: Go, module: str, release: str, path: str, target: Path, checksum: str = "") -> None:
+def fetch(go: Go, module: str, release: str, path: str, target: Path, *, checksum: str = "") -> None:
     """Copies one file of a published module. With a checksum, another content of the module is an error."""
     found = download(go, module, release)
     if checksum and found["Sum"] != checksum:

@@ -63,7 +63,7 @@ def published(module: str, release: str, checksum: str, path: str) -> Path:
     go = go_projects.find()
 
     def fetch(target: Path) -> None:
-        go_builds.fetch(go, module, release, path, target, checksum)
+        go_builds.fetch(go, module, release, path, target, checksum=checksum)
 
     return _built(f"published-{Path(path).stem}", [module.encode(), checksum.encode(), path.encode()], fetch)
 

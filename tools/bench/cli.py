@@ -90,6 +90,10 @@ def scheduler(
 
 @app.command()
 def counts(
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this policy or path, e.g. nodenumber, extender; repeatable."),
+    ] = None,
     check: Annotated[
         Path | None, typer.Option(metavar="BASELINE.json", help="Exit with 1 if a count is above the baseline.")
     ] = None,
@@ -105,7 +109,7 @@ def counts(
     """
     from tools.bench import counts_command
 
-    if not counts_command.run(check=check, out=out, as_json=output is Output.JSON):
+    if not counts_command.run(only=only or (), check=check, out=out, as_json=output is Output.JSON):
         raise typer.Exit(1)
 
 

@@ -30,12 +30,10 @@ FORMS: Final = {
     "go-extension-guest-here": Form(
         "wasm-extension's guest here", "sandbox", "the guest file of kube-scheduler-wasm-extension on kubewasp"
     ),
-    "wazero-guest-here": Form(
-        "the stand-in's guest here", "sandbox", "the guest file of the stand-in on kubewasp"
-    ),
+    "wazero-guest-here": Form("the stand-in's guest here", "sandbox", "the guest file of the stand-in on kubewasp"),
     "builtin": Form("built in (numpy)", "python", "numpy over whole columns, like the built-in plugins"),
     "in-process": Form("Python in process", "python", "a Python plugin in the scheduler's process, node by node"),
-    "callbacks": Form("Python callbacks", "python", "a guest with Python host functions: one call of Python per question"),
+    "callbacks": Form("Python callbacks", "python", "a guest with host functions in Python"),
     "extender-names": Form("extender (names)", "http", "`kubewasp extender` over HTTP, with nodeCacheCapable"),
     "extender-full": Form("extender (whole nodes)", "http", "`kubewasp extender` over HTTP, nodes in every request"),
     "go-extension": Form(

@@ -107,7 +107,9 @@ def _go() -> tuple[str, str]:
 
 def _digest(go_version: str) -> str:
     """Hash of the sources and the build settings."""
-    return built.digest([go_version.encode(), *built.contents(SOURCES), repr(sorted(go_builds.NATIVE.items())).encode()])
+    return built.digest(
+        [go_version.encode(), *built.contents(SOURCES), repr(sorted(go_builds.NATIVE.items())).encode()]
+    )
 
 
 def _packages() -> list[str]:

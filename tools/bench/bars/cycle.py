@@ -70,12 +70,12 @@ def _many() -> Iterator[Bar]:
     before = resident()
     cluster = _cluster(NODES)
     for number in range(MANY_PODS):
-        cluster.apply(_pod(f"old-{number}", number % 100, node=f"node-{1 + number % NODES}"))
+        cluster.apply(labelled_pod(f"old-{number}", number % 100, node=f"node-{1 + number % NODES}"))
     gc.collect()
     memory = (resident() - before) / 1e9
     plain = _per_pod(cluster, 300)
-    spread = _per_pod(cluster, 300, _spread)
-    together = _per_pod(cluster, 300, _affinity)
+    spread = _per_pod(cluster, 300, with_spread)
+    together = _per_pod(cluster, 300, with_affinity)
     yield Bar("5,000 nodes and 100,000 pods: memory", memory, "GB", at_most=1.5)
     note = f"plain {plain * 1e6:.0f} µs, spread {spread * 1e6:.0f} µs, affinity {together * 1e6:.0f} µs"
     yield Bar("a pod with spread constraints against a plain one", spread / plain, "x", at_most=5, note=note)
@@ -102,7 +102,7 @@ def _per_pod(
     """Seconds for one scheduling attempt, from the queue to the bound pod; the manifests are read before."""
     first = len(cluster.pods)
     for number in range(first, first + pods):
-        manifest = _pod(f"new-{number}", number % 20)
+        manifest = labelled_pod(f"new-{number}", number % 20)
         change(manifest["spec"])
         cluster.apply(manifest)
     seconds: list[float] = []
@@ -118,7 +118,7 @@ def _per_pod(
     return statistics.fmean(seconds)
 
 
-def _pod(name: str, group: int, node: str = "") -> dict[str, Any]:
+def labelled_pod(name: str, group: int, node: str = "") -> dict[str, Any]:
     manifest = sample_cluster.pod(name)
     spec = manifest["spec"] | {"schedulerName": "default-scheduler"}
     if node:
@@ -130,7 +130,7 @@ def _pod(name: str, group: int, node: str = "") -> dict[str, Any]:
 _SELECTOR: Mapping[str, Any] = {"matchLabels": {"app": "app-1"}}
 
 
-def _spread(spec: dict[str, Any]) -> None:
+def with_spread(spec: dict[str, Any]) -> None:
     spec["topologySpreadConstraints"] = [
         {
             "maxSkew": 1000,
@@ -147,7 +147,7 @@ def _spread(spec: dict[str, Any]) -> None:
     ]
 
 
-def _affinity(spec: dict[str, Any]) -> None:
+def with_affinity(spec: dict[str, Any]) -> None:
     term = {"labelSelector": _SELECTOR, "topologyKey": "topology.kubernetes.io/zone"}
     preferred = {"weight": 50, "podAffinityTerm": term | {"topologyKey": "kubernetes.io/hostname"}}
     spec["affinity"] = {

@@ -30,7 +30,7 @@ from tools.bench import guests
 from tools.bench.forms.form import PODS, Answers, Form, FormError
 from tools.bench.guests import Unavailable
 from tools.bench.policies.policy_list import NEEDS_REQUESTED, POINTS
-from tools.testbed.process import Server
+from tools.testbed.process import Server, importable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -169,6 +169,9 @@ class _Process(Server):
 
     def command(self) -> Sequence[str | Path]:
         return (*self._command, f"127.0.0.1:{self.port}")
+
+    def environment(self) -> Mapping[str, str]:
+        return importable()
 
     def ready(self) -> bool:
         """Looks often: how long it takes to start is measured."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tools.bench import labels
-from tools.bench.report.markdown import table
 from tools.bench.report.causes import cause
+from tools.bench.report.markdown import table
 from tools.bench.statistics import times
 
 if TYPE_CHECKING:
@@ -30,13 +30,15 @@ _UNEXPLAINED: Final = "No explanation yet."
 def loss_tables(found: Sequence[Loss]) -> Iterator[str]:
     """A summary with the range of each loss, the causes, and all cases in a folded table."""
     if not found:
-        yield "None beyond the noise of the repetitions.\n"
+        yield "No case beyond the noise of the repetitions.\n"
         return
     groups: dict[tuple[str, str, str, str], list[Loss]] = {}
     for loss in found:
         groups.setdefault((loss.layer, loss.ours, loss.theirs, loss.metric), []).append(loss)
     yield table(
-        ["kubewasp", "alternative", "metric", "cases", "factor", "worst case"], [_summary(cases) for cases in groups.values()], left=3
+        ["kubewasp", "alternative", "metric", "cases", "factor", "worst case"],
+        [_summary(cases) for cases in groups.values()],
+        left=3,
     )
     yield from _causes(found)
     yield "<details><summary>All cases</summary>\n"

@@ -10,8 +10,8 @@ from tools.bench.ratios import ratios
 from tools.bench.report import plugin_tables, scheduler_tables
 from tools.bench.report.loss_tables import loss_tables
 from tools.bench.report.losses import losses
-from tools.bench.report.ratio_tables import named, ratio_tables, shown, summary
 from tools.bench.report.markdown import line, table
+from tools.bench.report.ratio_tables import named, ratio_tables, shown, summary
 from tools.bench.statistics import duration, figure
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ NOTES: Final = "benchmarks-notes.md"
 _COMMANDS: Final = (
     ("plugin", "make bench", "plugins in every form"),
     ("scheduler", "make bench-cluster", "whole scheduling, embedded and on a real API server"),
-    ("counts", f"{labels.PROG} counts", "machine-independent counts"),
+    ("counts", "make counts", "machine-independent counts"),
 )
 
 
@@ -52,8 +52,8 @@ def page(result: Result, pictures: Sequence[Picture], images: str = "images") ->
 
 _RATIOS: Final = (
     "Each repetition of one side against the repetition of the other side with the same number: median, least and "
-    f"greatest. Plugins: policy `{labels.HEADLINE_POLICY}` over {HEADLINE_NODES:,} unchanged nodes. Whole scheduling has "
-    "three kinds of plugins: one signature for all pods (a node is evaluated again only after a change of that node), "
+    f"greatest. Plugins: policy `{labels.HEADLINE_POLICY}` over {HEADLINE_NODES:,} unchanged nodes. Whole scheduling "
+    "has three kinds of plugins: one signature for all pods (a node is evaluated again only after it changed), "
     "a signature of each pod (computed some pods ahead in one call), and none (every node is evaluated for every pod). "
     "The overhead bar is set for the first kind, and on a real API server for the second; the bar against "
     "kube-scheduler is set for all three, with `basic`. Elsewhere the value is a line for comparison.\n"
@@ -73,8 +73,8 @@ A time has changed if the repetitions of both results do not overlap and the med
 more than the repetitions scatter. Counts do not scatter: every difference is a change. Differences of machine and
 versions come first.
 
-See also the [notes](benchmarks-notes.md) on cost growth and on the bars of single parts, and the figures of this page in
-[{FIGURES}]({FIGURES}).
+See also the [notes](benchmarks-notes.md) on cost growth and on the bars of single parts. The figures of this page are
+in [{FIGURES}]({FIGURES}).
 """
 
 
@@ -114,12 +114,15 @@ def _in_short(result: Result, found: Sequence[Ratio]) -> Iterator[str]:
 
 
 def _repeat(result: Result) -> Iterator[str]:
-    commands = [(command, what, result.seconds.get(layer)) for layer, command, what in _COMMANDS]
+    commands = [
+        (command, what, result.seconds.get(layer))
+        for layer, command, what in _COMMANDS
+        if layer != "counts" or layer in result.seconds
+    ]
     width = max(len(command) for command, _, _ in commands)
     lines = [
         f"$ {command:{width}}  # {what}" + ("" if spent is None else f": {duration(spent)}")
         for command, what, spent in commands
-        if command.startswith("make") or spent is not None
     ]
     shell = "\n".join(lines)
     total = f" Total time here: {duration(sum(result.seconds.values()))}." if result.seconds else ""

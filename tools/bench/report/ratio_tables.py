@@ -40,9 +40,7 @@ def summary(found: Sequence[Ratio]) -> list[str]:
     """The number of reached bars, the missed ones and the unmeasured ones."""
     bars = [ratio for ratio in found if ratio.bar is not None and ratio.binding]
     measured = [ratio for ratio in bars if ratio.reached is not None]
-    lines = [
-        f"{sum(bool(ratio.reached) for ratio in measured)} of {len(measured)} measured bars are reached."
-    ]
+    lines = [f"{sum(bool(ratio.reached) for ratio in measured)} of {len(measured)} measured bars are reached."]
     lines += [
         f"Missed: {named(ratio)}: {shown(ratio, ratio.range.median)}, the bar is {bar(ratio)}."
         for ratio in measured
