@@ -5,10 +5,9 @@ It compiles the scheduling framework of another Kubernetes release, which takes 
 
 from pathlib import Path
 
-from tools.bench.peer_layer.pairs import Pair
-
 from tools.bench.model import Measurement
 from tools.bench.peers import go_extension, go_programs, peer_layer
+from tools.bench.peers.pairs import Pair
 
 MODULE = Path(__file__).parents[1] / "tools" / "bench" / "peers" / "extension_module"
 

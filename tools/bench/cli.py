@@ -92,7 +92,7 @@ def scheduler(
 def counts(
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this policy or path, e.g. nodenumber, extender; repeatable."),
+        typer.Option(metavar="NAME", help="Only this policy, form or path, e.g. nodenumber, go, extender; repeatable."),
     ] = None,
     check: Annotated[
         Path | None, typer.Option(metavar="BASELINE.json", help="Exit with 1 if a count is above the baseline.")

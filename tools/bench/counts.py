@@ -65,34 +65,38 @@ _COUNTED_WITH: Final = {"fuel": ("wasmtime",), "python_calls": ("python", "numpy
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Policies, each in every form, and other paths."""
+    """Policies, each in these forms, and other paths."""
 
     policies: tuple[str, ...] = POLICIES
+    forms: tuple[str, ...] = tuple(FORMS)
     paths: tuple[str, ...] = tuple(path_counts.PATHS)
 
     @classmethod
     def of(cls, only: Sequence[str]) -> Plan:
-        """Everything, or the named policies and paths."""
-        known = (*POLICIES, *path_counts.PATHS)
+        """Everything, or the named policies (in all forms, or the named ones) and paths."""
+        known = (*POLICIES, *FORMS, *path_counts.PATHS)
         for name in only:
             if name not in known:
-                raise KubewaspError(f"there is no policy or path {name!r}; there are {', '.join(known)}")
+                raise KubewaspError(f"there is no policy, form or path {name!r}; there are {', '.join(known)}")
         if not only:
             return cls()
-        return cls(*(tuple(name for name in names if name in only) for names in (POLICIES, path_counts.PATHS)))
+        policies, forms, paths = (
+            tuple(name for name in names if name in only) for names in (POLICIES, FORMS, path_counts.PATHS)
+        )
+        return cls(policies or (POLICIES if forms else ()), forms or tuple(FORMS), paths)
 
 
 def steps(plan: Plan) -> int:
-    return len(plan.policies) * len(FORMS) + len(plan.paths)
+    return len(plan.policies) * len(plan.forms) + len(plan.paths)
 
 
 def measure(step: Callable[[str], None], plan: Plan) -> Iterator[Measurement | Skipped]:
     cluster = Cluster(NODES)
     for policy in plan.policies:
-        for name, kind in FORMS.items():
+        for name in plan.forms:
             step(f"{policy}, {name}")
             try:
-                yield from _form(kind, name, policy, cluster)
+                yield from _form(FORMS[name], name, policy, cluster)
             except Unavailable as error:
                 yield Skipped(LAYER, f"{policy}, {name}", str(error))
     yield from path_counts.measure(step, plan.paths)

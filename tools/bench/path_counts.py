@@ -56,6 +56,7 @@ NODES: Final = 1000
 HOST: Final = "host"  # the form of paths without a guest
 _SETTLING: Final = 10
 _TIMES: Final = 40
+_PEAKS: Final = 5
 _WHOLE_NODES: Final = 100
 
 
@@ -89,7 +90,9 @@ def _counts(path: str, step: Step) -> Iterator[Measurement]:
 
     calls = round(counted_calls(repeat) / _TIMES)
     yield Measurement(LAYER, case, "python_calls", "calls", (calls,), exact=True)
-    yield Measurement(LAYER, case, "allocated", "bytes", (peak_allocated(step.operation),), exact=True)
+    # The least of some: now and then a table of Python grows.
+    peak = min(peak_allocated(step.operation) for _ in range(_PEAKS))
+    yield Measurement(LAYER, case, "allocated", "bytes", (peak,), exact=True)
 
 
 # ---------------------------------------------------------------------- scheduler
@@ -142,7 +145,7 @@ def _scheduled(
     cluster: EmbeddedCluster, names: Iterator[int], change: Callable[[dict[str, Any]], None] | None = None
 ) -> Operation:
     """One attempt per call. All pods are in the queue before the first."""
-    for _ in range(_SETTLING + _TIMES + 1):
+    for _ in range(_SETTLING + _TIMES + _PEAKS):
         manifest = labelled_pod(f"new-{next(names)}", 1)
         if change is not None:
             change(manifest["spec"])

@@ -163,7 +163,7 @@ def test_wrong_usage_is_an_error_that_measures_nothing(
         (("scheduler", "--workload", "nothing"), r"there is no workload 'nothing'; there are basic, .*gated"),
         (
             ("counts", "--only", "nothing"),
-            r"there is no policy or path 'nothing'; there are nodenumber, .*web handlers",
+            r"there is no policy, form or path 'nothing'; there are nodenumber, .*web handlers",
         ),
     ],
     ids=["form", "workload", "path"],

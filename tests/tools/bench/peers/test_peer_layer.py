@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools.bench.peer_layer.pairs import Pair
 
 from tests.guests import build
 from tools.bench.model import Measurement, Skipped
 from tools.bench.peers import peer_layer, wazero_host
 from tools.bench.peers.go_programs import UnavailableError
+from tools.bench.peers.pairs import Pair
 
 SIZES = (10, 20)
 
