@@ -90,8 +90,7 @@ def _counts(path: str, step: Step) -> Iterator[Measurement]:
 
     calls = round(counted_calls(repeat) / _TIMES)
     yield Measurement(LAYER, case, "python_calls", "calls", (calls,), exact=True)
-    # The least of some: now and then a table of Python grows.
-    peak = min(peak_allocated(step.operation) for _ in range(_PEAKS))
+    peak = peak_allocated(step.operation, _PEAKS)
     yield Measurement(LAYER, case, "allocated", "bytes", (peak,), exact=True)
 
 

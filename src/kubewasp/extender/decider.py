@@ -1,6 +1,6 @@
-"""What the plugins make of a pod, as an extender is asked: which nodes, which scores, which victims.  HOT PATH.
+"""What the plugins make of a pod, as an extender is asked: which nodes, which scores, which victims.
 
-Guarded by `make counts`. Nodes and pods on them are those of a scheduler's table;
+HOT PATH (guard: make counts). Nodes and pods on them are those of a scheduler's table;
 everything runs on its thread.
 """
 

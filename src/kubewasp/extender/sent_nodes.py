@@ -1,4 +1,4 @@
-"""Nodes as they come with requests, put into a scheduler's table.  HOT PATH, see protocol.py.
+"""Nodes as they come with requests, put into a scheduler's table.  HOT PATH (guard: make counts).
 
 A node is read again only when its resourceVersion has changed. One that was not sent for a while is forgotten: nobody
 tells an extender that a node is gone.

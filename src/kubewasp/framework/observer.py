@@ -1,4 +1,6 @@
-"""Who hears how long things took and what came of them: metrics, or nobody. HOT PATH: called several times a pod.
+"""Who hears how long things took and what came of them: metrics, or nobody.
+
+HOT PATH (guard: make counts): called several times a pod.
 
 An observer gets numbers that exist anyway and must answer in well under a microsecond. Labels are those of
 kube-scheduler's metrics. Everything but the requests to the API server is told by the scheduler's own thread.

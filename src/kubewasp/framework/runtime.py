@@ -1,4 +1,4 @@
-"""Runs the plugins of one profile at each extension point, by the framework's rules.  HOT PATH, see `make counts`."""
+"""Runs the plugins of one profile at each extension point, by the framework's rules.  HOT PATH (guard: make counts)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pod: PreFilter, Filter, (PostFilter,) PreScore, Score, pick.  HOT PATH, guarded by `make counts`.
+"""One pod: PreFilter, Filter, (PostFilter,) PreScore, Score, pick.  HOT PATH (guard: make counts).
 
 Nothing is changed here but the plugins' own state; what to do with the choice is the scheduler's.
 """

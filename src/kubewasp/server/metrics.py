@@ -1,4 +1,4 @@
-"""The metrics of a scheduler: hears of everything as its observer, tells Prometheus. HOT PATH, see instruments.py."""
+"""The metrics of a scheduler: hears of everything as its observer, tells Prometheus. HOT PATH (guard: make counts)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests to one API server as client-go counts them. HOT PATH: told several times a pod, see instruments.py."""
+"""Requests to one API server as client-go counts them. HOT PATH (guard: make counts)."""
 
 from __future__ import annotations
 
