@@ -1,4 +1,4 @@
-"""What changed from one result to another beyond noise."""
+"""Comparison of two results beyond noise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.bench.statistics import Range, overlap
 if TYPE_CHECKING:
     from tools.bench.model import Measurement, Result
 
-# Below this no two runs on one machine agree, however close their own repetitions lie.
+# Two runs on one machine differ by this much, even if their own repetitions lie closer.
 LEAST: Final = 0.05
 
 

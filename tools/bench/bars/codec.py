@@ -1,4 +1,4 @@
-"""The wire codec."""
+"""Bars of the wire codec."""
 
 from __future__ import annotations
 

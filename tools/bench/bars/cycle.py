@@ -1,4 +1,4 @@
-"""The scheduling cycle on an embedded cluster: all default plugins, every node evaluated."""
+"""Bars of the scheduling cycle on an embedded cluster: all default plugins, every node evaluated."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def bars(step: Callable[[str], None]) -> Iterator[Bar]:
 
 
 def _plain(step: Callable[[str], None]) -> Iterator[Bar]:
-    """In many short rounds by turns, so that all see the same machine; the median of the rounds counts."""
+    """Many short rounds by turns, so that all see the same machine; the median of the rounds counts."""
     clusters = {
         "none": _cluster(NODES),
         "alike": _cluster(NODES, str(build.example("prefer_label"))),
         "different": _cluster(NODES, str(build.wat("pod_node_name"))),
     }
     for cluster in clusters.values():
-        _per_pod(cluster, 100)  # every node is looked at once
+        _per_pod(cluster, 100)  # evaluates every node once
     spent: dict[str, list[float]] = {name: [] for name in clusters}
     for turn in range(ROUNDS):
         step(f"{NODES:,} nodes, {PODS:,} pods: round {turn + 1} of {ROUNDS}")
@@ -47,16 +47,16 @@ def _plain(step: Callable[[str], None]) -> Iterator[Bar]:
             spent[name].append(_per_pod(cluster, PODS // ROUNDS))
     best = {name: statistics.median(seconds) for name, seconds in spent.items()}
     added = [with_plugin / without for with_plugin, without in zip(spent["alike"], spent["none"], strict=True)]
-    yield Bar("a pod, built-in plugins, 5,000 nodes", best["none"] * 1e3, "ms", at_most=0.6)
+    yield Bar("one pod, built-in plugins, 5,000 nodes", best["none"] * 1e3, "ms", at_most=0.6)
     note = ", ".join(
         (
             f"{best['none'] * 1e6:.0f} µs without",
             f"{best['alike'] * 1e6:.0f} µs with",
-            f"{best['different'] * 1e6:.0f} µs with one that signs no pods",
+            f"{best['different'] * 1e6:.0f} µs with one without signatures",
         )
     )
     more = 100 * (statistics.median(added) - 1)
-    yield Bar("a wasm Score plugin that signs pods adds", more, "%", at_most=15, note=note)
+    yield Bar("overhead of a wasm Score plugin that signs pods", more, "%", at_most=15, note=note)
 
 
 def _growth() -> Iterator[Bar]:
@@ -99,7 +99,7 @@ def _cluster(nodes: int, guest: str = "") -> EmbeddedCluster:
 def _per_pod(
     cluster: EmbeddedCluster, pods: int, change: Callable[[dict[str, Any]], None] = lambda _spec: None
 ) -> float:
-    """Seconds for one scheduling attempt, from the queue to the bound pod; the manifests are read before."""
+    """Seconds per scheduling attempt, from the queue to the bound pod, without reading manifests."""
     first = len(cluster.pods)
     for number in range(first, first + pods):
         manifest = labelled_pod(f"new-{number}", number % 20)

@@ -1,4 +1,4 @@
-"""All forms by their names in a result."""
+"""Forms by their names in a result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMS: Final[dict[str, type[Form]]] = {
     "extender-names": ExtenderNames,
 }
 GUESTS: Final[dict[str, type[GuestForm]]] = {"go": Go, "python": Python, "wat": Wat}
-# Those that are made of a wasm file, and so compiled.
+# Forms with a compiled wasm file.
 COMPILED: Final = (*GUESTS, "callbacks")
-# Measured less often.
+# Forms with fewer repetitions.
 SLOW: Final = ("python", "callbacks", "extender-full", "extender-names")

@@ -1,4 +1,4 @@
-"""The policies as built-in plugins are written: numpy over the columns of the node table."""
+"""The policies in the style of built-in plugins: numpy over the columns of the node table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class NodeNumber(PreScorePlugin, ScorePlugin):
-    """The digits of nodes are kept; only those of nodes that changed are looked at again."""
+    """Digits of node names are cached; only changed nodes are read again."""
 
     name = "nodenumber"
 

@@ -1,4 +1,4 @@
-"""The policies as a user may write them in Python, for the scheduler's own process: one node at a time."""
+"""The policies as in-process Python plugins: one node at a time."""
 
 from __future__ import annotations
 

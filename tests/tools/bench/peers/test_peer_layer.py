@@ -62,7 +62,7 @@ def test_a_peer_that_cannot_be_had_is_skipped_with_the_reason_and_all_steps_are_
     found = list(peer_layer.measure(steps.append, SIZES, repetitions=3, chosen=[pair]))
     assert found == [
         Skipped("plugin", "peer", "the Go tool said: no"),
-        Skipped("plugin", "peer-guest-here", "it is measured beside peer, which was skipped"),
+        Skipped("plugin", "peer-guest-here", "measured beside peer, which was skipped"),
     ]
     assert len(steps) == peer_layer.steps(SIZES, repetitions=3, chosen=[pair]) == 13
 
@@ -80,7 +80,7 @@ def test_a_peer_that_answers_otherwise_is_not_measured(tmp_path: Path) -> None:
     liar.chmod(0o755)
     pair = Pair("peer", lambda: liar, guest)
     found = list(peer_layer.measure(lambda _: None, (10,), repetitions=1, chosen=[pair]))
-    assert found == [Skipped("plugin", "peer at 10 nodes", "it did not give the scores that kubewasp gave")]
+    assert found == [Skipped("plugin", "peer at 10 nodes", "its scores differ from those of kubewasp")]
 
 
 def test_all_peers_are_measured_unless_some_are_chosen() -> None:
