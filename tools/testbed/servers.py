@@ -79,7 +79,7 @@ class Etcd(Server):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Access:
-    """What RBAC decides about: for example create, "", pods/binding."""
+    """An access for RBAC: for example create, "", pods/binding."""
 
     verb: str
     group: str

@@ -83,7 +83,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fake:
 
 
 def files() -> list[str]:
-    """What a command has left in its folder."""
+    """Files left by a command in its folder."""
     return [str(path) for path in Path().iterdir()]
 
 

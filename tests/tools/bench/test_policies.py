@@ -32,7 +32,7 @@ def loaded(name: str, policy: str, cluster: Cluster) -> Iterator[Form]:
 
 
 def story(form: Form) -> list[Told]:
-    """What is said of some pods on a cluster that changes three times."""
+    """Answers for some pods on a cluster that changes three times."""
     found = []
     for change in range(4):
         if change:

@@ -3,9 +3,9 @@
 A cycle takes pod and nodes and ends with scores or verdicts: encoding of the request, one request on a kept connection,
 decoding of the answer. kube-scheduler encodes its JSON in Go, which takes longer than here.
 
-`extender-full` is `kubewasp extender` itself. kube-scheduler sends nodes without the pods on them, so policies that read
-requested resources cannot run there. `extender-names` is the same service in a process that has the nodes already, put
-in directly instead of by a watch: see extender_process.py.
+`extender-full` is `kubewasp extender` itself. kube-scheduler sends nodes without the pods on them, so policies that
+read requested resources cannot run there. `extender-names` is the same service in a process that has the nodes
+already, put in directly instead of by a watch: see extender_process.py.
 """
 
 from __future__ import annotations

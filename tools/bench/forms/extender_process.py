@@ -1,7 +1,7 @@
 """Extender service with a cluster in its table: `python -m tools.bench.forms.extender_process WHAT ADDRESS`.
 
-From HTTP to the guest it is `kubewasp extender --kubeconfig`. Nodes and pods do not come from a watch: they are put into
-the table, and `POST /bench/change` changes some of them.
+From HTTP to the guest it is `kubewasp extender --kubeconfig`. Nodes and pods do not come from a watch: they are put
+into the table, and `POST /bench/change` changes some of them.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 # Longer than the default: a busy machine should not end a measurement.
 _LIMITS: Final = Limits(call_timeout=5)
-# The size of a batch of nodes follows from the time limit. For fuel counts the limit is so long (beyond the range of the
-# configuration) that batches do not depend on time.
+# The size of a batch of nodes follows from the time limit. For fuel counts the limit is so long (beyond the range of
+# the configuration) that batches do not depend on time.
 _UNHURRIED: Final = Limits()
 object.__setattr__(_UNHURRIED, "call_timeout", 1e6)
 

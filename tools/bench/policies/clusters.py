@@ -1,7 +1,7 @@
 """Clusters of the plugin layer, drawn from a seed: the same in every process.
 
-A node has about 2 KB, like those of a kubelet. A sixth of them is closed, and on a fifth of the others more than 80 % of
-the CPU is requested: `filter-reasons` rejects a third of all nodes.
+A node has about 2 KB, like those of a kubelet. A sixth of them is closed, and on a fifth of the others more than 80 %
+of the CPU is requested: `filter-reasons` rejects a third of all nodes.
 """
 
 from __future__ import annotations
