@@ -19,20 +19,20 @@ e2e: .venv/.dev ## the tests against a real API server (builds it once: about 5 
 	@$(BIN)/python -m tools.testbed.build
 	@$(BIN)/python -m pytest -n0 $(if $(findstring tests/,$(ARGS)),,tests/e2e) $(ARGS)
 
-bench: .venv/.dev ## what plugins cost in every form, beside their peers (about 12 minutes; ARGS=--quick: one)
+bench: .venv/.dev ## plugins in every form, beside their peers (about 12 minutes; ARGS=--quick: one)
 	@$(BIN)/python -m tools.bench plugin --out .build/bench/latest.json $(ARGS)
 
-bench-cluster: .venv/.dev ## what whole scheduling costs, beside kube-scheduler (about 35 minutes; ARGS=--quick: two)
+bench-cluster: .venv/.dev ## whole scheduling, beside kube-scheduler (about 35 minutes; ARGS=--quick: two)
 	@$(BIN)/python -m tools.bench scheduler --out .build/bench/latest.json $(ARGS)
 
-bench-report: .venv/.dev ## pages and pictures of docs/benchmarks.json
-	@$(BIN)/python -m tools.bench report docs/benchmarks.json --docs docs --readme README.md
+bench-report: .venv/.dev ## docs/benchmarks.md and its charts, from docs/benchmarks.json
+	@$(BIN)/python -m tools.bench report docs/benchmarks.json --docs docs
 
-counts: .venv/.dev ## what a plugin costs in counts, the same on every machine: fails if that is more than it was
+counts: .venv/.dev ## machine-independent counts of every hot path, checked against the baseline
 	@$(BIN)/python -m tools.bench counts --check tools/bench/counts.json $(ARGS)
 
-bars: .venv/.dev ## the speed and memory bars of each part, as ratios measured side by side
-	@$(BIN)/python -m tools.bench.bars $(ARGS)
+bars: .venv/.dev ## speed and memory bars of single parts, as ratios measured side by side
+	@$(BIN)/python -m tools.bench bars $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo

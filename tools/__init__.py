@@ -1,1 +1,4 @@
-"""Developers' tools: benchmarks and the test bed with real servers. Not part of the wheel."""
+"""Benchmarks and test bed with real servers, for developers of kubewasp. Not part of the installed package.
+
+Private: not part of the documented API.
+"""

@@ -1,62 +1,29 @@
-"""The command, run inside the test process: what it printed and how it ended."""
+"""The `kubewasp` command, run inside the test process."""
 
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
 from kubewasp.cli.main import main
+from tests import command_line
+from tests.command_line import Command as Kubewasp
+from tests.command_line import Ended
 
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A command that has ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-    @property
-    def usage_error(self) -> str:
-        """The text of a usage error, without the frame around it."""
-        assert (self.code, self.out) == (2, "")
-        framed = [line.strip("│ ") for line in self.err.splitlines() if line.startswith("│")]
-        return " ".join(framed)
-
-
-class Kubewasp(Protocol):
-    def __call__(self, *arguments: object) -> Ended: ...
-
+__all__ = ["Answers", "Ended", "Kubewasp"]
 
 Answers = Callable[..., list[dict[str, Any]]]
 
 
 @pytest.fixture(autouse=True)
 def _terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    for name in ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):  # CI sets them, and then everything is in colour
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("typer.rich_utils.FORCE_TERMINAL", None)
+    command_line.fixed_terminal(monkeypatch)
 
 
 @pytest.fixture
 def kubewasp(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kubewasp:
-    def run(*arguments: object) -> Ended:
-        monkeypatch.setattr("sys.argv", ["kubewasp", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return Ended(int(ended.value.code or 0), printed.out, printed.err)
-
-    return run
+    return command_line.command(main, "kubewasp", monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -5,9 +5,8 @@ It compiles the scheduling framework of another Kubernetes release, which takes 
 
 from pathlib import Path
 
-from tools.bench import peers
 from tools.bench.model import Measurement
-from tools.bench.peers import go_extension, go_programs
+from tools.bench.peers import go_extension, go_programs, peer_layer
 from tools.bench.peers.pairs import Pair
 
 MODULE = Path(__file__).parents[1] / "tools" / "bench" / "peers" / "extension_module"
@@ -20,7 +19,7 @@ def test_the_program_compiles_runs_and_agrees_with_kubewasp() -> None:
         lambda: go_programs.guest("nodenumber"),
         go_extension.pod,
     )
-    found = list(peers.measure(lambda _: None, (10, 25), repetitions=2, chosen=[pair]))
+    found = list(peer_layer.measure(lambda _: None, (10, 25), repetitions=2, chosen=[pair]))
     assert all(isinstance(one, Measurement) for one in found), found
     assert {(one.case["form"], one.case["nodes"], one.metric) for one in found if isinstance(one, Measurement)} == {
         *((go_extension.FORM, nodes, metric) for nodes in (10, 25) for metric in METRICS),

@@ -1,17 +1,15 @@
-"""Builds the test guests into .build/guests and answers where they are.
+"""Test guests, built into .build/guests.
 
-A built guest's name carries a hash of its sources and its toolchain, so nothing is built twice and nothing stale is
-used. Processes may build at the same time. `python -m tests.guests.build` builds all of them.
+A guest's file name carries a hash of its sources and its toolchain: nothing is built twice, nothing stale is used.
+Processes may build at the same time. `python -m tests.guests.build` builds all of them.
 """
 
 import functools
 import importlib.util
-import json
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
@@ -24,6 +22,7 @@ from kubewasp.projects import go as go_projects
 from kubewasp.projects import python as python_projects
 from kubewasp.wasm.guest_module import load_guest_module
 from kubewasp.wasm.limits import Limits
+from tools import go_builds
 
 SOURCES = Path(__file__).parent
 ROOT = SOURCES.parents[1]
@@ -53,32 +52,27 @@ def wat_text(text: str, name: str = "inline") -> Path:
 
 def go_guest(name: str) -> Path:
     """The guest tests/guests/go/NAME, a WASI reactor built by standard Go."""
-    return _go(SOURCES / "go" / name, f"go-{name}", ["-buildmode=c-shared"])
+    return _go(SOURCES / "go" / name, f"go-{name}", go_builds.build_guest)
 
 
 def go_command(name: str) -> Path:
     """The WASI command tests/guests/wasi/NAME, built by standard Go."""
-    return _go(SOURCES / "wasi" / name, f"go-command-{name}", [])
+    return _go(SOURCES / "wasi" / name, f"go-command-{name}", _build_command)
 
 
 def published(module: str, release: str, checksum: str, path: str) -> Path:
-    """A guest that others have built and published, as a file of a Go module."""
+    """A guest published by others as a file of a Go module."""
     go = go_projects.find()
 
     def fetch(target: Path) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "go.mod").write_text("module fetch\n")
-            found = json.loads(_run([go.command, "mod", "download", "-json", f"{module}@{release}"], cwd=Path(folder)))
-        if found["Sum"] != checksum:
-            raise RuntimeError(f"{module}@{release} is not what it was: {found['Sum']}")
-        shutil.copyfile(Path(found["Dir"], path), target)
+        go_builds.fetch(go, module, release, path, target, checksum=checksum)
 
     return _built(f"published-{Path(path).stem}", [module.encode(), checksum.encode(), path.encode()], fetch)
 
 
 def go_example(folder: Path) -> Path:
     """The WASI command in a folder of the examples, built by standard Go."""
-    return _go(folder, f"go-example-{folder.name}", [])
+    return _go(folder, f"go-example-{folder.name}", _build_command)
 
 
 def python_example(folder: Path) -> Path:
@@ -101,22 +95,14 @@ def python_example(folder: Path) -> Path:
     )
 
 
-def _go(folder: Path, name: str, options: list[str]) -> Path:
+def _go(folder: Path, name: str, build: Callable[[go_projects.Go, Path, Path], None]) -> Path:
     go = go_projects.find()
+    ingredients = [go.text.encode(), *build_cache.contents(folder)]
+    return _built(name, ingredients, lambda target: build(go, folder, target))
 
-    def build(target: Path) -> None:
-        command = [go.command, "build", *options, "-trimpath", "-buildvcs=false", "-ldflags=-s -w"]
-        settings = {
-            "GOOS": "wasip1",
-            "GOARCH": "wasm",
-            "GOTOOLCHAIN": "local",
-            "GOPROXY": "off",
-            "GOWORK": "off",
-            "GOFLAGS": "",
-        }
-        _run([*command, "-o", target, "."], cwd=folder, env=os.environ | settings)
 
-    return _built(name, [go.text.encode(), *build_cache.contents(folder)], build)
+def _build_command(go: go_projects.Go, folder: Path, target: Path) -> None:
+    go_builds.build_program(go, folder, target, go_builds.WASM)
 
 
 def project_guest(folder: Path) -> Path:

@@ -1,7 +1,8 @@
-"""`kubewasp bench`: options and help of its commands. The work is done in run_command.py and its neighbours."""
+"""Options and help of `python -m tools.bench`. The commands themselves are in run_command.py and its neighbours."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,14 +11,29 @@ import typer
 from kubewasp.cli.options import Output
 
 app = typer.Typer(
-    help="Measure what plugins and whole scheduling cost on this machine, beside their peers.", no_args_is_help=True
+    help="Benchmarks of plugins and whole scheduling on this machine, beside their peers.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Put the figures there; other layers in it are kept.")]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Result file; other layers in it are kept.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and repetitions: a minute, and coarse figures.")]
-Format = Annotated[Output, typer.Option("-o", "--output", help="How to print the results.")]
-ResultFile = Annotated[Path, typer.Argument(metavar="RESULT.json", help="What `bench plugin` and `scheduler` wrote.")]
+Format = Annotated[Output, typer.Option("-o", "--output", help="Output format.")]
+ResultFile = Annotated[Path, typer.Argument(metavar="RESULT.json", help="Result file of `plugin` and `scheduler`.")]
 _LATEST = Path("bench-result.json")
+
+
+class Part(StrEnum):
+    """Parts with bars."""
+
+    CODEC = "codec"
+    HOST = "host"
+    CYCLE = "cycle"
+    SDK = "sdk"
+    WEB = "web"
 
 
 @app.command()
@@ -36,9 +52,9 @@ def plugin(
     """Measure three policies in every form: built in, Python, Go and Python guests, wasm text, callbacks, extender.
 
     Loading, the first cycle, cycles with nothing changed and with 1 % of the nodes changed, for 100 to 20,000 nodes;
-    where the time goes, memory and fuel; beside them the same guest on a Go host. Guests are built first, once.
+    time breakdown, memory and fuel; beside them the same guest on a Go host. Guests are built first, once.
 
-    Example: kubewasp bench plugin --quick
+    Example: python -m tools.bench plugin --quick
     """
     from tools.bench import run_command
 
@@ -57,12 +73,12 @@ def scheduler(
     out: Out = _LATEST,
     output: Format = Output.TABLE,
 ) -> None:
-    """Measure whole scheduling, embedded and on a real API server: pods a second, attempt times, CPU, memory.
+    """Measure whole scheduling, embedded and on a real API server: pods per second, attempt times, CPU, memory.
 
     With no plugin, a built-in one, 1, 2 and 5 wasm plugins; beside them kube-scheduler, alone and with an extender. The
     API server and kube-scheduler are built from their sources first, once: that takes some minutes and needs Go.
 
-    Example: kubewasp bench scheduler --quick --embedded
+    Example: python -m tools.bench scheduler --quick --embedded
     """
     from tools.bench import run_command
 
@@ -74,21 +90,26 @@ def scheduler(
 
 @app.command()
 def counts(
-    check: Annotated[
-        Path | None, typer.Option(metavar="BASELINE.json", help="Exit with 1 if something costs more than there.")
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this policy, form or path, e.g. nodenumber, go, extender; repeatable."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Put the counts there.")] = None,
+    check: Annotated[
+        Path | None, typer.Option(metavar="BASELINE.json", help="Exit with 1 if a count is above the baseline.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the counts to this file.")] = None,
     output: Format = Output.TABLE,
 ) -> None:
-    """Count what does not depend on the machine: fuel, bytes copied, calls across the boundary, allocations.
+    """Count machine-independent costs: fuel, bytes copied, calls across the boundary, Python calls, allocations.
 
-    The same guest gives the same counts everywhere, so a change that makes plugins costlier shows at once.
+    Cycles with guests, and every other hot path: built-in plugins, node and pod updates, wire codec, watch stream,
+    extender, web handlers. The same program gives the same counts on every machine.
 
-    Example: kubewasp bench counts --check tools/bench/counts.json
+    Example: python -m tools.bench counts --check tools/bench/counts.json
     """
     from tools.bench import counts_command
 
-    if not counts_command.run(check=check, out=out, as_json=output is Output.JSON):
+    if not counts_command.run(only=only or (), check=check, out=out, as_json=output is Output.JSON):
         raise typer.Exit(1)
 
 
@@ -99,9 +120,9 @@ def compare(
     check: Annotated[bool, typer.Option("--check", help="Exit with 1 if something became worse.")] = False,
     output: Format = Output.TABLE,
 ) -> None:
-    """Say what changed from A to B beyond the noise of both.
+    """Show the changes from A to B beyond the noise of both.
 
-    Example: kubewasp bench compare before.json after.json
+    Example: python -m tools.bench compare before.json after.json
     """
     from tools.bench import compare_command
 
@@ -112,17 +133,35 @@ def compare(
 @app.command()
 def report(
     result: ResultFile,
-    docs: Annotated[Path, typer.Option(metavar="FOLDER", help="Where benchmarks.md and its pictures go.")] = Path(
+    docs: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of benchmarks.md and its charts.")] = Path(
         "docs"
     ),
-    readme: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A page whose block of benchmarks is written anew.")
-    ] = None,
 ) -> None:
-    """Make a page and pictures of a result.
+    """Write a page and charts of a result.
 
-    Example: kubewasp bench report bench-result.json --docs /tmp/report
+    Example: python -m tools.bench report bench-result.json --docs /tmp/report
     """
-    from tools.bench import report_command
+    from kubewasp.cli import output
+    from tools.bench import model
+    from tools.bench.report import documents
 
-    report_command.run(result, docs, readme)
+    for path in documents.write(model.read(result), docs):
+        output.write(f"{output.printable(str(path))}\n")
+
+
+@app.command()
+def bars(
+    only: Annotated[list[Part] | None, typer.Option(help="Only this part; repeatable.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 1 if a bar is missed.")] = False,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File of the measured values.")] = Path(
+        ".build/bench/bars.json"
+    ),
+) -> None:
+    """Measure the speed and memory bars of single parts, as ratios side by side where possible.
+
+    Example: python -m tools.bench bars --check --only codec
+    """
+    from tools.bench import bars_command
+
+    if not bars_command.run([part.value for part in only or Part], out=out) and check:
+        raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""What changed from one result to another beyond noise."""
+"""Comparison of two results beyond noise."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tools.bench.statistics import Range, overlap
 if TYPE_CHECKING:
     from tools.bench.model import Measurement, Result
 
-# Below this no two runs on one machine agree, however close their own repetitions lie.
+# Two runs on one machine differ by this much, even if their own repetitions lie closer.
 LEAST: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A measurement that is not what it was."""
+    """A changed measurement."""
 
     before: Measurement
     after: Measurement
 
     @property
     def share(self) -> float:
-        """How much more it is than before: 0.1 is 10 % more, whether that is good or bad."""
+        """The relative change: 0.1 is 10 % more, good or bad."""
         before, after = self.before.median, self.after.median
         return (after - before) / abs(before) if before else math.copysign(math.inf, after)
 
@@ -45,7 +45,7 @@ class Change:
 
 @dataclass(slots=True)
 class Comparison:
-    """Two results side by side. `warnings` say what makes them hard to compare, and are to be read first."""
+    """Two results side by side. `warnings` name differences of machine and versions."""
 
     warnings: list[str] = field(default_factory=list)
     worse: list[Change] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Comparison:
     only_after: list[Measurement] = field(default_factory=list)
 
     def failing(self, tolerance: float | Mapping[str, float] = 0.0) -> list[Change]:
-        """What is worse, but for counts that changed no more than the tolerance: a share, or one for each metric."""
+        """Worse measurements, except counts within the tolerance: a share, or one for each metric."""
 
         def allowed(change: Change) -> float:
             return tolerance.get(change.after.metric, 0.0) if isinstance(tolerance, Mapping) else tolerance
@@ -74,7 +74,7 @@ class Comparison:
 
 
 def compare(before: Result, after: Result) -> Comparison:
-    """Every measurement of both; the greatest change comes first."""
+    """Compares all measurements; the greatest change comes first."""
     found = Comparison(
         warnings=[
             *_differences("measured on another machine", before.machine, after.machine),
@@ -99,7 +99,7 @@ def compare(before: Result, after: Result) -> Comparison:
 
 
 def differ(one: Measurement, other: Measurement) -> bool:
-    """Counts differ when they are not the same; times when their repetitions lie apart by more than they scatter."""
+    """Counts differ if unequal; times if their repetitions lie further apart than they scatter."""
     if one.exact:
         return one.median != other.median
     ranges = Range.of(one.values), Range.of(other.values)
@@ -109,7 +109,7 @@ def differ(one: Measurement, other: Measurement) -> bool:
 
 
 def _apart(one: float, other: float) -> float:
-    """The distance as a share of the smaller one, so that it is the same both ways."""
+    """The distance as a share of the smaller value: symmetric."""
     smaller = min(abs(one), abs(other))
     if one == other:
         return 0.0
@@ -117,7 +117,7 @@ def _apart(one: float, other: float) -> float:
 
 
 def _identity(one: Measurement) -> tuple[Any, ...]:
-    """What must agree for two figures to be of the same thing."""
+    """The identity of a measurement across results."""
     return *one.key, one.unit, one.better, one.exact
 
 
@@ -127,7 +127,7 @@ def _named(one: Measurement) -> dict[str, Any]:
 
 def _differences(what: str, before: Mapping[str, str | int], after: Mapping[str, str | int]) -> list[str]:
     changed = [
-        f"{name} {before.get(name, 'not there')} and then {after.get(name, 'not there')}"
+        f"{name} {before.get(name, 'absent')} and then {after.get(name, 'absent')}"
         for name in dict.fromkeys((*before, *after))
         if before.get(name) != after.get(name)
     ]

@@ -1,4 +1,4 @@
-"""`kubewasp bench compare`: what changed from one result to another."""
+"""The command `compare`: changes between two results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def run(before: Path, after: Path, *, check: bool, as_json: bool, tolerance: float = 0.0) -> bool:
-    """False if it was asked to check, and something became worse; counts may grow by `tolerance`, a share."""
+    """False if `check` is set and something became worse; counts may grow by `tolerance`, a share."""
     found = compare(model.read(before), model.read(after))
     if as_json:
         output.print_json(found.as_dict())
@@ -54,7 +54,7 @@ def _row(change: Change) -> tuple[str, ...]:
 
 
 def _figure(one: Measurement) -> str:
-    """Counts in full: they may differ in the last digit."""
+    """Counts in full: differences may be in the last digit."""
     return f"{one.median:,.10g} {one.unit}".strip() if one.exact else amount(one.median, one.unit)
 
 
@@ -63,7 +63,7 @@ def _case(one: Measurement) -> str:
 
 
 def _grouped(only: Sequence[Measurement]) -> list[tuple[str, str]]:
-    """A line for each case, not for each of its metrics."""
+    """One line per case, with all of its metrics."""
     cases: dict[str, list[str]] = {}
     for one in only:
         cases.setdefault(_case(one), []).append(one.metric)

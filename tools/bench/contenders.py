@@ -1,4 +1,4 @@
-"""Who is measured: a scheduler and the plugins it runs, as profiles of its configuration."""
+"""Contenders of the scheduler layer: a scheduler with its plugins, as a configuration profile."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ EXTENDER: Final = "extender"
 BUILTIN: Final = "builtin"
 _SCHEDULER_NAME: Final = "default-scheduler"
 
-# The policy of each wasm plugin by its name. One that says that all pods are alike is asked once about a node; one that
-# signs each pod is called for every pod, and asked once for all that are alike. Those that look at the CPU which is
-# requested cannot sign: each pod that is placed changes what they say.
+# The policy of each wasm plugin by name. `zone` has one signature for all pods and evaluates a node once;
+# `nodenumber-signed` signs each pod and evaluates nodes once per signature. Policies that read requested CPU cannot
+# sign: every placed pod changes their answers.
 WASM: Final[Mapping[str, Mapping[str, str]]] = {
     "wasm-1": {"zone": "zone"},
     "wasm-1-signed": {"nodenumber": "nodenumber-signed"},
@@ -44,14 +44,14 @@ WASM: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 class BuiltIn(built_in.NodeNumber):
-    """Made as schedulers make the plugins of packages."""
+    """Constructor arguments of a plugin from a package."""
 
     def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A scheduler with plugins: those of `WASM`, the built-in one, or none."""
+    """A scheduler with the plugins of `WASM`, the built-in one, or none."""
 
     scheduler: str
     plugins: str = "none"
@@ -61,12 +61,12 @@ class Contender:
 
 
 def guests_of(plugins: str) -> dict[str, Path]:
-    """The guest files of the wasm plugins by the plugins' names; they are built, if need be."""
+    """Guest files by plugin name, built on first use."""
     return {name: guests.guest(policy, "go") for name, policy in WASM.get(plugins, {}).items()}
 
 
 def profile(contender: Contender) -> Object:
-    """Of kubewasp: all default plugins, and those of the contender."""
+    """The profile of kubewasp: all default plugins, and those of the contender."""
     wasm = guests_of(contender.plugins)
     names = [BuiltIn.name] if contender.plugins == BUILTIN else list(wasm)
     return {
@@ -77,15 +77,15 @@ def profile(contender: Contender) -> Object:
 
 
 def compile_guests(plugins: str) -> None:
-    """Compiles the guests into the cache: no run is to be slower than the others as it is the first."""
+    """Compiles the guests into the cache, so that the first run is not slower."""
     for name, path in guests_of(plugins).items():
         GuestLoader().points(name, WasmPluginSettings(f"file://{path}"))
 
 
 def packages(contender: Contender, folder: Path) -> Path | None:
-    """A folder that offers the built-in form of the policy as an installed package does, where it is wanted.
+    """A folder with the built-in form of the policy as an installed package, for the built-in contender only.
 
-    Else there is none: a wasm plugin may not have the name of a plugin that is installed.
+    A wasm plugin must not have the name of an installed plugin.
     """
     if contender.plugins != BUILTIN:
         return None

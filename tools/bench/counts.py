@@ -1,33 +1,28 @@
-"""Counts of what a cycle costs: they do not depend on the machine or on what else it does, so a change shows at once.
+"""Machine-independent counts: cycles of every form here, other hot paths in path_counts.py; comparison with a baseline.
 
-Fuel is what wasmtime counts for a guest's instructions. Bytes and calls are those between Python and the guest, in both
-directions. Calls of Python functions stand for the time that Python takes; allocated is the most memory that a cycle
-has at one time, of what Python and numpy allocate.
+Fuel is wasmtime's count of guest instructions. Bytes and calls are those between Python and the guest, in both
+directions. Python calls stand for the time spent in Python; allocated is the peak of the memory that Python and numpy
+allocate in a cycle.
 """
 
 from __future__ import annotations
 
-import gc
-import sys
-import tracemalloc
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kubewasp.framework.config.reading import default_config
-from kubewasp.k8s import sample_cluster
-from kubewasp.scheduler.composition import set_up
-from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.errors import KubewaspError
+from tools.bench import path_counts
 from tools.bench.compare import compare
+from tools.bench.forms.form import BuiltIn, InProcess
 from tools.bench.forms.guest import Go, GuestForm, Python, Wat
-from tools.bench.forms.native import BuiltIn, InProcess
 from tools.bench.guests import Unavailable
+from tools.bench.meters import counted_calls, peak_allocated
 from tools.bench.model import Measurement, Skipped
-from tools.bench.policies import POLICIES
 from tools.bench.policies.clusters import Cluster
+from tools.bench.policies.policy_list import POLICIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from tools.bench.compare import Change
     from tools.bench.forms.form import Form
@@ -35,8 +30,8 @@ if TYPE_CHECKING:
 
     Meter = Callable[[Form, int], dict[str, tuple[str, float]]]
 
-LAYER: Final = "counts"
-NODES: Final = 1000
+LAYER: Final = path_counts.LAYER
+NODES: Final = path_counts.NODES
 FORMS: Final[dict[str, type[Any]]] = {
     "builtin": BuiltIn,
     "in-process": InProcess,
@@ -44,48 +39,74 @@ FORMS: Final[dict[str, type[Any]]] = {
     "go": Go,
     "python": Python,
 }
-# Until everything that is kept from one cycle to the next is there.
+# Cycles until all caches are filled.
 _SETTLING: Final = 5
-_PODS: Final = 50
-# How much more is a regression: a share of what it was, and so much at least. What is left to chance in a count is
-# less: whether a table of Python's grows in this cycle or in the next, whether the thread that counts ticks is asleep,
-# how many digits a generation has that is sent as text.
+# Growth beyond these is a regression: a share of the baseline, and an absolute amount at least. Chance is less: growth
+# of a Python table in this cycle or the next, a sleeping ticker thread, digits of a generation sent as text.
 _TOLERANCES: Final = {
     "fuel": (0.01, 0),
     "bytes_copied": (0.01, 0),
     "python_calls": (0.02, 20),
     "allocated": (0.15, 16_384),
 }
-# componentize-py takes a picture of a running interpreter, in which hashes and addresses are others in every build.
+# Operations of paths without a guest are small and counted per operation.
+_PATH_TOLERANCES: Final = {"python_calls": (0.02, 4), "allocated": (0.15, 2_048)}
+# componentize-py takes a snapshot of a running interpreter; hashes and addresses in it differ from build to build.
 _PYTHON_BUILDS: Final = 0.05
-# What a count depends on besides kubewasp: with another version of it, it cannot be compared.
-_MADE_WITH: Final = {"go": ("go",), "python": ("componentize-py",), "wat": (), "scheduling": ("python", "numpy")}
+# Tools behind a count, besides kubewasp: counts made with another version are not compared.
+_MADE_WITH: Final = {
+    "go": ("go",),
+    "python": ("componentize-py",),
+    "wat": (),
+    path_counts.HOST: ("python", "numpy", "protobuf"),
+}
 _COUNTED_WITH: Final = {"fuel": ("wasmtime",), "python_calls": ("python", "numpy"), "allocated": ("python", "numpy")}
 
 
-def steps() -> int:
-    return len(POLICIES) * len(FORMS) + 1
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Policies, each in these forms, and other paths."""
+
+    policies: tuple[str, ...] = POLICIES
+    forms: tuple[str, ...] = tuple(FORMS)
+    paths: tuple[str, ...] = tuple(path_counts.PATHS)
+
+    @classmethod
+    def of(cls, only: Sequence[str]) -> Plan:
+        """Everything, or the named policies (in all forms, or the named ones) and paths."""
+        known = (*POLICIES, *FORMS, *path_counts.PATHS)
+        for name in only:
+            if name not in known:
+                raise KubewaspError(f"there is no policy, form or path {name!r}; there are {', '.join(known)}")
+        if not only:
+            return cls()
+        policies, forms, paths = (
+            tuple(name for name in names if name in only) for names in (POLICIES, FORMS, path_counts.PATHS)
+        )
+        return cls(policies or (POLICIES if forms else ()), forms or tuple(FORMS), paths)
 
 
-def measure(step: Callable[[str], None]) -> Iterator[Measurement | Skipped]:
+def steps(plan: Plan) -> int:
+    return len(plan.policies) * len(plan.forms) + len(plan.paths)
+
+
+def measure(step: Callable[[str], None], plan: Plan) -> Iterator[Measurement | Skipped]:
     cluster = Cluster(NODES)
-    for policy in POLICIES:
-        for name, kind in FORMS.items():
+    for policy in plan.policies:
+        for name in plan.forms:
             step(f"{policy}, {name}")
             try:
-                yield from _form(kind, name, policy, cluster)
+                yield from _form(FORMS[name], name, policy, cluster)
             except Unavailable as error:
                 yield Skipped(LAYER, f"{policy}, {name}", str(error))
-    step("whole scheduling")
-    yield from _scheduling()
+    yield from path_counts.measure(step, plan.paths)
 
 
 def _form(kind: type[Any], name: str, policy: str, cluster: Cluster) -> Iterator[Measurement]:
     is_guest = issubclass(kind, GuestForm)
     meters: list[Meter] = [_python_calls, _allocated]
     for meter in [_boundary, *meters] if is_guest else meters:
-        # Guests count fuel even where nobody asks for it: their time limit is then so long that the nodes are always
-        # handed over in the same batches.
+        # Always with fuel: the time limit is then so long that batches of nodes do not depend on time.
         form = kind(policy, cluster, fueled=True) if is_guest else kind(policy, cluster)
         form.prepare()
         form.load()
@@ -117,83 +138,21 @@ def _python_calls(form: Form, pod: int) -> dict[str, tuple[str, float]]:
 
 
 def _allocated(form: Form, pod: int) -> dict[str, tuple[str, float]]:
-    with _no_collection():
-        tracemalloc.start()
-        before, _ = tracemalloc.get_traced_memory()
-        form.cycle(pod)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-    return {"allocated": ("bytes", peak - before)}
-
-
-def counted_calls(work: Callable[[], object]) -> int:
-    """How many functions are called by this thread, those of Python and those of C."""
-    calls = 0
-
-    def count(_frame: object, event: str, _argument: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    with _no_collection():
-        sys.setprofile(count)
-        try:
-            work()
-        finally:
-            sys.setprofile(None)
-    return calls
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """What is collected depends on all that went before."""
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-def _scheduling() -> Iterator[Measurement]:
-    """A pod's way through the whole scheduler: calls of Python functions a pod."""
-    cluster = EmbeddedCluster(set_up(default_config()))
-    for manifest in sample_cluster.nodes(NODES):
-        cluster.apply(manifest)
-
-    def schedule(first: int) -> None:
-        for number in range(first, first + _PODS):
-            manifest = sample_cluster.pod(f"web-{number}")
-            cluster.apply(manifest | {"spec": manifest["spec"] | {"schedulerName": "default-scheduler"}})
-
-    def drain() -> None:
-        while cluster.scheduler.schedule_one() is not None:
-            pass
-
-    schedule(0)
-    drain()
-    schedule(_PODS)
-    case: dict[str, str | int] = {
-        "policy": "default plugins",
-        "form": "scheduling",
-        "nodes": NODES,
-        "cycle": "unchanged",
-    }
-    calls = counted_calls(drain) / _PODS
-    yield Measurement(LAYER, case, "python_calls", "calls", (calls,), exact=True)
+    return {"allocated": ("bytes", peak_allocated(lambda: form.cycle(pod)))}
 
 
 def regressions(baseline: Result, found: Result) -> list[Change]:
-    """What costs more than in the baseline, beyond what is left to chance."""
+    """Counts above the baseline, beyond chance."""
     return [change for change in compare(_comparable(baseline, found), found).worse if _is_beyond(change)]
 
 
 def not_comparable(baseline: Result, found: Result) -> list[str]:
-    """What was made or counted with another version than in the baseline, in words."""
+    """Tools with another version than in the baseline, in words."""
     kept = {one.key for one in _comparable(baseline, found).measurements}
     left_out = [one for one in baseline.measurements if one.layer == LAYER and one.key not in kept]
     names = {name for one in left_out for name in _differing(one, baseline, found)}
     return [
-        f"{name} {found.versions.get(name, 'not there')}, not {baseline.versions.get(name, 'there')}"
+        f"{name} {found.versions.get(name, 'absent')}, in the baseline {baseline.versions.get(name, 'absent')}"
         for name in sorted(names)
     ]
 
@@ -210,13 +169,14 @@ def _differing(one: Measurement, baseline: Result, found: Result) -> list[str]:
 
 
 def _minor(result: Result, name: str) -> str:
-    """Patches of Python leave counts as they are; of all else, the whole version counts."""
+    """The version relevant for counts: without the patch number for Python, else all of it."""
     version = result.versions.get(name, "")
     return ".".join(version.split(".")[:2]) if name == "python" else version
 
 
 def _is_beyond(change: Change) -> bool:
-    share, least = _TOLERANCES.get(change.after.metric, (0.0, 0))
+    tolerances = _PATH_TOLERANCES if change.after.case["form"] == path_counts.HOST else _TOLERANCES
+    share, least = tolerances.get(change.after.metric, (0.0, 0))
     if change.after.case["form"] == "python":
         share = max(share, _PYTHON_BUILDS)
     before, after = change.before.median, change.after.median

@@ -1,4 +1,4 @@
-"""Schedulers in memory, without an API server: what the scheduling itself costs. Each run is a process of its own."""
+"""Embedded schedulers, without an API server: the cost of scheduling alone. Each run has its own process."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tools.bench import contenders
 from tools.bench.embedded_run import EmbeddedRun
 from tools.bench.figures import Figures, RunError, TooSlowError, quantile
+from tools.testbed.process import importable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ def figures(what: Workload, contender: Contender, folder: Path, longest: float) 
         done = subprocess.run(
             [sys.executable, "-m", "tools.bench.embedded_run"],
             input=json.dumps(asked),
-            env={**os.environ, **({"PYTHONPATH": str(packages)} if packages else {})},
+            env=os.environ | importable(*filter(None, [packages])),
             capture_output=True,
             text=True,
             timeout=longest,

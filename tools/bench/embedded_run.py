@@ -1,4 +1,4 @@
-"""One run of one workload in memory, in a process of its own: `python -m tools.bench.embedded_run`.
+"""One embedded run of one workload, in its own process: `python -m tools.bench.embedded_run`.
 
 What to run comes as JSON on standard input, what was measured goes as JSON to standard output. A process of its own has
 a peak of memory of its own, and nothing of an earlier run is warm.
@@ -30,7 +30,7 @@ _FIRST: Final = 0.1  # of the measured pods
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedRun:
-    """So many pods: seconds of every attempt; of all together, on the clock and of CPU; the peak of resident bytes."""
+    """Pods, seconds of each attempt, total wall-clock and CPU seconds, peak of resident bytes."""
 
     pods: int
     attempts: tuple[float, ...]
@@ -60,14 +60,14 @@ def run(what: Workload, profile: Object) -> EmbeddedRun:
 
 
 def _skip(attempts: Iterator[float], pods: float, cluster: EmbeddedCluster) -> None:
-    """So many pods, as long as each attempt places one: where they have to wait for room, that is what is measured."""
+    """Warm-up pods, as long as each attempt places one; waiting for room is part of the measurement."""
     for number in range(round(pods)):
         if next(attempts, None) is None or len(cluster.objects.bindings) <= number:
             return
 
 
 def _schedule(cluster: EmbeddedCluster, what: Workload) -> Iterator[float]:
-    """The seconds of each attempt, until all measured pods have been placed or no other can be tried."""
+    """Seconds of each attempt, until all measured pods are placed or none is left in the queue."""
     turn, meanwhile = 0, what.meanwhile
     while True:
         before = time.perf_counter()
@@ -96,7 +96,7 @@ def _happen(cluster: EmbeddedCluster, objects: tuple[Object, ...], deleted: bool
 def _check(cluster: EmbeddedCluster, what: Workload) -> None:
     placements = {
         pod.name: (pod.labels.get(PART, ""), pod.node)
-        # What is gone by now, with a node that only passed by, has been placed all the same.
+        # Pods that left with a transient node were placed all the same.
         for pod in (*(pod for _, pod in cluster.objects.bindings), *cluster.pods.values())
     }
     wrong = problems(what, placements)

@@ -1,4 +1,4 @@
-"""What is measured of one run of a scheduler, and how: rate, times of attempts, CPU, memory."""
+"""Figures of one scheduler run: rate, attempt times, CPU, memory."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _BUCKET: Final = re.compile(rf'^{ATTEMPTS}_bucket{{[^}}]*\ble="([^"]+)"[^}}]*}} 
 
 
 class RunError(KubewaspError):
-    """A run that came out wrong: there is no figure of it."""
+    """A run with a wrong outcome; it has no figures."""
 
 
 class TooSlowError(Exception):
-    """A run that was ended before it was done."""
+    """A run beyond its time limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Figures:
 
 
 def measurements(case: Mapping[str, str | int], runs: Sequence[Figures]) -> list[Measurement]:
-    """All metrics of a case, with one value a repetition."""
+    """All metrics of a case, with one value per repetition."""
 
     def one(metric: str, unit: str, values: list[float], better: str = "lower") -> Measurement:
         return Measurement(LAYER, case, metric, unit, tuple(values), better)
@@ -64,13 +64,13 @@ def measurements(case: Mapping[str, str | int], runs: Sequence[Figures]) -> list
 
 
 def quantile(share: float, values: Sequence[float]) -> float:
-    """The smallest value that so many are not above."""
+    """The quantile of a list of values."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
 def histogram(metrics: str) -> dict[float, float]:
-    """The attempts that took no longer than each bound, of all results and profiles, from what /metrics answers."""
+    """Cumulative attempt buckets of all results and profiles, from /metrics."""
     found: defaultdict[float, float] = defaultdict(float)
     for bound, count in _BUCKET.findall(metrics):
         found[float(bound)] += float(count)
@@ -78,7 +78,7 @@ def histogram(metrics: str) -> dict[float, float]:
 
 
 def algorithm_mean(metrics: str) -> float:
-    """How long it took to choose a node, on average, from what /metrics answers."""
+    """Mean time of the scheduling algorithm, from /metrics."""
     samples = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if line.startswith(_ALGORITHM))
     if not float(samples.get(f"{_ALGORITHM}_count", 0)):
         raise RunError(f"{_ALGORITHM} has no samples")
@@ -86,7 +86,7 @@ def algorithm_mean(metrics: str) -> float:
 
 
 def histogram_quantile(share: float, buckets: Mapping[float, float]) -> float:
-    """As Prometheus has it: within a bucket, values are taken to be spread evenly; above the last bound, that bound."""
+    """Quantile as in Prometheus: linear within a bucket; above the last bound, that bound."""
     if math.inf not in buckets or not buckets[math.inf]:
         raise RunError(f"{ATTEMPTS} has no samples")
     wanted = share * buckets[math.inf]

@@ -1,4 +1,4 @@
-"""Builds the guests of the measured policies, once: a file's name tells the sources and the tools it was made of."""
+"""Guests of the benchmark policies, built once; a file name carries a hash of sources and tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from wasmtime import wat2wasm
 
 from kubewasp.projects import build_cache, go, python, toolchain
-from tools.bench.policies import SOURCES
+from tools.bench.policies.policy_list import SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ _INCLUDE: Final = re.compile(r"^[ ]*;;@include (\S+)$", re.MULTILINE)
 
 
 class Unavailable(Exception):  # noqa: N818 - a fact of this machine
-    """Something cannot be measured here; the text says why."""
+    """Something that cannot be measured on this machine, with the reason."""
 
 
 def guest(policy: str, language: str) -> Path:
@@ -36,7 +36,7 @@ def guest(policy: str, language: str) -> Path:
 
 
 def text(policy: str) -> str:
-    """A policy in WebAssembly text, with the parts that it shares with others."""
+    """A policy in WebAssembly text, with its includes."""
     source = (SOURCES / f"{policy}.wat").read_text(encoding="utf-8")
     return _INCLUDE.sub(lambda match: (SOURCES / match[1]).read_text(encoding="utf-8"), source)
 
@@ -62,7 +62,7 @@ def _project(policy: str, language: str) -> Path:
     build = go.build if language == "go" else python.build
 
     def build_copy(target: Path) -> None:
-        with tempfile.TemporaryDirectory() as scratch:  # a build leaves files, and the package's folder is not ours
+        with tempfile.TemporaryDirectory() as scratch:  # a build leaves files
             copy = Path(scratch) / folder.name
             shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("go.work*", "__pycache__"))
             build(copy, target)
@@ -73,7 +73,7 @@ def _project(policy: str, language: str) -> Path:
 def _componentize() -> str:
     try:
         return version(python.TOOL)
-    except PackageNotFoundError:  # a command of that name may be there all the same: the build finds out
+    except PackageNotFoundError:  # the command may exist all the same; the build checks
         return ""
 
 

@@ -1,4 +1,4 @@
-"""How forms, policies, workloads and schedulers are called in pictures and pages, and in which order they stand."""
+"""Display names and order of forms, policies, workloads and schedulers on pages and charts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+PROG: Final = "python -m tools.bench"
 HEADLINE_POLICY: Final = "nodenumber"
 HEADLINE_NODES: Final = 5_000
 HERE: Final = "-guest-here"
@@ -15,7 +16,7 @@ HERE: Final = "-guest-here"
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A way to run a policy. `family` says who runs it, and gives it its colour."""
+    """A way to run a policy. `family` is the kind of host; each has a colour."""
 
     name: str
     family: str
@@ -27,14 +28,12 @@ FORMS: Final = {
     "go": Form("Go guest", "sandbox", "a guest made with the Go SDK"),
     "python": Form("Python guest", "sandbox", "a guest made with the Python SDK"),
     "go-extension-guest-here": Form(
-        "wasm-extension's guest here", "sandbox", "the guest file of kube-scheduler-wasm-extension, run by kubewasp"
+        "wasm-extension's guest here", "sandbox", "the guest file of kube-scheduler-wasm-extension on kubewasp"
     ),
-    "wazero-guest-here": Form(
-        "the stand-in's guest here", "sandbox", "the guest file of the stand-in, run by kubewasp"
-    ),
-    "builtin": Form("built in (numpy)", "python", "numpy over whole columns, as the built-in plugins are"),
+    "wazero-guest-here": Form("the stand-in's guest here", "sandbox", "the guest file of the stand-in on kubewasp"),
+    "builtin": Form("built in (numpy)", "python", "numpy over whole columns, like the built-in plugins"),
     "in-process": Form("Python in process", "python", "a Python plugin in the scheduler's process, node by node"),
-    "callbacks": Form("Python callbacks", "python", "a guest whose every question is a call of Python"),
+    "callbacks": Form("Python callbacks", "python", "a guest with host functions in Python"),
     "extender-names": Form("extender (names)", "http", "`kubewasp extender` over HTTP, with nodeCacheCapable"),
     "extender-full": Form("extender (whole nodes)", "http", "`kubewasp extender` over HTTP, nodes in every request"),
     "go-extension": Form(
@@ -43,7 +42,7 @@ FORMS: Final = {
     "wazero": Form(
         "Go on wazero (stand-in)",
         "peer",
-        "a host of our own in Go on wazero that answers call by call; it stands in for kube-scheduler-wasm-extension",
+        "our own Go host on wazero, one guest call per node and hook; stands in for kube-scheduler-wasm-extension",
     ),
 }
 FAMILIES: Final = {
@@ -54,10 +53,10 @@ FAMILIES: Final = {
     "other": "other",
 }
 POLICIES: Final = {
-    "nodenumber": "pods like nodes whose number ends in the same digit",
+    "nodenumber": "prefers nodes whose name ends in the same digit as the pod's",
     "label-cpu": "a label and the requested CPU of every node",
     "filter-reasons": "a filter that rejects nodes with reasons",
-    "labels": "a label of every node, read from the whole Node as the classic ABI has it",
+    "labels": "a label of every node, read from the whole Node object of the classic ABI",
 }
 WORKLOADS: Final = (
     "basic",
@@ -73,9 +72,8 @@ WORKLOADS: Final = (
 PLUGINS: Final = {
     "none": "no plugin",
     "builtin": "one built-in plugin",
-    # What a plugin says of a node is kept for the pods that it says are alike: once for all, or by a signature of each
-    # pod. The others are asked about every node for every pod. That is the greater part of the difference between
-    # these, so it is always told.
+    # Answers of a plugin are reused for pods with the same signature: one for all pods, or one for each. A plugin
+    # without signatures evaluates every node for every pod. That is most of the difference, so names always say it.
     "wasm-1": "1 wasm plugin (signs all pods at once)",
     "wasm-1-signed": "1 wasm plugin (signs each pod)",
     "wasm-1-unsigned": "1 wasm plugin (does not sign)",
@@ -95,17 +93,17 @@ PARTS: Final = {
     "where_crossing": "crossing",
     "where_copying": "copying",
     "where_decoding": "decoding",
-    "where_guest": "the guest",
+    "where_guest": "guest",
     "where_collecting": "collecting",
 }
 
 
 def form(identifier: str) -> Form:
-    """A form that is not known here is called what it is called."""
+    """An unknown form is shown by its identifier."""
     return FORMS.get(identifier) or Form(identifier, "other", identifier)
 
 
 def in_order(found: Iterable[str], known: Iterable[str]) -> list[str]:
-    """What was found, each once: the known ones in their order, then the others by name."""
+    """Each name once: known ones in their order, then the others by name."""
     order = {name: place for place, name in enumerate(known)}
     return sorted(set(found), key=lambda name: (order.get(name, len(order)), name))

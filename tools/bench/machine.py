@@ -1,4 +1,4 @@
-"""What was measured on and with: the machine and the versions. Nothing that tells whose machine it is."""
+"""Machine and versions of a result. Nothing identifies the owner of the machine."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ def machine(cpuinfo: Path = Path("/proc/cpuinfo")) -> dict[str, str | int]:
 
 
 def versions() -> dict[str, str]:
-    """Of everything that has a part in the figures; what is not installed is left out."""
+    """Versions of everything with influence on the figures, as far as installed."""
     found = {"kubewasp": __version__, "python": platform.python_version()}
     for library in _LIBRARIES:
         try:
             found[library] = metadata.version(library)
         except metadata.PackageNotFoundError:
             continue
-    with suppress(BuildError):  # without Go there is no version; the forms that need it say so themselves
+    with suppress(BuildError):  # without Go there is no version, and its forms are skipped with that reason
         found["go"] = ".".join(map(str, go.find().version))
     found["kubernetes"] = kubernetes_version().removeprefix("v")
     return found
 
 
 def _cpu(cpuinfo: Path) -> str:
-    """The name that the processor has for itself; on some machines only its architecture can be told."""
+    """The model name of the processor; its architecture where there is none."""
     try:
         found = _CPU_NAME.search(cpuinfo.read_text(encoding="utf-8", errors="replace"))
     except OSError:
@@ -54,7 +54,7 @@ def _cpu(cpuinfo: Path) -> str:
 
 
 def _cores() -> int:
-    """Those that this process may use, which may be fewer than the machine has."""
+    """Cores available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

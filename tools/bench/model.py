@@ -1,7 +1,7 @@
-"""A result: everything that was measured in one or two runs on one machine, as one JSON file.
+"""Benchmark result: measurements of one machine as a JSON file, one line per measurement.
 
-Each measurement is one metric of one case, with the value of every repetition: medians, spreads and ratios are
-computed by whoever reads them, never stored. What a report says follows from the file alone.
+A measurement is one metric of one case, with the value of every repetition. Medians, spreads and ratios are computed,
+never stored; a report follows from the file alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LAYERS: Final = ("plugin", "scheduler", "counts")
 
 
 class ResultError(KubewaspError):
-    """A file that is not a result of ours, with what is wrong and where."""
+    """A file that is not a benchmark result, with the place and the cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ class Measurement:
 
     @property
     def spread(self) -> float:
-        """How far the repetitions lie apart, as a share of their median: half of the range."""
+        """Half of the range of the repetitions, as a share of their median."""
         return (max(self.values) - min(self.values)) / 2 / self.median if self.median else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """What could not be measured here, and why."""
+    """A case that was not measured, with the reason."""
 
     layer: str
     what: str
@@ -93,8 +93,20 @@ class Result:
         ] + fresh.skipped
 
     def as_json(self) -> str:
-        document = {"format": FORMAT} | asdict(self)
-        return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        """A JSON document with a line for each field, and for each measurement and skipped case."""
+        document: dict[str, Any] = {"format": FORMAT} | asdict(self)
+        fields = ",\n".join(f"{_line(name)}: {_value(value)}" for name, value in document.items())
+        return f"{{\n{fields}\n}}\n"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list) and value:
+        return "[\n" + ",\n".join(map(_line, value)) + "\n]"
+    return _line(value)
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def read(path: Path) -> Result:
@@ -110,12 +122,12 @@ def read(path: Path) -> Result:
     except ResultError as error:
         raise ResultError(f"{path}: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ResultError(f"{path}: not a result of `kubewasp bench`: {error!r}") from None
+        raise ResultError(f"{path}: not a benchmark result: {error!r}") from None
 
 
 def _result(document: Any) -> Result:
     if not isinstance(document, dict) or "format" not in document:
-        raise ResultError("not a result of `kubewasp bench`: it has no `format`")
+        raise ResultError("not a benchmark result: it has no `format`")
     if document["format"] != FORMAT:
         raise ResultError(f"format {document['format']} is not known here, only {FORMAT}; measure again")
     measurements = [_measurement(item) for item in document["measurements"]]

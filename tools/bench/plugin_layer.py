@@ -1,11 +1,11 @@
-"""What a plugin costs, in every form: loading it, a cycle over all nodes, where the time goes, memory and fuel.
+"""Plugin layer: cost of a policy in every form (loading, cycles over all nodes, time breakdown, memory, fuel).
 
-Repetitions go round the forms by turns, each in a process of its own, so that all of them see the same machine. A cycle
+Repetitions take turns over the forms, each in its own process, so that all of them see the same machine. A cycle
 is a whole evaluation: guests sign no pods, pods differ, and no answer is remembered.
 
-A process that answers over HTTP is loaded when it answers; its memory is all that it has. The memory of other forms is
-what a process that has the cluster grows by. The interpreter is nearly all of a Python guest: it is compiled with one
-policy only.
+An HTTP process counts as loaded at its first answer; its memory is that of the whole process. The memory of other forms
+is the growth of a process that holds the cluster. A Python guest is almost only the interpreter: it is compiled with
+one policy.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.errors import KubewaspError
-from tools.bench import guests, peers
+from tools.bench import guests
 from tools.bench.forms.catalogue import COMPILED, FORMS, GUESTS, SLOW
 from tools.bench.guests import Unavailable
 from tools.bench.model import Measurement, Skipped
-from tools.bench.policies import POLICIES
+from tools.bench.peers import peer_layer
+from tools.bench.policies.policy_list import POLICIES
 from tools.bench.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 SIZES: Final = (100, 1000, 5000, 20_000)
-# Where what does not need several sizes is measured.
+# The size of measurements that need only one.
 HEADLINE: Final = 5000
 _QUICK_SIZES: Final = (1000,)
 _UNITS: Final = {
@@ -39,19 +40,19 @@ _UNITS: Final = {
     "guest_memory": "bytes",
     "host_memory": "bytes",
 }
-# The guests that forms are made of.
+# The language of the guest of each form.
 _LANGUAGES: Final = {"go": "go", "python": "python"} | dict.fromkeys(
     ("wat", "callbacks", "extender-full", "extender-names"), "wat"
 )
 
 
 class UnknownFormError(KubewaspError):
-    """A form that there is not."""
+    """An unknown form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One process: one figure of one form, or some."""
+    """One process: one or more figures of one form."""
 
     name: str
     policy: str
@@ -66,7 +67,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is done: guests are built, then groups of tasks, each made into measurements when it is done."""
+    """Guest builds, then groups of tasks; each group becomes measurements at its end."""
 
     nodes: tuple[int, ...]
     guests: tuple[tuple[str, str], ...]
@@ -74,8 +75,8 @@ class Plan:
 
     @classmethod
     def of(cls, *, quick: bool, forms: Sequence[str], nodes: Sequence[int]) -> Plan:
-        """All forms and sizes, or those that are named. Peers are measured elsewhere, see tools.bench.peers."""
-        known = (*FORMS, *peers.FORMS)
+        """All forms and sizes, or the named ones. Peers have a layer of their own, see tools.bench.peers."""
+        known = (*FORMS, *peer_layer.FORMS)
         unknown = [form for form in forms if form not in known]
         if unknown:
             raise UnknownFormError(f"there is no form {', '.join(unknown)}; there are {', '.join(known)}")
@@ -111,12 +112,12 @@ class Plan:
 
 
 def steps(plan: Plan) -> int:
-    """How often `measure` calls `step`."""
+    """Number of `step` calls of `measure`."""
     return len(plan.guests) + sum(map(len, plan.groups))
 
 
 def measure(step: Callable[[str], None], plan: Plan) -> Iterator[Measurement | Skipped]:
-    """`step` is told what is done next."""
+    """All measurements; `step` gets the name of the next task."""
     with Worker() as worker:
         missing = _built(plan, worker, step)
         skipped: dict[tuple[str, str], str] = {}
@@ -140,7 +141,7 @@ def measure(step: Callable[[str], None], plan: Plan) -> Iterator[Measurement | S
 
 
 def _built(plan: Plan, worker: Worker, step: Callable[[str], None]) -> dict[tuple[str, str], str]:
-    """Builds and compiles all guests; returns why some cannot be."""
+    """Builds and compiles all guests; returns the reasons of failed ones."""
     missing = {}
     for policy, language in plan.guests:
         step(f"building {policy}, {language}")

@@ -1,4 +1,4 @@
-"""The named ratios and their bars, computed from a result: each repetition against that of the other side."""
+"""Named ratios of a result and their bars, computed repetition by repetition."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ TIMES, OVERHEAD = "times", "overhead"
 _OVERHEAD_BAR: Final = 0.10
 _SAME_GUEST_BAR: Final = 2.0
 _PEERS: Final = {"go-extension": "kube-scheduler-wasm-extension", "wazero": "the stand-in, a Go host on wazero"}
-# What comes of a guest in the sandbox, against the other ways to run the same policy: no bar but that of the guest.
+# A guest in the sandbox against other forms of the same policy, without bars.
 _WAYS: Final = (
     ("wat", "callbacks", "in the sandbox against Python callbacks"),
-    ("wat", "extender-full", "in the sandbox against an extender that is sent whole nodes"),
-    ("wat", "extender-names", "in the sandbox against an extender that is sent names"),
-    ("go", "in-process", "a Go guest against Python in the process"),
+    ("wat", "extender-full", "in the sandbox against an extender with whole nodes"),
+    ("wat", "extender-names", "in the sandbox against an extender with names only"),
+    ("go", "in-process", "a Go guest against Python in process"),
     ("go", "builtin", "a Go guest against the same policy built in"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as fast something is (`times`), or how much more it costs as a share (`overhead`)."""
+    """A speed factor (`times`), or an additional cost as a share (`overhead`)."""
 
     group: str
     name: str
@@ -41,7 +41,7 @@ class Ratio:
     values: tuple[float, ...] = ()
     bar: float | None = None
     aim: float | None = None
-    binding: bool = True  # a bar that is only shown for comparison does not count as missed
+    binding: bool = True  # a bar for comparison only is never missed
     missing: str = ""
 
     @property
@@ -50,19 +50,19 @@ class Ratio:
 
     @property
     def reached(self) -> bool | None:
-        """None where there is no bar, or nothing was measured."""
+        """None without a bar or without figures."""
         if self.bar is None or self.range is None:
             return None
         return self.range.median >= self.bar if self.kind == TIMES else self.range.median <= self.bar
 
 
 def ratios(result: Result) -> list[Ratio]:
-    """All of them, in the order of a page; those whose inputs were not measured say why."""
+    """All ratios in the order of the page; a ratio without figures has the reason in `missing`."""
     return [*_plugin(result), *_scheduler(result)]
 
 
 def why_missing(result: Result, layer: str, *words: str) -> str:
-    """The reason that the result gives for what these words name; the first word that is found counts."""
+    """The reason in `skipped` for the first of these words that is found there."""
     for word in words:
         whole = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
         for skipped in result.skipped:
@@ -112,7 +112,7 @@ def _forms(
         return Ratio(group, name, TIMES, ours_found, theirs_found, bar=bar, aim=aim, missing=why)
     values = paired(theirs_found.values, ours_found.values)
     return Ratio(
-        group, name, TIMES, ours_found, theirs_found, values, bar, aim, missing="" if values else "it took 0 µs"
+        group, name, TIMES, ours_found, theirs_found, values, bar, aim, missing="" if values else "a time of 0 µs"
     )
 
 
@@ -139,16 +139,16 @@ def _overhead(result: Result, place: str, nodes: int, plugins: str, metric: str)
     case: dict[str, str | int] = {"where": place, "workload": "basic", "scheduler": "kubewasp", "nodes": nodes}
     ours = result.find("scheduler", metric, **case, plugins=plugins)
     plain = result.find("scheduler", metric, **case, plugins="none")
-    what = "CPU time a pod" if metric == "cpu" else "time a pod"
+    what = "CPU time per pod" if metric == "cpu" else "time per pod"
     name = f"{labels.PLUGINS[plugins]}: {what}, {labels.PLACES[place]}, {nodes:,} nodes"
     bar = _OVERHEAD_BAR if plugins in labels.ONE_WASM_PLUGIN else None
-    # In memory, the call for a signature is more than a tenth of a pod's time: there it is only shown.
+    # Embedded, the signature call alone is more than a tenth of the time of a pod: no bar there.
     binding = plugins == "wasm-1" or (plugins == "wasm-1-signed" and place == "real")
     if ours is None or plain is None:
         words = (plugins if ours is None else "none", place, "kubewasp")
         why = why_missing(result, "scheduler", *words)
         return Ratio("overhead", name, OVERHEAD, ours, plain, bar=bar, binding=binding, missing=why)
-    # A rate is turned round: what a plugin costs is time.
+    # A rate is inverted: the cost of a plugin is time.
     found = paired(plain.values, ours.values) if ours.better == "higher" else paired(ours.values, plain.values)
     values = tuple(value - 1 for value in found)
     missing = "" if values else "a value of 0"
@@ -156,7 +156,7 @@ def _overhead(result: Result, place: str, nodes: int, plugins: str, metric: str)
 
 
 def _side_by_side(result: Result, workload: str, nodes: int, plugins: str, other: str) -> Iterator[Ratio]:
-    """Our scheduler with a wasm plugin against kube-scheduler. What was never tried at this size is left out."""
+    """Kubewasp with a wasm plugin against kube-scheduler, for the sizes measured."""
     case: dict[str, str | int] = {"where": "real", "workload": workload, "nodes": nodes}
     ours = result.find("scheduler", "rate", **case, scheduler="kubewasp", plugins=plugins)
     theirs = result.find("scheduler", "rate", **case, scheduler="kube-scheduler", plugins=other)
@@ -166,7 +166,7 @@ def _side_by_side(result: Result, workload: str, nodes: int, plugins: str, other
     binding = workload == "basic"
     if ours is not None and theirs is not None:
         values = paired(ours.values, theirs.values)
-        missing = "" if values else "it bound nothing"
+        missing = "" if values else "no pod was bound"
         yield Ratio("peer scheduler", name, TIMES, ours, theirs, values, bar, binding=binding, missing=missing)
     elif binding:
         words = (other, "kube-scheduler", "real") if theirs is None else (plugins, "kubewasp", "real")

@@ -1,4 +1,4 @@
-"""Schedulers on a real API server, by turns with the same cluster: what a user of the scheduler sees.
+"""Schedulers on a real API server, by turns on the same cluster.
 
 The pods that are measured are there before the scheduler starts, so that it need not wait for the API server to make
 them. Its start is no part of the figures: time and CPU count from the first thing that it does in the cluster (a pod
@@ -49,7 +49,7 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
 
 
 class RealCluster:
-    """The cluster of one workload, in which one scheduler runs after the other."""
+    """The cluster of one workload; schedulers run in it one after the other."""
 
     def __init__(self, api: ApiServer, what: Workload, folder: Path) -> None:
         self._api = api
@@ -61,7 +61,7 @@ class RealCluster:
 
     @contextmanager
     def prepared(self) -> Iterator[RealCluster]:
-        """With its nodes and all that does not belong to a single run."""
+        """Creates the nodes and all objects common to the runs."""
         with FakeNodes(self._client, heartbeat_seconds=0) as nodes:
             nodes.create(self._what.nodes, labels=self._what.node_labels, capacity=self._what.capacity)
             for manifest in self._what.objects:
@@ -88,7 +88,7 @@ class RealCluster:
     # ------------------------------------------------------------------ pods
 
     def _make_pods(self) -> None:
-        """Those that run already are made again where the last run has removed them."""
+        """Creates running pods that the last run has removed."""
         there = {found["metadata"]["name"] for found in self._cluster.list_all("Pod")}
         initial = [found for found in self._what.initial_pods() if found["metadata"]["name"] not in there]
         pending = self._what.pending_pods()
@@ -98,7 +98,7 @@ class RealCluster:
         )
 
     def _unbound(self) -> int:
-        """As schedulers see it when they start: from the API server's cache."""
+        """Reads from the API server's cache, like a starting scheduler."""
         query = {"fieldSelector": "spec.nodeName=", "resourceVersion": "0"}
         path = self._client.path("Pod", namespace=self._cluster.namespace)
         return self._client.request("GET", path, query=query, accept=_METADATA_LIST).count(b'"uid":')
@@ -119,7 +119,7 @@ class RealCluster:
     # ------------------------------------------------------------------ schedulers
 
     def _servers(self, contender: Contender, folder: Path, stack: ExitStack) -> tuple[_Scheduler, list[Extender]]:
-        """The scheduler, which is yet to be started, and what runs besides."""
+        """The scheduler, not started yet, and its companion processes."""
         if contender.scheduler == KUBEWASP:
             plugins = packages(contender, self._folder / "packages")
             return Kubewasp(folder, self._api, profiles=[profile(contender)], packages=plugins), []
@@ -154,9 +154,9 @@ class RealCluster:
 
     @contextmanager
     def _changes(self) -> Iterator[Iterator[tuple[str, Object]]]:
-        """What changes of the pods that have a node.
+        """Watch events of pods with a node.
 
-        The API server ends watches that are read too slowly, on a busy machine soon. What there is then is told anew.
+        The API server ends slow watches; after a new list, the pods in it are repeated.
         """
         client, namespace, over = self._client, self._cluster.namespace, threading.Event()
         chosen = {"fieldSelector": "spec.nodeName!=", "labelSelector": f"{PART} in ({INITIAL},{MEASURED})"}
@@ -179,11 +179,11 @@ class RealCluster:
             finally:
                 over.set()
 
-    # ------------------------------------------------------------------ what happens meanwhile
+    # ------------------------------------------------------------------ concurrent changes
 
     @contextmanager
     def _meanwhile(self, bindings: _Bindings) -> Iterator[None]:
-        """Turn by turn from the first binding to the last."""
+        """Applies the turns from the first binding to the last."""
         meanwhile = self._what.meanwhile
         if meanwhile is None:
             yield
@@ -218,7 +218,7 @@ class RealCluster:
 
 @contextmanager
 def _as_it_may_be() -> Iterator[None]:
-    """Something is made that may be there, or deleted that may be gone."""
+    """Creates an object that may exist, or deletes one that may be gone."""
     try:
         yield
     except ApiError as error:
@@ -227,7 +227,7 @@ def _as_it_may_be() -> Iterator[None]:
 
 
 class _Bindings(threading.Thread):
-    """Follows a watch until all measured pods are bound; notes time and CPU at the first change and at the last."""
+    """Watch until all measured pods are bound, with time and CPU of the first and the last change."""
 
     def __init__(self, changes: Iterator[tuple[str, Object]], expected: int, spent: Callable[[], float]) -> None:
         super().__init__(name="bindings", daemon=True)
@@ -243,7 +243,7 @@ class _Bindings(threading.Thread):
     def run(self) -> None:
         try:
             self._follow()
-        except Exception as error:  # noqa: BLE001 - told by those who wait
+        except Exception as error:  # noqa: BLE001 - raised in the waiting thread
             self._problem = error
         finally:
             self.stop()
@@ -265,7 +265,7 @@ class _Bindings(threading.Thread):
         self.begun.set()
 
     def wait(self, longest: float) -> None:
-        """TooSlowError unless all pods are bound by then."""
+        """Waits until all pods are bound; TooSlowError after the deadline."""
         in_time = self.done.wait(longest)
         if self._problem is not None and not isinstance(self._problem, TimeoutError):
             raise RunError(f"the bindings could not be followed: {self._problem!r}") from self._problem

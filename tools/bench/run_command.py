@@ -1,4 +1,4 @@
-"""`kubewasp bench plugin` and `kubewasp bench scheduler`: a layer is measured, kept in a file, and told."""
+"""The commands `plugin` and `scheduler`: measure one layer, write it to the result file, print a summary."""
 
 from __future__ import annotations
 
@@ -11,31 +11,35 @@ from typing import TYPE_CHECKING
 from kubewasp.cli import output
 from kubewasp.errors import KubewaspError
 from tools.bench import machine, model
+from tools.bench.labels import PROG
 from tools.bench.model import Measurement, Result
+from tools.bench.ratios import TIMES, ratios
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from tools.bench.model import Skipped
+    from tools.bench.ratios import Ratio
 
     Step = Callable[[str], None]
 
-# Where nobody watches a bar, a line now and then tells how far it is.
-_LINE_SECONDS = 15.0
+# Without a terminal: one progress line per interval instead of a bar.
+_LINE_SECONDS: float = 15.0
 
 
 def plugin(*, quick: bool, forms: Sequence[str], nodes: Sequence[int], out: Path, as_json: bool) -> None:
-    from tools.bench import peers, plugin_layer
+    from tools.bench import plugin_layer
+    from tools.bench.peers import peer_layer
 
     plan = plugin_layer.Plan.of(quick=quick, forms=forms, nodes=nodes)
-    wants_peers = not forms or any(form in peers.FORMS for form in forms)
-    steps = plugin_layer.steps(plan) + (peers.steps(plan.nodes) if wants_peers else 0)
+    wants_peers = not forms or any(form in peer_layer.FORMS for form in forms)
+    steps = plugin_layer.steps(plan) + (peer_layer.steps(plan.nodes) if wants_peers else 0)
 
     def measured(step: Step) -> Iterator[Measurement | Skipped]:
         yield from plugin_layer.measure(step, plan)
         if wants_peers:
-            yield from peers.measure(step, plan.nodes)
+            yield from peer_layer.measure(step, plan.nodes)
 
     _run("plugin", steps, measured, out, as_json=as_json, is_whole=not forms and not nodes)
 
@@ -62,7 +66,7 @@ def _run(
     as_json: bool,
     is_whole: bool,
 ) -> None:
-    """Nothing is written unless all was measured: half a layer would look like a whole one."""
+    """Nothing is written before the end: half a layer would look like a whole one."""
     fresh = new_result()
     kept = kept_in(out, fresh)
     began = time.monotonic()
@@ -78,21 +82,21 @@ def _run(
     if as_json:
         output.print_json({"format": model.FORMAT} | asdict(fresh))
     else:
-        _tell(layer, fresh, out)
+        _print_summary(layer, fresh, out)
 
 
 def kept_in(out: Path, fresh: Result) -> Result:
-    """What the file has besides; what was measured elsewhere, or with other versions, is no part of one result."""
+    """Earlier content of the file. Figures of another machine or other versions are dropped with a warning."""
     kept = model.read(out) if out.exists() else Result()
     _check_writable(out)
     if kept.measurements and (kept.machine, kept.versions) != (fresh.machine, fresh.versions):
-        output.warn(f"{out} is of another machine or other versions: what is in it is not kept")
+        output.warn(f"{out}: figures of another machine or other versions are dropped")
         return Result()
     return kept
 
 
 def _check_writable(out: Path) -> None:
-    """Makes its folder, and tries: to hear of it after all was measured is too late."""
+    """Fails before the measurement, not after it. Creates the folder."""
     is_new = not out.exists()
     try:
         if not out.parent.exists():
@@ -100,20 +104,50 @@ def _check_writable(out: Path) -> None:
         with out.open("ab"):
             pass
         if is_new:
-            out.resolve().unlink()  # of a link that leads nowhere yet, what it leads to
+            out.resolve().unlink()  # of a dangling link, its target
     except OSError as error:
         raise KubewaspError(f"{out}: cannot be written: {error.strerror}") from None
 
 
-def _tell(layer: str, result: Result, out: Path) -> None:
-    from tools.bench import run_output
-
-    run_output.print_ratios(result)
-    run_output.print_skipped(result)
+def _print_summary(layer: str, result: Result, out: Path) -> None:
+    _print_ratios(result)
+    _print_skipped(result)
     minutes, seconds = divmod(round(result.seconds[layer]), 60)
     where = output.printable(str(out))
-    output.write(f"{len(result.measurements):,} figures in {minutes}:{seconds:02} min, kept in {where}\n")
-    output.write(f"a page of it: kubewasp bench report {where}\n")
+    output.write(f"{len(result.measurements):,} figures in {minutes}:{seconds:02} min, written to {where}\n")
+    output.write(f"report: {PROG} report {where}\n")
+
+
+def _print_ratios(result: Result) -> None:
+    """The ratios with figures in this result."""
+    found = [ratio for ratio in ratios(result) if ratio.range is not None]
+    if found:
+        rows = [(ratio.name, _measured(ratio), _bar(ratio), _verdict(ratio)) for ratio in found]
+        output.print_table(("WHAT", "MEASURED", "BAR", ""), rows, right=("MEASURED", "BAR"))
+
+
+def _print_skipped(result: Result) -> None:
+    for skipped in result.skipped:
+        output.warn(f"not measured: {skipped.what}: {skipped.why}")
+
+
+def _measured(ratio: Ratio) -> str:
+    found = ratio.range
+    if found is None:
+        return "-"
+    return f"{found.median:,.3g}x" if ratio.kind == TIMES else f"{found.median * 100:+.1f} %"
+
+
+def _bar(ratio: Ratio) -> str:
+    if ratio.bar is None:
+        return ""
+    return f">= {ratio.bar:g}x" if ratio.kind == TIMES else f"<= {ratio.bar * 100:g} %"
+
+
+def _verdict(ratio: Ratio) -> str:
+    if ratio.reached is None:
+        return ""
+    return "ok" if ratio.reached else "MISSED" if ratio.binding else "below"
 
 
 def new_result() -> Result:
@@ -152,14 +186,14 @@ def _lines(steps: int) -> Step:
     import sys
 
     began = time.monotonic()
-    told = done = 0.0
+    printed = done = 0.0
 
     def step(what: str) -> None:
-        nonlocal told, done
+        nonlocal printed, done
         done += 1
         now = time.monotonic() - began
-        if now - told >= _LINE_SECONDS or done == 1:
-            told = now
+        if now - printed >= _LINE_SECONDS or done == 1:
+            printed = now
             print(f"{now:5.0f} s  {done:.0f} of {steps}: {what}", file=sys.stderr, flush=True)
 
     return step

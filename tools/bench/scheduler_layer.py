@@ -1,4 +1,4 @@
-"""Whole schedulers: kubewasp with and without plugins, in memory and beside kube-scheduler on a real API server.
+"""Scheduler layer: kubewasp with and without plugins, embedded and beside kube-scheduler on a real API server.
 
 What is compared is measured by turns, and each round begins with another contender: a machine that gets slower
 meanwhile makes all of them slower.
@@ -46,12 +46,12 @@ _ALL: Final = {EMBEDDED: _OURS, REAL: (_THEIRS, *_OURS, Contender(KUBE_SCHEDULER
 _IN_SHORT: Final = {EMBEDDED: _OURS_IN_SHORT, REAL: (_THEIRS, *_OURS_IN_SHORT)}
 _REPETITIONS: Final = {EMBEDDED: (5, 5), REAL: (5, 3)}  # of `basic`, and of the others
 _BASIC: Final = {EMBEDDED: 3000, REAL: 1000}  # pods
-# What a bar is set for: runs scatter by more than they are away from it, so these are measured more often.
+# Cases with a bar: the scatter is larger than the distance to the bar, so these have more repetitions.
 _CLOSE_OF_OURS: Final = tuple(Contender(KUBEWASP, plugins) for plugins in ("none", "wasm-1", "wasm-1-signed"))
 _CLOSE: Final = {EMBEDDED: _CLOSE_OF_OURS, REAL: (_THEIRS, *_CLOSE_OF_OURS, Contender(KUBEWASP, "wasm-1-unsigned"))}
 _MORE: Final = {EMBEDDED: 5, REAL: 10}  # repetitions
 _ALSO_LARGE: Final = {EMBEDDED: ("basic", "topology-spread"), REAL: ("basic",)}
-_PREEMPTING: Final = {EMBEDDED: 100, REAL: 200}  # pods: to make room for one takes much longer than to place one
+_PREEMPTING: Final = {EMBEDDED: 100, REAL: 200}  # pods: preemption takes much longer than placement
 _NO_EXTENDERS: Final = Skipped(
     LAYER, "embedded, an extender", "kubewasp runs plugins itself and calls no extenders: there is nothing to measure"
 )
@@ -78,7 +78,7 @@ class Case:
         return workload(self.workload, self.nodes, self.pods)
 
     def rounds(self) -> Iterator[tuple[Contender, ...]]:
-        """Who is measured after whom. Each round begins with another contender."""
+        """Order of the runs; each round begins with another contender."""
         for who, count in ((self.contenders, self.repetitions), (self.close, self.more)):
             for number in range(count):
                 begin = number % len(who)
@@ -88,12 +88,12 @@ class Case:
         return sum(contender in who for who in self.rounds())
 
     def key(self, contender: Contender) -> dict[str, str | int]:
-        """What measurements are found by."""
+        """The case of the measurements."""
         who = {"scheduler": contender.scheduler, "plugins": contender.plugins}
         return {"where": self.where, "workload": self.workload, **who, "nodes": self.nodes}
 
 
-# ---------------------------------------------------------------------- what is measured
+# ---------------------------------------------------------------------- plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Plan:
 
     @classmethod
     def of(cls, *, quick: bool = False, places: Collection[str] = (), workloads: Collection[str] = ()) -> Plan:
-        """Without places or workloads all of them; in a quick one, `basic` alone unless others are asked for."""
+        """All places and workloads, or the named ones; a quick plan has only `basic` by default."""
         for name in workloads:
             if name not in WORKLOADS:
                 raise KubewaspError(f"there is no workload {name!r}; there are {', '.join(WORKLOADS)}")
@@ -122,7 +122,7 @@ def _quick(where: str, names: Collection[str]) -> list[Case]:
 
 
 def _full(where: str, names: Collection[str]) -> list[Case]:
-    """`basic` has all contenders, the other workloads those that tell most. What has 5,000 nodes comes last."""
+    """`basic` has all contenders, other workloads the most informative ones. Cases with 5,000 nodes come last."""
     first, others = _REPETITIONS[where]
     small = [Case(where, "basic", 500, _BASIC[where], _ALL[where], first, _CLOSE[where], _MORE[where])]
     small += [
@@ -135,7 +135,7 @@ def _full(where: str, names: Collection[str]) -> list[Case]:
 
 
 def steps(plan: Plan) -> int:
-    """How often `measure` calls its `step`."""
+    """Number of `step` calls of `measure`."""
     return 1 + sum(len(who) for case in plan.cases for who in case.rounds())
 
 
@@ -143,7 +143,7 @@ def steps(plan: Plan) -> int:
 
 
 def measure(step: Step, plan: Plan) -> Iterator[Measurement | Skipped]:
-    """Measures all cases. RunError: a scheduler has done something wrong, so there is no figure."""
+    """Measures all cases. RunError: a wrong outcome, which has no figures."""
     step("building what is measured, once")
     missing = _missing(plan.cases)
     yield from (Skipped(LAYER, what, why) for what, why in missing.items())
@@ -159,7 +159,7 @@ def measure(step: Step, plan: Plan) -> Iterator[Measurement | Skipped]:
 
 
 def _missing(cases: Collection[Case]) -> dict[str, str]:
-    """What cannot be had on this machine, and why: kinds of plugins, or the real API server."""
+    """Unavailable plugins or servers on this machine, with the reasons."""
     missing: dict[str, str] = {}
     for plugins in dict.fromkeys(contender.plugins for case in cases for contender in case.contenders):
         try:
@@ -175,7 +175,7 @@ def _missing(cases: Collection[Case]) -> dict[str, str]:
 
 
 def _measured(step: Step, case: Case, run: Run, missing: Collection[str]) -> Iterator[Measurement | Skipped]:
-    """One case. A contender that is too slow is not tried again."""
+    """One case. A contender beyond the time limit is not repeated."""
     found: dict[Contender, list[Figures]] = {contender: [] for contender in case.contenders}
     left_out: dict[Contender, str] = {}
     for contender in itertools.chain.from_iterable(case.rounds()):
@@ -197,7 +197,7 @@ def _measured(step: Step, case: Case, run: Run, missing: Collection[str]) -> Ite
 
 @contextmanager
 def _place(where: str, folder: Path) -> Iterator[Callable[[Case], AbstractContextManager[Run]]]:
-    """What opens the runs of a case: on a real API server it needs its nodes, in memory nothing."""
+    """Context of the runs of a case: nodes on a real API server, nothing in memory."""
     folder.mkdir()
     if where == REAL:
         with real_layer.api_server(folder) as api:

@@ -1,4 +1,4 @@
-"""What is said of the repetitions of a measurement, and how a figure is written. Numbers in, numbers or text out."""
+"""Statistics of repetitions and formatting of figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MICROSECONDS = {"µs": 1.0, "ms": 1e3, "s": 1e6}
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The middle of some values and the ends between which they lie."""
+    """Median, least and greatest of some values."""
 
     median: float
     low: float
@@ -28,7 +28,7 @@ class Range:
 
     @property
     def spread(self) -> float:
-        """How far the values lie apart, as a share of their median: half of the range."""
+        """Half of the range, as a share of the median."""
         return (self.high - self.low) / 2 / abs(self.median) if self.median else 0.0
 
 
@@ -37,12 +37,12 @@ def overlap(one: Range, other: Range) -> bool:
 
 
 def paired(above: Sequence[float], below: Sequence[float]) -> tuple[float, ...]:
-    """The ratio of each repetition: the i-th against the i-th, because these two were measured side by side."""
+    """Ratios of repetitions with the same number, which were measured side by side."""
     return tuple(one / other for one, other in zip(above, below, strict=False) if other)
 
 
 def figure(value: float) -> str:
-    """Three digits, or all that stand before the point; two where the figure is small."""
+    """Three significant digits, or all integer digits; two for small figures."""
     size = abs(value)
     if size == 0 or math.isinf(size):
         return "0" if size == 0 else "∞"
@@ -61,20 +61,20 @@ def times(ratio: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as people read it; never -0."""
+    """A share in percent; never -0."""
     rounded = round(share * 100, 0 if abs(share) >= 0.1 else 1) + 0.0
     return f"{rounded:.0f} %" if rounded == int(rounded) else f"{rounded:.1f} %"
 
 
 def time(value: float, unit: str = "µs") -> str:
-    """In the unit that suits: 0.21 µs, 263 µs, 1.05 ms, 2.10 s."""
+    """Microseconds in a suitable unit: 0.21 µs, 263 µs, 1.05 ms, 2.10 s."""
     microseconds = value * _MICROSECONDS[unit]
     scale, name = next(((scale, name) for scale, name in _TIMES if abs(microseconds) >= scale), _TIMES[-1])
     return f"{figure(microseconds / scale)} {name}"
 
 
 def size(count: float) -> str:
-    """Bytes as people read them."""
+    """Bytes in a suitable unit."""
     for scale, name in ((1024.0**3, "GiB"), (1024.0**2, "MiB"), (1024.0, "KiB")):
         if abs(count) >= scale:
             return f"{figure(count / scale)} {name}"
@@ -82,7 +82,7 @@ def size(count: float) -> str:
 
 
 def amount(value: float, unit: str) -> str:
-    """A figure with its unit, whatever it is."""
+    """A figure of any unit, with that unit."""
     if unit == "bytes":
         return size(value)
     if unit in _MICROSECONDS:
@@ -91,7 +91,7 @@ def amount(value: float, unit: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long a person waits: 45 s, 12 min, 1 h 40 min."""
+    """Seconds in words: 45 s, 12 min, 1 h 40 min."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

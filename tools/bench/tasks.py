@@ -1,6 +1,6 @@
-"""What is measured of one form at a time, in a process that has done nothing else: see worker.py.
+"""Tasks of the worker process (worker.py): measurements of one form at a time.
 
-Every task takes a policy, a form and a cluster, and answers with figures by name.
+A task takes a policy, a form and a cluster, and returns figures by name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.scheduler.composition import tune_garbage_collector
-from tools.bench import where
+from tools.bench import time_breakdown
 from tools.bench.forms.catalogue import COMPILED, FORMS, GUESTS
 from tools.bench.forms.form import FormError
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
     Figures = dict[str, float]
 
-# How often, at most, and for how long: whichever ends first.
+# Limits on repetitions and time; the first one ends a measurement.
 _MOST_UNCHANGED, _MOST_CHANGED, _SECONDS = 40, 7, 0.4
-# A component tells its memory with every sixteenth pod.
+# A component reports its memory with every sixteenth pod.
 _UNTIL_MEASURED: Final = 17
 _SETTLED: Final = 5
 
 
 def cycles(policy: str, name: str, cluster: Cluster) -> Figures:
-    """Loading, a first cycle, unchanged and changed ones; and the memory that all of it took."""
+    """Loading, first cycle, unchanged and changed cycles, memory growth."""
     form = FORMS[name](policy, cluster)
     gc.collect()
     gc.freeze()
@@ -66,14 +66,14 @@ def cycles(policy: str, name: str, cluster: Cluster) -> Figures:
 
 
 def compiling(policy: str, name: str, cluster: Cluster) -> Figures:
-    """A guest that was never loaded on this machine."""
+    """Cold load of a guest."""
     form = FORMS[name](policy, cluster)
     form.prepare()
     return {"load_cold": _seconds(lambda: form.load(use_cache=False)) * 1e3}
 
 
 def warming(policy: str, name: str, cluster: Cluster) -> Figures:
-    """Has compiled what later tasks take from the cache; nothing is measured."""
+    """Fills the cache of compiled guests; nothing is measured."""
     for fueled in (False, True):
         form = GUESTS[name](policy, cluster, fueled=fueled)
         form.prepare()
@@ -82,13 +82,13 @@ def warming(policy: str, name: str, cluster: Cluster) -> Figures:
 
 
 def places(policy: str, name: str, cluster: Cluster) -> Figures:
-    """Where the time goes, by cycle and part."""
-    found = where.measure(name, policy, cluster)
+    """Time breakdown by cycle and part."""
+    found = time_breakdown.measure(name, policy, cluster)
     return {f"{cycle} {part}": value for cycle, parts in found.items() for part, value in parts.items()}
 
 
 def fuel(policy: str, name: str, cluster: Cluster) -> Figures:
-    """What a first and a settled cycle burn. Two guests must burn the same, or it is no count."""
+    """Fuel of a first and a settled cycle. Two guests must burn the same, or it is no count."""
     first, second = (_burnt(policy, name, cluster) for _ in range(2))
     if first != second:
         raise FormError(f"the same guest burnt {first} and then {second}")
@@ -108,12 +108,12 @@ TASKS: Final = {task.__name__: task for task in (cycles, compiling, warming, pla
 
 
 def resident(process: int | None = None) -> int | None:
-    """The bytes that are in memory of this process or another; None where the system does not tell."""
+    """Resident bytes of this process or another; None if unknown."""
     try:
-        told = Path(f"/proc/{process or 'self'}/smaps_rollup").read_text(encoding="utf-8")
+        smaps = Path(f"/proc/{process or 'self'}/smaps_rollup").read_text(encoding="utf-8")
     except OSError:
         return None
-    return 1024 * int(told.partition("\nRss:")[2].split()[0])
+    return 1024 * int(smaps.partition("\nRss:")[2].split()[0])
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -123,7 +123,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _median(work: Callable[[], float], most: int) -> float:
-    """Of several, in microseconds; of one, if that takes long."""
+    """Median of several, in microseconds; of a single one if it is slow."""
     spent = [work()]
     until = time.perf_counter() + _SECONDS - spent[0]
     while len(spent) < most and time.perf_counter() < until:

@@ -1,8 +1,8 @@
-"""Runs each task in a process of its own, made from one that has the cluster ready: `python -m tools.bench.worker`.
+"""Worker process that forks a child for each task: `python -m tools.bench.worker`.
 
-A fresh process has an engine and memory of its own and nothing warm from others, so the order of forms does not matter
-and its growth is the form's. Making the cluster anew for each would take longer than what is measured: so the worker
-makes it, and forks. It has no threads, as it runs no wasm itself.
+A child has its own engine and memory and no warm caches, so the order of forms does not matter and the growth of its
+memory is the form's. The worker holds the cluster, because building it takes longer than most tasks. It runs no wasm
+itself and has no threads.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Self
 
 from tools.bench.guests import Unavailable
 from tools.bench.policies.clusters import Cluster
+from tools.testbed.process import importable
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -26,22 +27,22 @@ _LONGEST_SECONDS: Final = 600
 
 
 class Worker:
-    """The worker's process, from the other side."""
+    """Client side of the worker process."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
 
     def ask(self, task: str, policy: str, form: str, nodes: int) -> Figures:
-        """What the task found; Unavailable, with the reason, if it found nothing."""
+        """The figures of the task; Unavailable, with the reason, if there are none."""
         process = self._process
         if process is None or process.stdin is None or process.stdout is None:
             raise RuntimeError("the worker is not running")
         process.stdin.write(json.dumps([task, policy, form, nodes]) + "\n")
         process.stdin.flush()
-        told = json.loads(process.stdout.readline() or '{"error": "the worker ended"}')
-        if "error" in told:
-            raise Unavailable(told["error"])
-        figures: Figures = told["figures"]
+        answer = json.loads(process.stdout.readline() or '{"error": "the worker ended"}')
+        if "error" in answer:
+            raise Unavailable(answer["error"])
+        figures: Figures = answer["figures"]
         return figures
 
     def __enter__(self) -> Self:
@@ -49,8 +50,9 @@ class Worker:
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env=os.environ | importable(),
             text=True,
-            start_new_session=True,  # so that all that it started ends with it
+            start_new_session=True,  # its children end with it
         )
         return self
 
@@ -64,15 +66,15 @@ class Worker:
 
 
 def serve(asked: IO[str], answers: IO[str]) -> None:
-    """Until there is nothing more to read."""
-    from tools.bench import tasks  # noqa: F401 - so that no child has to import it
+    """Serves requests until the end of the input."""
+    from tools.bench import tasks  # noqa: F401 - imported once, before the forks
 
     cluster = Cluster(0)
     for line in asked:
         task, policy, form, nodes = json.loads(line)
         if cluster.size != nodes:
             cluster = Cluster(nodes)
-            cluster.table()  # all that is kept is made now, and not in every child
+            cluster.table()  # fills the caches before the forks
         answers.write(json.dumps(_in_a_child(task, policy, form, cluster)) + "\n")
         answers.flush()
 
@@ -88,11 +90,11 @@ def _in_a_child(task: str, policy: str, form: str, cluster: Cluster) -> dict[str
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as pipe:
-        told = pipe.read()
+        printed = pipe.read()
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
-        return {"error": f"it took more than {_LONGEST_SECONDS} s"}
-    found: dict[str, Any] = json.loads(told) if told else {"error": f"its process ended with status {status}"}
+        return {"error": f"timeout after {_LONGEST_SECONDS} s"}
+    found: dict[str, Any] = json.loads(printed) if printed else {"error": f"its process ended with status {status}"}
     return found
 
 
@@ -103,12 +105,12 @@ def _done(task: str, policy: str, form: str, cluster: Cluster) -> dict[str, Any]
         return {"figures": TASKS[task](policy, form, cluster)}
     except Unavailable as error:
         return {"error": str(error)}
-    except Exception as error:  # noqa: BLE001 - told to who asked, and that form is left out
+    except Exception as error:  # noqa: BLE001 - reported to the client, which skips the form
         return {"error": f"{type(error).__name__}: {error}"}
 
 
 if __name__ == "__main__":
-    # What tasks print must not get between the answers.
+    # Output of tasks must not get between the answers.
     protocol = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     serve(sys.stdin, protocol)

@@ -1,4 +1,4 @@
-"""The workloads by name, in the sizes that are asked for."""
+"""Workloads by name and size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOO_LARGE: Final = 9_000  # milli CPU: more than any node has
 
 
 def workload(name: str, nodes: int, pods: int) -> Workload:
-    """`pods` are measured, or as many as the workload has room for."""
+    """A workload with `pods` measured pods, or as many as it has room for."""
     return WORKLOADS[name](nodes, pods)
 
 
@@ -28,7 +28,7 @@ def _basic(nodes: int, pods: int) -> Workload:
 
 
 def _node_affinity(nodes: int, pods: int) -> Workload:
-    """Pods that may go to two zones; all nodes are in one of them."""
+    """Pods restricted to two zones; all nodes are in one of them."""
     wanted = {"key": ZONE, "operator": "In", "values": ["zone-1", "zone-2"]}
     term = {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}
     spec = {"affinity": {"nodeAffinity": {_REQUIRED: term}}}
@@ -36,7 +36,7 @@ def _node_affinity(nodes: int, pods: int) -> Workload:
 
 
 def _topology_spread(nodes: int, pods: int) -> Workload:
-    """Pods that spread over three zones among plain ones."""
+    """Pods with spread constraints over three zones, among plain ones."""
     blue = {"color": "blue"}
     rule = {
         "maxSkew": 5,
@@ -49,7 +49,7 @@ def _topology_spread(nodes: int, pods: int) -> Workload:
 
 
 def _pod_affinity(nodes: int, pods: int) -> Workload:
-    """Pods that want to be in a zone with others of their kind; all nodes are in one zone."""
+    """Pods with affinity to their own kind by zone; all nodes are in one zone."""
     blue = {"color": "blue"}
     spec = {"affinity": {"podAffinity": {_REQUIRED: [_term(blue, ZONE)]}}}
     measured, initial = Pods(pods, labels=blue, spec=spec), Pods(nodes, labels=blue, spec=spec)
@@ -57,7 +57,7 @@ def _pod_affinity(nodes: int, pods: int) -> Workload:
 
 
 def _pod_anti_affinity(nodes: int, pods: int) -> Workload:
-    """Pods that want no other of their kind on their node; a fifth of the nodes has one already."""
+    """Pods with anti-affinity to their own kind by node; a fifth of the nodes has one already."""
     green = {"color": "green"}
     spec = {"affinity": {"podAntiAffinity": {_REQUIRED: [_term(green, HOST)]}}}
     there = nodes // 5
@@ -66,18 +66,18 @@ def _pod_anti_affinity(nodes: int, pods: int) -> Workload:
 
 
 def _preemption(nodes: int, pods: int) -> Workload:
-    """Four pods on every node, three of which have to go for one that is measured; half of the nodes are needed."""
+    """Four pods on every node, three of which are victims of one measured pod; half of the nodes are needed."""
     measured = Pods(min(pods, max(1, nodes // 2)), cpu=3000, spec={"priorityClassName": _HIGH})
     return Workload("preemption", nodes, measured, initial=Pods(4 * nodes, cpu=900), objects=(_priority_class(),))
 
 
 def _unschedulable(nodes: int, pods: int) -> Workload:
-    """Every sixth pod wants more CPU than any node has."""
+    """Every sixth pod requests more CPU than any node has."""
     return Workload("unschedulable", nodes, Pods(pods), initial=Pods(nodes), waiting=Pods(pods // 5, cpu=_TOO_LARGE))
 
 
 def _mixed_churn(nodes: int, pods: int) -> Workload:
-    """A node, a service and an important pod that fits nowhere come and go all the time."""
+    """A node, a service and an unschedulable pod of high priority are created and deleted all the time."""
     passing: tuple[Object, ...] = (
         node(PASSING_NODE, capacity={"cpu": "4", "memory": "32Gi", "pods": "110"}),
         pod("passing-pod", cpu=f"{_TOO_LARGE}m", memory="500Mi", priorityClassName=_HIGH),
@@ -93,7 +93,7 @@ def _mixed_churn(nodes: int, pods: int) -> Workload:
 
 
 def _gated(nodes: int, pods: int) -> Workload:
-    """As many pods again that stay behind a gate, while pods that run are deleted one by one."""
+    """As many gated pods again, while running pods are deleted one by one."""
     gated = Pods(pods, spec={"schedulingGates": [{"name": "bench.kubewasp.dev/never"}]})
     plain = Workload("gated", nodes, Pods(pods), initial=Pods(nodes), waiting=gated)
     ending = tuple((found,) for found in plain.initial_pods())

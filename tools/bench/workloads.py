@@ -1,4 +1,4 @@
-"""What schedulers are given to do: nodes, pods that run already, pods that are measured, and what goes on meanwhile.
+"""Workloads: nodes, running pods, measured pods, and concurrent changes.
 
 The shapes are those of scheduler_perf, the benchmark that Kubernetes has for its own scheduler. A workload is plain
 data: one runner plays it in memory, another on a real API server, and both ask `problems` whether it came out right.
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 
-PART: Final = "bench.kubewasp.dev/part"  # a label: which of its parts a workload's pod belongs to
+PART: Final = "bench.kubewasp.dev/part"  # label: the part of the workload
 INITIAL, MEASURED, WAITING = "initial", "measured", "waiting"
 ZONE: Final = "topology.kubernetes.io/zone"
 HOST: Final = "kubernetes.io/hostname"
 NODE_PREFIX: Final = "node"
-PASSING_NODE: Final = "passing-node"  # comes and goes: pods on it are lost
+PASSING_NODE: Final = "passing-node"  # a transient node: pods on it are lost
 _NODE: Final = {"cpu": "4", "memory": "32Gi", "pods": "110"}
 _NODE_MILLI, _NODE_MEBI, _NODE_PODS = 4000, 32 * 1024, 110
 
 
 @dataclass(frozen=True, slots=True)
 class Pods:
-    """Pods that differ in nothing but their names. CPU is in milli, memory in MiB."""
+    """Pods that differ only in their names. CPU is in milli, memory in MiB."""
 
     count: int = 0
     cpu: int = 100
@@ -48,7 +48,7 @@ class Pods:
 
 @dataclass(frozen=True, slots=True)
 class Meanwhile:
-    """What happens while pods are scheduled: one turn after the other, from the first again after the last.
+    """Changes during scheduling: one turn after the other, cyclic.
 
     Time does not pass in memory; there, a turn comes after so many pods.
     """
@@ -65,7 +65,7 @@ class Meanwhile:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A name, and what belongs to it. `waiting` pods get no node, whatever happens."""
+    """A workload and its parts. `waiting` pods never get a node."""
 
     name: str
     nodes: int
@@ -87,14 +87,14 @@ class Workload:
         return _NODE
 
     def initial_pods(self) -> list[Object]:
-        """On their nodes, by turns."""
+        """Running pods, on their nodes by turns."""
         return [
             self.initial.manifest(f"{INITIAL}-{number:05}", INITIAL, nodeName=_node_name(1 + number % self.nodes))
             for number in range(self.initial.count)
         ]
 
     def pending_pods(self) -> list[Object]:
-        """Those that are measured and those that wait, mixed evenly, in the order of their names.
+        """Measured and waiting pods, mixed evenly, in the order of their names.
 
         A scheduler that starts is told of them in this order, and as none is more important, tries them in it.
         """
@@ -114,11 +114,11 @@ def _node_name(number: int) -> str:
     return f"{NODE_PREFIX}-{number}"
 
 
-# ---------------------------------------------------------------------- whether it came out right
+# ---------------------------------------------------------------------- check of the outcome
 
 
 def problems(workload: Workload, placements: Mapping[str, tuple[str, str]]) -> list[str]:
-    """What is wrong with a cluster after a run; `placements` has the part and the node (or "") of every pod by name."""
+    """Errors in the outcome of a run; `placements` has the part and the node (or "") of every pod by name."""
     found: list[str] = []
     bound = [name for name, (part, where) in placements.items() if part == MEASURED and where]
     if len(bound) != workload.measured.count:
@@ -151,7 +151,7 @@ def _overcommitted(workload: Workload, placements: Mapping[str, tuple[str, str]]
 
 
 def _misplaced(workload: Workload, placements: Mapping[str, tuple[str, str]]) -> list[str]:
-    """The rules that measured pods have besides room."""
+    """Rules of the measured pods besides resources."""
     found = []
     if "podAntiAffinity" in workload.measured.spec.get("affinity", {}):
         alone = Counter(where for part, where in placements.values() if where and part in (INITIAL, MEASURED))

@@ -1,11 +1,10 @@
-"""Builds kube-apiserver and kube-scheduler from the folder `sources` and answers where they are.
+"""kube-apiserver and kube-scheduler, built from the folder `sources`.
 
-The folder's name carries a hash of the sources and of the Go version, so nothing is built twice and nothing stale is
-used. `python -m tools.testbed.build` builds them and tells how far it is.
+The name of the result's folder carries a hash of sources and Go version: nothing is built twice, nothing stale is used.
+`python -m tools.testbed.build` builds them and prints its progress.
 """
 
 import functools
-import os
 import re
 import shutil
 import subprocess
@@ -17,19 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from kubewasp.projects import build_cache
+from tools import go_builds
 
 SOURCES: Final = Path(__file__).parent / "sources"
 BUILT: Final = build_cache.folder("e2e")
 PROGRAMS: Final = ("kube-apiserver", "kube-scheduler")
-# Where modules come from is the user's choice; what is built from them is not.
-_SETTINGS: Final = {
-    "GOWORK": "off",
-    "GOTOOLCHAIN": "local",
-    "GOFLAGS": "-mod=readonly",
-    "GOOS": "",
-    "GOARCH": "",
-    "CGO_ENABLED": "0",
-}
 _PROGRESS_SECONDS: Final = 15.0
 _SHOWN_LINES: Final = 30
 
@@ -44,7 +35,7 @@ def kubernetes_version() -> str:
 
 @functools.cache
 def programs() -> Path:
-    """The folder with the servers, which are built if need be."""
+    """The folder with the servers, built on first use."""
     go, version = _go()
     folder = BUILT / f"{kubernetes_version()}-{_digest(version)}"
     if folder.exists():
@@ -64,29 +55,29 @@ def programs() -> Path:
 
 def _build(go: str, target: Path) -> None:
     start = time.perf_counter()
-    _say(f"building {' and '.join(PROGRAMS)} {kubernetes_version()}, once; about 5 minutes on 2 cores")
+    _say(f"building {' and '.join(PROGRAMS)} {kubernetes_version()}, once: about 5 minutes on 2 cores")
     _say("downloading modules")
     total = len(_run([go, "list", "-deps", *_packages()]))
-    _say(f"modules are here after {_clock(start)}; {total:,} packages to compile")
+    _say(f"modules downloaded after {_clock(start)}; {total:,} packages to compile")
     number = kubernetes_version().removeprefix("v")
     major, minor, _ = number.split(".", 2)
     stamps = {"gitVersion": f"v{number}", "gitMajor": major, "gitMinor": minor}
     stamped = " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamps.items())
     target.mkdir()
-    options = ["-v", "-trimpath", "-buildvcs=false", f"-ldflags=-s -w {stamped}", "-o", f"{target}/"]
+    options = ["-v", *go_builds.REPRODUCIBLE, f"-ldflags=-s -w {stamped}", "-o", f"{target}/"]
     _run([go, "build", *options, *_packages()], start=start, total=total)
     sizes = ", ".join(f"{name} {(target / name).stat().st_size / 1e6:.0f} MB" for name in PROGRAMS)
     _say(f"done in {_clock(start)}: {sizes}")
 
 
 def _run(command: list[str], start: float = 0.0, total: int = 0) -> list[str]:
-    """The lines that a command printed; with a total, tells now and then how many of its packages are compiled."""
+    """The output lines of a command; with a total, prints the number of compiled packages from time to time."""
     lines: deque[str] = deque(maxlen=None if not total else _SHOWN_LINES)
-    compiled, told = 0, time.perf_counter()
+    compiled, printed = 0, time.perf_counter()
     with subprocess.Popen(
         command,
         cwd=SOURCES,
-        env=os.environ | _SETTINGS,
+        env=go_builds.environment(go_builds.NATIVE),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -96,8 +87,8 @@ def _run(command: list[str], start: float = 0.0, total: int = 0) -> list[str]:
         for line in process.stdout:
             lines.append(line.rstrip())
             compiled += " " not in line
-            if total and time.perf_counter() - told > _PROGRESS_SECONDS:
-                told = time.perf_counter()
+            if total and time.perf_counter() - printed > _PROGRESS_SECONDS:
+                printed = time.perf_counter()
                 _say(f"{compiled:,} of {total:,} packages after {_clock(start)}")
     if process.returncode:
         shown = "\n".join(list(lines)[-_SHOWN_LINES:])
@@ -106,7 +97,7 @@ def _run(command: list[str], start: float = 0.0, total: int = 0) -> list[str]:
 
 
 def _go() -> tuple[str, str]:
-    """The Go command of the dev dependencies, whose version is locked, else that of the PATH; and its version."""
+    """Command and version of Go: of the dev dependencies, whose version is locked, else of the PATH."""
     beside = Path(sys.executable).parent / "go"
     command = str(beside) if beside.is_file() else shutil.which("go")
     if command is None:
@@ -115,9 +106,9 @@ def _go() -> tuple[str, str]:
 
 
 def _digest(go_version: str) -> str:
-    """Of what is built and how; how far it is told does not matter."""
+    """Hash of the sources and the build settings."""
     return build_cache.digest(
-        [go_version.encode(), *build_cache.contents(SOURCES), repr(sorted(_SETTINGS.items())).encode()]
+        [go_version.encode(), *build_cache.contents(SOURCES), repr(sorted(go_builds.NATIVE.items())).encode()]
     )
 
 

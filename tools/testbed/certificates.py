@@ -1,4 +1,4 @@
-"""A certificate authority of its own for each run, and what it signs: made at start, valid for two days."""
+"""Certificate authority of a test run: created at start, valid for two days."""
 
 import ipaddress
 from collections.abc import Sequence

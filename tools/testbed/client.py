@@ -1,4 +1,4 @@
-"""A small synchronous client of the API server for tests: JSON, keep-alive, one connection a thread.
+"""Synchronous API server client for tests: JSON, keep-alive, one connection per thread.
 
 It shares nothing with the code under test.
 """
@@ -58,7 +58,7 @@ class _Kind:
 
 
 class Client:
-    """Speaks as one user to the server at 127.0.0.1:port. May be used by many threads."""
+    """Client of one user for the server at 127.0.0.1:port. Thread-safe."""
 
     def __init__(self, port: int, authority: Path, credentials: Credentials) -> None:
         self.port = port
@@ -83,7 +83,7 @@ class Client:
         kind: str = JSON,
         accept: str = JSON,
     ) -> bytes:
-        """The body of the answer. A connection that the server has closed meanwhile is made anew, once."""
+        """The body of the answer. A connection closed by the server is opened again, once."""
         target = f"{path}?{urlencode(query)}" if query else path
         content = None if body is None else json.dumps(body).encode()
         headers = {**self._headers, "Accept": f"{accept}, */*", "Content-Type": kind}
@@ -139,7 +139,7 @@ class Client:
     def delete(
         self, kind: str, name: str, *, version: str = "v1", namespace: str = "", grace_seconds: int | None = None
     ) -> None:
-        """With 0 seconds a pod is gone at once; else it stays until a kubelet says that it has ended."""
+        """With 0 seconds a pod is gone at once; else it stays until a kubelet reports its end."""
         options = None if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
         self.request("DELETE", self.path(kind, version, namespace, name), options)
 
@@ -193,7 +193,7 @@ class Client:
         self.each(self.create, manifests)
 
     def path(self, kind: str, version: str = "v1", namespace: str = "", name: str = "", sub: str = "") -> str:
-        """Where objects of a kind are, or one of them."""
+        """The path of a kind, or of one object."""
         found = self._kind(kind, version)
         scope = f"/namespaces/{namespace}" if found.namespaced and namespace else ""
         return "/".join(filter(None, (f"{found.root}{scope}", found.plural, name, sub)))
@@ -212,7 +212,7 @@ class Client:
             self._of_thread = threading.local()
 
     def _kind(self, kind: str, version: str) -> _Kind:
-        """The server is asked once for each apiVersion."""
+        """Resources of an apiVersion, discovered once."""
         if version not in self._kinds:
             root = f"/apis/{version}" if "/" in version else f"/api/{version}"
             self._kinds[version] = {

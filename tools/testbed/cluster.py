@@ -1,4 +1,4 @@
-"""What a test does with a cluster: its own namespace, objects made and removed, pods waited for.
+"""A test's view of the cluster: its own namespace, objects to create and remove, waits for pods.
 
 There is no controller manager and no kubelet: nobody removes what belonged to a namespace, and nobody runs a pod.
 """
@@ -58,7 +58,7 @@ class Cluster:
         return created
 
     def create_all(self, manifests: Iterable[Object]) -> None:
-        """Quickly, in any order."""
+        """Creates many objects in parallel, in any order."""
         self.client.each(self.create, manifests)
 
     def get(self, kind: str, name: str, *, version: str = "v1", sub: str = "") -> Object:
@@ -106,19 +106,19 @@ class Cluster:
         }
 
     def wait_bound(self, timeout: float = 30.0) -> dict[str, str]:
-        """Waits until all pods of the namespace have a node, and answers which."""
+        """Waits until all pods of the namespace have a node; returns the nodes."""
         wait_until(lambda: not self.unbound(limit=1), timeout, "all pods to be bound", self.describe)
         return self.placements()
 
     def finish_deletions(self) -> int:
-        """Does what kubelets do for pods that are being deleted with grace: says that they have ended."""
+        """Acts as the kubelet for pods under graceful deletion: reports their end."""
         ending = [found for found in self.list_all("Pod") if "deletionTimestamp" in found["metadata"]]
         for found in ending:
             self._gone("Pod", found["metadata"]["name"])
         return len(ending)
 
     def describe(self) -> str:
-        """The pods that are not bound, and why not."""
+        """Unbound pods with their reasons."""
         waiting = self.unbound()
         lines = [f"{len(self.list_all('Pod')):,} pods in {self.namespace}, {len(waiting):,} not bound"]
         for found in waiting[:_SHOWN_PODS]:
@@ -130,7 +130,7 @@ class Cluster:
         return "\n".join(lines)
 
     def remove(self) -> None:
-        """Does what the namespace controller would do, and removes what was made outside of the namespace."""
+        """Acts as the namespace controller, and removes objects created outside of the namespace."""
         for version, kind in self._kinds_inside:
             self.client.delete_all(kind, version=version, namespace=self.namespace)
         self.client.each(lambda made: self._gone(made[1], made[2], made[0]), reversed(self._made_outside))

@@ -1,4 +1,4 @@
-"""`kubewasp extender` as a process, and the entry of kube-scheduler's configuration that has it asked."""
+"""`kubewasp extender` as a process, and its entry in kube-scheduler's configuration."""
 
 import json
 import ssl
@@ -72,7 +72,7 @@ class Extender(Server):
             return str(answer.read().decode())
 
     def entry(self, **more: Any) -> Object:
-        """What `kubewasp extender config` prints, with a weight that decides, and what else is given."""
+        """The output of `kubewasp extender config` with a decisive weight and more fields."""
         command = [_PROGRAM, "extender", "config", "--config", self._config, "--url", self.url, "-o", "json"]
         command += ["--weight=1000", *(() if self.names_only else ["--full-nodes"])]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
@@ -86,7 +86,7 @@ class Extender(Server):
         return {name: str(path) for name, path in files.items()}
 
     def answered(self, verb: str, code: int = 200) -> int:
-        """How many requests had that answer."""
+        """Number of requests with that answer."""
         labels = f'{{code="{code}",verb="{verb}"}}'
         lines = (line.rpartition(" ") for line in self.get("/metrics").splitlines())
         return int(sum(float(n) for name, _, n in lines if name == f"kubewasp_extender_requests_total{labels}"))

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 import yaml
 
 from tools.testbed.client import Object
-from tools.testbed.process import Server
+from tools.testbed.process import Server, importable
 from tools.testbed.servers import ADMIN, ApiServer
 
 NAME: Final = "kubewasp"
@@ -37,7 +37,7 @@ class Kubewasp(Server):
         flags: Sequence[str] = (),
         packages: Path | None = None,
     ) -> None:
-        """`packages` is a folder with packages that are not installed: their plugins can be named as well."""
+        """`packages` is a folder with packages that are not installed, whose plugins the configuration may name."""
         super().__init__(folder)
         self._flags = flags
         self._packages = packages
@@ -67,7 +67,7 @@ class Kubewasp(Server):
         )
 
     def environment(self) -> Mapping[str, str]:
-        return {} if self._packages is None else {"PYTHONPATH": str(self._packages)}
+        return {} if self._packages is None else importable(self._packages)
 
     def start(self) -> Self:
         self._log_start = len(self.log_text)
@@ -81,7 +81,7 @@ class Kubewasp(Server):
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def get(self, path: str) -> str:
-        """What it answers about itself; an error if the answer is one."""
+        """The body of one of its own endpoints; an error status is an exception."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
             return str(answer.read().decode())
 

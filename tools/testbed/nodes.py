@@ -1,4 +1,4 @@
-"""Nodes that nobody runs: registered as a kubelet does it, ready, with leases that one thread renews."""
+"""Fake nodes: registered like a kubelet's, ready, with leases renewed by one thread."""
 
 import contextlib
 import http.client
@@ -129,7 +129,7 @@ class FakeNodes:
         while not self._ended.is_set():
             names = list(self.names)
             for name in names:
-                # The API server may be down on purpose, or the node be gone: the next heartbeat comes anyway.
+                # The API server may be down on purpose, or the node gone: the next heartbeat follows anyway.
                 with contextlib.suppress(OSError, http.client.HTTPException, ApiError):
                     renewed = {"spec": {"renewTime": _now()}}
                     self._client.patch("Lease", name, renewed, version=LEASES, namespace=_LEASE_NAMESPACE)

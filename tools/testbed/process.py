@@ -1,4 +1,4 @@
-"""A server on loopback as a process: started until it is ready, stopped, killed, started again on the same port."""
+"""Servers on loopback as child processes: start until ready, stop, kill, restart on the same port."""
 
 import contextlib
 import os
@@ -14,11 +14,17 @@ from typing import ClassVar, Final, Self
 
 from tools.testbed.waiting import wait_until
 
-# Below the ports that systems give to outgoing connections: one of those could take the port of a server that is down,
-# and even reach itself there.
+# Below the ephemeral ports: an outgoing connection could take the port of a stopped server, and even reach itself.
 _PORTS: Final = range(20_000, 32_000)
 _START_SECONDS: Final = 90.0
 _LOG_LINES: Final = 30
+_ROOT: Final = Path(__file__).parents[2]
+
+
+def importable(*folders: Path) -> dict[str, str]:
+    """The environment of a Python process, in any folder, that imports `tools` and the packages of these folders."""
+    inherited = os.environ.get("PYTHONPATH", "")
+    return {"PYTHONPATH": os.pathsep.join([*map(str, (_ROOT, *folders)), *filter(None, [inherited])])}
 
 
 def free_port() -> int:
@@ -31,7 +37,7 @@ def free_port() -> int:
 
 
 class Server:
-    """A process that is started when its `ready` holds. Use it in a `with` block, or start and stop it."""
+    """A process that counts as started once `ready` holds. Use it in a `with` block, or start and stop it."""
 
     name: ClassVar[str]
     stop_seconds: ClassVar = 30.0  # then it is killed
@@ -52,7 +58,7 @@ class Server:
         raise NotImplementedError
 
     def environment(self) -> Mapping[str, str]:
-        """What its environment has besides ours."""
+        """Additional variables of its environment."""
         return {}
 
     @property
@@ -71,7 +77,7 @@ class Server:
             raise RuntimeError(f"{self.name} is running already")
         began = time.monotonic()
         with self.log.open("ab") as log:
-            # In a session of its own: Ctrl-C ends the tests, and they stop the server.
+            # In its own session: Ctrl-C ends the tests, and they stop the server.
             self._process = subprocess.Popen(
                 [str(part) for part in self.command()],
                 stdin=subprocess.DEVNULL,
@@ -81,7 +87,7 @@ class Server:
                 env={**os.environ, **self.environment()},
                 start_new_session=True,
             )
-        # Tests that are killed cannot stop anything. Their end of this pipe closes whatever ends them.
+        # Killed tests cannot stop anything, but their end of this pipe closes in any case.
         self._guard = subprocess.Popen(
             ["sh", "-c", f"read -r _; kill -9 {self._process.pid}"], stdin=subprocess.PIPE, start_new_session=True
         )
@@ -94,7 +100,7 @@ class Server:
         return self
 
     def stop(self) -> None:
-        """Asks the server to end, and kills it if it does not."""
+        """Terminates the server; kills it after `stop_seconds`."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGTERM)
@@ -103,7 +109,7 @@ class Server:
         self.kill()
 
     def kill(self) -> None:
-        """Ends the server as a crash would."""
+        """Kills the server, as in a crash."""
         if self._process is None:
             return
         self._process.kill()
@@ -127,12 +133,12 @@ class Server:
         return "\n".join([f"the end of {self.log}:", *last])
 
     def cpu_seconds(self) -> float:
-        """What the process has used so far, user and system."""
+        """CPU seconds used so far, user and system."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def peak_memory(self) -> int:
-        """The most bytes that were resident at a time."""
+        """Peak of resident bytes."""
         return peak_memory(self.pid)
 
     def __enter__(self) -> Self:
@@ -145,7 +151,7 @@ class Server:
         self.close()
 
     def close(self) -> None:
-        """Lets go of what speaks to the server, when it is not started again."""
+        """Closes connections to the server after its last stop."""
 
     def _up(self) -> bool:
         if not self.running:
@@ -155,6 +161,6 @@ class Server:
 
 
 def peak_memory(process: int | str) -> int:
-    """The most bytes of a process, or of this one (`self`), that were resident at a time."""
+    """Peak of resident bytes of a process, or of this one (`self`)."""
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     return 1024 * int(status.partition("VmHWM:")[2].split()[0])

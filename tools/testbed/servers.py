@@ -1,4 +1,4 @@
-"""A real etcd, kube-apiserver and kube-scheduler, for tests and benchmarks.
+"""Processes of etcd, kube-apiserver and kube-scheduler, for tests and benchmarks.
 
 Logs, keys and data of each are in a folder of its own. What the API server cannot do alone is switched off: there is no
 controller manager.
@@ -79,7 +79,7 @@ class Etcd(Server):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Access:
-    """What RBAC decides about: for example create, "", pods/binding."""
+    """An access for RBAC: for example create, "", pods/binding."""
 
     verb: str
     group: str
@@ -130,7 +130,7 @@ class ApiServer(Server):
             f"--service-account-signing-key-file={self._signing_key}",
             "--service-cluster-ip-range=10.0.0.0/16",
             f"--disable-admission-plugins={','.join(_ADMISSION_OFF)}",
-            # The schedulers are what is measured: the API server takes what they send.
+            # Only schedulers are measured: the API server must not limit them.
             "--enable-priority-and-fairness=false",
             f"--max-requests-inflight={_UNLIMITED}",
             f"--max-mutating-requests-inflight={_UNLIMITED}",
@@ -143,7 +143,7 @@ class ApiServer(Server):
         return self.client().request("GET", "/readyz") == b"ok"
 
     def client(self, user: str = ADMIN) -> Client:
-        """The same one for each call."""
+        """The client of a user, the same for each call."""
         if user not in self._clients:
             self._clients[user] = Client(self.port, self.authority.certificate, self.users[user])
         return self._clients[user]
@@ -179,15 +179,15 @@ class ApiServer(Server):
         self._tokens.write_text("".join(f"{self.users[user].token},{user},uid-of-{user}\n" for user in TOKEN_USERS))
 
     def accesses(self, user: str) -> set[Access]:
-        """What a user has asked for since the first start, allowed or not."""
+        """Accesses of a user since the first start, allowed or not."""
         return {access for access, _ in self._audited(user)}
 
     def refusals(self, user: str) -> set[Access]:
-        """What a user has asked for in vain, for want of rights."""
+        """Accesses of a user denied by RBAC."""
         return {access for access, status in self._audited(user) if status == 403}
 
     def bindings(self, namespace: str) -> Counter[str]:
-        """How often each pod of a namespace was bound, as the API server has it, since the first start."""
+        """Number of bindings of each pod of a namespace since the first start, from the audit log."""
         found: Counter[str] = Counter()
         with (self.folder / "audit.log").open() as lines:
             for event in map(json.loads, (line for line in lines if '"binding"' in line)):
@@ -274,13 +274,13 @@ StartKubeScheduler = Callable[..., KubeScheduler]
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What all tests share."""
+    """Servers common to all tests."""
 
     etcd: Etcd
     api: ApiServer
 
     def ensure_running(self) -> None:
-        """A test before may have left one of them dead."""
+        """Starts servers left dead by an earlier test."""
         for server in (self.etcd, self.api):
             if not server.running:
                 server.start()

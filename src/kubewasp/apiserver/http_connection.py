@@ -1,7 +1,7 @@
 """HTTP/1.1 connections to an API server: kept alive for short requests, one each for streams, with or without a proxy.
 
-HOT PATH: a scheduler sends two requests for each pod (0.14 ms of CPU each). The parser is that of httptools; cookies,
-redirects and decompression are left out (docs/rationale.md, "Why connections of our own").
+HOT PATH (guard: make counts): a scheduler sends two requests for each pod (0.14 ms of CPU each). The parser is that of
+httptools; cookies, redirects and decompression are left out (docs/rationale.md, "Why connections of our own").
 """
 
 from __future__ import annotations

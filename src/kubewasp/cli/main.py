@@ -53,9 +53,13 @@ def root(
 
 
 def main() -> None:
-    """Runs the command. A user error is one line on stderr and exit code 1."""
+    run_app(app, "kubewasp")
+
+
+def run_app(commands: typer.Typer, prog: str) -> None:
+    """Runs a command line and exits. User errors are one line on stderr and exit code 1."""
     try:
-        _run()
+        _run(commands, prog)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
@@ -68,9 +72,9 @@ def main() -> None:
         _fail(error)
 
 
-def _run() -> None:
+def _run(commands: typer.Typer, prog: str) -> None:
     try:
-        app(prog_name="kubewasp")
+        commands(prog_name=prog)
     except SystemExit as end:
         # typer turns a broken pipe into exit code 1, the code of an error.
         if isinstance(end.__context__, BrokenPipeError):

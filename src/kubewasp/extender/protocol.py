@@ -1,6 +1,6 @@
-"""The v1 extender protocol: what kube-scheduler sends and expects, with its field names.  HOT PATH.
+"""The v1 extender protocol: what kube-scheduler sends and expects, with its field names.
 
-Guarded by `make counts`. Pods and nodes are left as they came; what is wrong with a
+HOT PATH (guard: make counts). Pods and nodes are left as they came; what is wrong with a
 body is told with its field.
 """
 

@@ -145,8 +145,8 @@ class Scheduler:
 
     def tick(self) -> None:
         """Acts on what is due: expired permissions, PreBind plugins that wait."""
-        self.waiting.expire(self.clock.now())
-        self.settle()
+        while self.waiting.expire(self.clock.now()):
+            self.settle()
         for attempt in self.binding.retry():
             self._notify(attempt)
         self.settle()

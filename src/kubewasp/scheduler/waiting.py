@@ -102,7 +102,9 @@ class WaitingPods:
         return True
 
     def _decide(self, uid: str, status: Status) -> None:
-        self._decided[uid] = Decision(self._waiting.pop(uid), status)
+        # In this order: a pod is in one of the two at every moment.
+        self._decided[uid] = Decision(self._waiting[uid], status)
+        del self._waiting[uid]
 
     # ------------------------------------------------------------------ scheduler's thread
 
@@ -110,13 +112,15 @@ class WaitingPods:
         with self._lock:
             self._waiting[waiting.assumed.uid] = waiting
 
-    def expire(self, now: float) -> None:
-        """Rejects the pods whose time is over."""
+    def expire(self, now: float) -> bool:
+        """Rejects the first pod whose time is over, if there is one. Its undoing may decide on others."""
         with self._lock:
-            for uid, waiting in list(self._waiting.items()):
+            for uid, waiting in self._waiting.items():
                 if waiting.deadline <= now:
                     seconds, plugin = waiting.first_timeout()
                     self._decide(uid, Status(Code.UNSCHEDULABLE, timeout_text(seconds, plugin), plugin))
+                    return True
+        return False
 
     def next_decision(self) -> Decision | None:
         """The oldest decision that was not acted on."""
@@ -127,6 +131,8 @@ class WaitingPods:
 
     def remove(self, uid: str) -> WaitingPod | None:
         """A deleted pod, decided on or not."""
+        if uid not in self._waiting and uid not in self._decided:
+            return None
         with self._lock:
             waiting = self._waiting.pop(uid, None)
             decided = self._decided.pop(uid, None)

@@ -1,6 +1,6 @@
-"""Growable numpy columns, one value per row: writable inside the tables, read-only for readers.  HOT PATH.
+"""Growable numpy columns, one value per row: writable inside the tables, read-only for readers.
 
-Guard: make counts. A read-only view costs nothing to read; it is made anew only when a column grows.
+HOT PATH (guard: make counts). A read-only view costs nothing to read; it is made anew only when a column grows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Everything below wasmtime-py's public interface; see docs/rationale.md, "Below the public interface".  HOT PATH.
+"""Everything below wasmtime-py's public interface; see docs/rationale.md, "Below the public interface".
 
-No other module imports a private name of wasmtime, and this is why wasmtime is pinned exactly. Guarded by `make bars`
-(host) and by the tests of the adapter and of web guests, which fail if an update changes these interfaces.
+HOT PATH (guard: make bars, host). No other module imports a private name of wasmtime, and this is why wasmtime is
+pinned exactly. The tests of the adapter and of web guests fail if an update changes these interfaces.
 
 - Short calls: wasmtime-py releases Python's lock (GIL) for every call. With other threads running, each call of less
   than a microsecond may then cost a thread switch. Those keep the lock; compiling, freeing and guest code release it.

@@ -1,6 +1,6 @@
 """ASGI application for wasm handlers: routing, guest threads, responses, access log.
 
-HOT PATH. Not guarded in CI; measured by `make bars ARGS='--only web'`.
+HOT PATH (guard: make counts); measured by `make bars ARGS='--only web'`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Handler ABI of the style `module`: imports from `kubewasp_http` (docs/http.md, "Style module").
 
-HOT PATH. Not guarded in CI; measured by `make bars ARGS='--only web'`. All memory is the guest's. Ownership:
+HOT PATH (guard: make counts); measured by `make bars ARGS='--only web'`. All memory is the guest's. Ownership:
 - guest to host: pointer and length; the host copies before it returns, the guest keeps ownership;
 - host to guest: the host allocates with the guest's `malloc`; the guest takes ownership and frees;
 - result of `run`: the host copies it and calls the guest's `free`.

@@ -1,6 +1,6 @@
 """Instance of a web guest: store, memory, calls with a time limit, mapping of traps to errors.
 
-HOT PATH. Not guarded in CI; measured by `make bars ARGS='--only web'`.
+HOT PATH (guard: make counts); measured by `make bars ARGS='--only web'`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Host functions of web guests: declaration, and definition once per engine.
 
-HOT PATH. Not guarded in CI; measured by `make bars ARGS='--only web'`. A function with a reference to its instance
+HOT PATH (guard: make counts); measured by `make bars ARGS='--only web'`. A function with a reference to its instance
 would keep the instance's store alive for ever, so a thread-local holds the current instance. No exception passes
 through the runtime: the instance keeps it, and the call traps.
 """

@@ -1,7 +1,7 @@
 """Public http-wasm handler ABI of middlewares: imports from `http_handler` (https://http-wasm.io/http-handler-abi/).
 
-HOT PATH. Not guarded in CI; measured by `make bars ARGS='--only web'`. Complete except for trailers, which ASGI servers
-lack: `enable_features` omits the bit, getters return none, setters trap.
+HOT PATH (guard: make counts); measured by `make bars ARGS='--only web'`. Complete except for trailers, which ASGI
+servers lack: `enable_features` omits the bit, getters return none, setters trap.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def test_a_result_that_was_written_is_read_as_it_was(tmp_path: Path) -> None:
         ("{", "not JSON"),
         ("[]", "no `format`"),
         ('{"format": 99}', "format 99 is not known"),
-        ('{"format": 1}', "not a result"),
+        ('{"format": 1}', "not a benchmark result"),
     ],
 )
 def test_a_file_that_is_no_result_is_named_with_what_is_wrong(tmp_path: Path, text: str, said: str) -> None:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.tools.bench import example
 from tools.bench.plots.axes import LinearAxis, LogAxis, apart
-from tools.bench.plots.bars import Bar, GroupedBar, grouped, logarithmic
+from tools.bench.plots.bar_charts import Bar, GroupedBar, grouped, logarithmic
 from tools.bench.plots.curves import Series, growth
 from tools.bench.plots.pictures import pictures
-from tools.bench.plots.stacked import Stack, shares
+from tools.bench.plots.stacked_bars import Stack, shares
 from tools.bench.plots.svg import PALETTE, PANEL, text_width
 from tools.bench.statistics import Range
 

@@ -6,14 +6,14 @@ import pytest
 
 from kubewasp.projects import go
 from kubewasp.projects.toolchain import BuildError
-from tools.bench import plugin_layer, tasks, where
+from tools.bench import plugin_layer, tasks, time_breakdown
 from tools.bench.forms.catalogue import GUESTS
 from tools.bench.forms.guest import Python, Wat
 from tools.bench.guests import Unavailable, guest
 from tools.bench.model import Measurement, Skipped
 from tools.bench.plugin_layer import Plan, UnknownFormError
-from tools.bench.policies import POLICIES
 from tools.bench.policies.clusters import Cluster
+from tools.bench.policies.policy_list import POLICIES
 from tools.bench.worker import Worker
 
 
@@ -42,7 +42,7 @@ def test_forms_are_measured_by_turns_and_each_step_is_told() -> None:
     every = {"first_cycle", "unchanged_cycle", "changed_cycle", "host_memory"}
     assert {metric for form, metric in found if form == "builtin"} == {*every, "load"}
     assert {metric for form, metric in found if form == "callbacks"} == {*every, "load_cold", "load_cached"}
-    parts = {f"where_{part}" for part in where.PARTS}
+    parts = {f"where_{part}" for part in time_breakdown.PARTS}
     guests = {*every, "load_cold", "load_cached", "guest_memory", "fuel", *parts}
     assert {metric for form, metric in found if form == "wat"} == guests
     assert all(one.exact == (one.metric == "fuel") for one in measured)
@@ -86,10 +86,10 @@ def test_a_task_that_fails_ends_neither_the_worker_nor_the_others() -> None:
 
 @pytest.mark.parametrize("language", GUESTS)
 def test_the_parts_of_a_cycle_are_its_whole(language: str) -> None:
-    found = where.measure(language, "filter-reasons", Cluster(300))
+    found = time_breakdown.measure(language, "filter-reasons", Cluster(300))
     assert set(found) == {"first", "unchanged"}
     for parts in found.values():
-        assert tuple(parts) == where.PARTS
+        assert tuple(parts) == time_breakdown.PARTS
         assert sum(parts.values()) > 0
         assert min(parts[part] for part in ("crossing", "guest", "collecting")) > 0
     # The guest learns of the nodes in the first cycle; nothing of that is left later.
@@ -98,8 +98,8 @@ def test_the_parts_of_a_cycle_are_its_whole(language: str) -> None:
 
 
 def test_timers_are_gone_after_a_measurement() -> None:
-    before = {(point.owner, point.name): vars(point.owner)[point.name] for point in where.POINTS}
-    where.measure("wat", "label-cpu", Cluster(5))
+    before = {(point.owner, point.name): vars(point.owner)[point.name] for point in time_breakdown.POINTS}
+    time_breakdown.measure("wat", "label-cpu", Cluster(5))
     assert {key: vars(key[0])[key[1]] for key in before} == before
 
 

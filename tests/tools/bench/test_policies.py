@@ -13,8 +13,8 @@ from tools.bench.forms.catalogue import FORMS, GUESTS
 from tools.bench.forms.form import Form, TableForm, told
 from tools.bench.forms.guest import GuestForm
 from tools.bench.guests import Unavailable
-from tools.bench.policies import NEEDS_REQUESTED, POINTS, POLICIES
 from tools.bench.policies.clusters import Cluster
+from tools.bench.policies.policy_list import NEEDS_REQUESTED, POINTS, POLICIES
 
 IN_TABLES = [name for name, kind in FORMS.items() if issubclass(kind, TableForm) and name != "builtin"]
 Told = dict[str, tuple[int, int, str]]
@@ -32,7 +32,7 @@ def loaded(name: str, policy: str, cluster: Cluster) -> Iterator[Form]:
 
 
 def story(form: Form) -> list[Told]:
-    """What is said of some pods on a cluster that changes three times."""
+    """Answers for some pods on a cluster that changes three times."""
     found = []
     for change in range(4):
         if change:

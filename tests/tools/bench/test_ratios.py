@@ -5,7 +5,7 @@ import pytest
 from tests.tools.bench import example
 from tools.bench import contenders, labels
 from tools.bench.model import Measurement, Result, Skipped
-from tools.bench.policies import SOURCES
+from tools.bench.policies.policy_list import SOURCES
 from tools.bench.ratios import Ratio, ratios, why_missing
 
 
@@ -57,7 +57,7 @@ def test_the_stand_in_has_no_bar_but_that_of_the_same_guest_file() -> None:
 
 def test_other_policies_and_sizes_do_not_count() -> None:
     other = Result(measurements=[plugin("go", 1, nodes=100), plugin("in-process", 9, policy="label-cpu")])
-    assert named(other, "in the process").values == ()
+    assert named(other, "Python in process").values == ()
 
 
 @pytest.mark.parametrize(("rate", "reached"), [(91.0, True), (90.0, False)])
@@ -65,7 +65,7 @@ def test_what_a_plugin_adds_is_time_also_where_a_rate_was_measured(rate: float, 
     result = Result(
         measurements=[scheduler("kubewasp", "none", "rate", 100), scheduler("kubewasp", "wasm-1", "rate", rate)]
     )
-    found = named(result, "(signs all pods at once): time a pod", "real", "500")
+    found = named(result, "(signs all pods at once): time per pod", "real", "500")
     assert found.values == (pytest.approx(100 / rate - 1),)
     assert (found.bar, found.reached) == (0.10, reached)
 

@@ -5,19 +5,18 @@ from pathlib import Path
 import pytest
 
 from tests.tools.bench import example
-from tools.bench import model, report, report_command
-from tools.bench.model import Measurement, Result, ResultError, Skipped
+from tools.bench import model
+from tools.bench.model import Measurement, Result, Skipped
+from tools.bench.report import documents
+from tools.bench.report.causes import CAUSES, cause
 from tools.bench.report.losses import losses
-from tools.bench.report.readme import BEGIN, END
-from tools.bench.report.words import CAUSES, cause
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
-README = f"# A page\n\nabove\n\n{BEGIN}\nold figures\n{END}\n\nbelow\n"
 
 
 def page(result: Result) -> str:
-    return report.files(result)[report.PAGE]
+    return documents.files(result)[documents.PAGE]
 
 
 def section(text: str, heading: str) -> str:
@@ -28,34 +27,30 @@ def section(text: str, heading: str) -> str:
 
 def test_the_committed_pages_are_what_the_committed_result_says() -> None:
     result = model.read(DOCS / "benchmarks.json")
-    for name, text in report.files(result).items():
+    for name, text in documents.files(result).items():
         assert (DOCS / name).read_text(encoding="utf-8") == text, f"{name}: run `make bench-report`"
-    made = {name for name in report.files(result) if name.startswith(report.IMAGES)}
-    assert {f"{report.IMAGES}/{path.name}" for path in (DOCS / report.IMAGES).glob("bench-*.svg")} == made
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert report.readme(result, readme, "docs") == readme
+    made = {name for name in documents.files(result) if name.startswith(documents.IMAGES)}
+    assert {f"{documents.IMAGES}/{path.name}" for path in (DOCS / documents.IMAGES).glob("bench-*.svg")} == made
 
 
 @pytest.mark.parametrize("layers", [(), ("plugin",), ("scheduler",), ("counts",), ("plugin", "scheduler", "counts")])
 def test_a_page_of_any_layers_has_no_gaps(layers: tuple[str, ...], tmp_path: Path) -> None:
     result = example.result(**{layer: layer in layers for layer in ("plugin", "scheduler", "counts")})
-    report.write(result, tmp_path)
-    text = (tmp_path / report.PAGE).read_text(encoding="utf-8")
+    documents.write(result, tmp_path)
+    text = (tmp_path / documents.PAGE).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert (tmp_path / target).exists() or (DOCS / target).exists(), target
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1, table
     assert not re.search(r"^(#+ .*)\n+(?=##? |\Z)", text.replace("# Benchmarks\n", ""), re.MULTILINE)
     assert not re.search(r"\bnan\b|\bNone\b|\{|\}", text)
-    left_out = {
-        found[1] for found in re.finditer(r"^\| (\w+) \| [^|]* \| this result was made without it", text, re.MULTILINE)
-    }
+    left_out = {found[1] for found in re.finditer(r"^\| (\w+) \| [^|]* \| not part of this result", text, re.MULTILINE)}
     assert left_out == {"plugin", "scheduler", "counts"} - set(layers)
 
 
 def test_ratios_stand_before_absolute_figures() -> None:
     headings = re.findall(r"^## (.*)$", page(example.result()), re.MULTILINE)
-    assert headings.index("Ratios") < headings.index("Pictures") < headings.index("Plugins in every form")
+    assert headings.index("Ratios") < headings.index("Charts") < headings.index("Plugins in every form")
     assert "On a real API server" in headings  # other pages link to it
 
 
@@ -63,8 +58,8 @@ def test_the_page_tells_machine_date_versions_and_time() -> None:
     text = page(example.result())
     assert "Measured on 2026-01-02 on Example CPU 3000, 2 cores, 16 GiB, Linux x86_64" in text
     assert "| wasmtime | 50.0.1 |" in text
-    assert "make bench             # plugins in every form: 19 min" in text
-    assert "1 h 50 min in all" in text
+    assert "make bench          # plugins in every form: 19 min" in text
+    assert "Total time here: 1 h 50 min." in text
 
 
 def test_a_bar_that_is_missed_is_said_at_the_top() -> None:
@@ -85,7 +80,7 @@ def test_a_bar_that_is_missed_is_said_at_the_top() -> None:
 def test_what_was_skipped_is_told_in_one_line_that_is_only_text() -> None:
     result = example.result(peers=False)
     result.skipped.append(Skipped("plugin", "python", "<img src=x> `code`\n| more"))
-    text = section(page(result), "What was not measured")
+    text = section(page(result), "Not measured")
     assert r"| plugin | python | &lt;img src=x> 'code' \| more |" in text
 
 
@@ -102,12 +97,12 @@ def test_figures_have_their_spread() -> None:
 
 
 def test_a_loss_is_listed_with_its_cause_and_a_win_is_not() -> None:
-    text = section(page(example.result()), "Where kubewasp loses, and why")
+    text = section(page(example.result()), "Cases in which kubewasp is slower or larger")
     assert "| Go guest | built in (numpy) | no node changed | 12 |" in text
     loser = r"kubewasp with 1 wasm plugin \(signs all pods at once\)"
-    assert re.search(rf"{loser} \| kube-scheduler \| pods a second \| pod-anti-affinity", text)
+    assert re.search(rf"{loser} \| kube-scheduler \| pods per second \| pod-anti-affinity", text)
     assert "| Go guest | Python callbacks | no node changed" not in text
-    assert "interpreter that is itself run in the sandbox" in text
+    assert "an interpreter inside the sandbox" in text
 
 
 def test_a_cause_disappears_with_its_loss() -> None:
@@ -117,7 +112,7 @@ def test_a_cause_disappears_with_its_loss() -> None:
 
 
 def test_nothing_lost_is_said_in_a_sentence() -> None:
-    assert "In no case that was measured" in page(Result())
+    assert "No case beyond the noise" in page(Result())
 
 
 def test_noise_is_no_loss() -> None:
@@ -145,31 +140,10 @@ def test_every_cause_explains_something_that_can_be_lost() -> None:
     assert [found.text for found in CAUSES if found.text not in used] == []
 
 
-def test_the_readme_keeps_everything_around_its_block(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(README)
-    report.write(example.result(), tmp_path / "docs", readme)
-    text = readme.read_text(encoding="utf-8")
-    assert text.startswith(f"# A page\n\nabove\n\n{BEGIN}\n")
-    assert text.endswith(f"{END}\n\nbelow\n")
-    assert "old figures" not in text
-    assert "docs/images/bench-headline.svg" in text
-    assert "2026-01-02 on Example CPU 3000" in text
-    assert report.readme(example.result(), text, "docs") == text
-
-
-def test_a_readme_without_a_block_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(f"{END}\n{BEGIN}\n")
-    with pytest.raises(ResultError, match="no block for benchmarks"):
-        report.write(example.result(), tmp_path / "docs", readme)
-    assert list(tmp_path.iterdir()) == [readme]
-
-
 def test_pictures_of_an_earlier_result_are_removed_and_others_stay(tmp_path: Path) -> None:
-    report.write(example.result(), tmp_path)
+    documents.write(example.result(), tmp_path)
     (tmp_path / "images" / "adapter.svg").write_text("<svg/>")
-    report.write(example.result(scheduler=False), tmp_path)
+    documents.write(example.result(scheduler=False), tmp_path)
     left = {path.name for path in (tmp_path / "images").iterdir()}
     assert "adapter.svg" in left
     assert "bench-headline.svg" in left
@@ -179,24 +153,16 @@ def test_pictures_of_an_earlier_result_are_removed_and_others_stay(tmp_path: Pat
 def test_the_figures_lie_beside_the_page(tmp_path: Path) -> None:
     source = tmp_path / "latest.json"
     source.write_text(example.result().as_json(), encoding="utf-8")
-    report_command.run(source, tmp_path / "docs", None)
+    documents.write(model.read(source), tmp_path / "docs")
     assert model.read(tmp_path / "docs" / "benchmarks.json") == example.result()
-
-
-def test_the_command_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = tmp_path / "latest.json"
-    source.write_text(example.result(scheduler=False).as_json(), encoding="utf-8")
-    report_command.run(source, tmp_path / "docs", None)
-    written = [Path(line) for line in capsys.readouterr().out.splitlines()]
-    assert tmp_path / "docs" / "benchmarks.md" in written
-    assert all(path.exists() for path in written)
 
 
 def test_a_plugin_that_does_not_sign_pods_is_never_left_out() -> None:
     result = example.result()
     text = page(result)
-    assert "1 wasm plugin (does not sign): CPU time a pod, on a real API server, 5,000 nodes" in section(text, "Ratios")
-    assert "does not sign" in report.readme(result, README, "docs")
-    files = report.files(result)
+    assert "1 wasm plugin (does not sign): CPU time per pod, on a real API server, 5,000 nodes" in section(
+        text, "Ratios"
+    )
+    files = documents.files(result)
     assert "does not sign" in files["images/bench-scheduling-5000.svg"]
     assert "does not sign" in files["images/bench-overhead-5000.svg"]

@@ -1,1 +1,5 @@
-"""The speed and memory bars of kubewasp, measured side by side in one run: `make bars`."""
+"""Speed and memory bars of single parts (codec, host, cycle, SDK guests, web), measured side by side in one run.
+
+Each module has one part: a generator `bars` of measured `Bar` values.
+Private: not part of the documented API.
+"""

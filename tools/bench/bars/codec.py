@@ -1,4 +1,4 @@
-"""The wire codec."""
+"""Bars of the wire codec."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import orjson
 
 from kubewasp.k8s import sample_cluster
 from kubewasp.k8s.codec import decode, encode
-from tools.bench.bars.bars import Bar
+from tools.bench.bars.bar import Bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The scheduling cycle on an embedded cluster: all default plugins, every node evaluated."""
+"""Bars of the scheduling cycle on an embedded cluster: all default plugins, every node evaluated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kubewasp.k8s import sample_cluster
 from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from tests.guests import build
-from tools.bench.bars.bars import Bar
+from tools.bench.bars.bar import Bar
 from tools.bench.bars.host import resident
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ def bars(step: Callable[[str], None]) -> Iterator[Bar]:
 
 
 def _plain(step: Callable[[str], None]) -> Iterator[Bar]:
-    """In many short rounds by turns, so that all see the same machine; the median of the rounds counts."""
+    """Many short rounds by turns, so that all see the same machine; the median of the rounds counts."""
     clusters = {
         "none": _cluster(NODES),
         "alike": _cluster(NODES, str(build.example("prefer_label"))),
         "different": _cluster(NODES, str(build.wat("pod_node_name"))),
     }
     for cluster in clusters.values():
-        _per_pod(cluster, 100)  # every node is looked at once
+        _per_pod(cluster, 100)  # evaluates every node once
     spent: dict[str, list[float]] = {name: [] for name in clusters}
     for turn in range(ROUNDS):
         step(f"{NODES:,} nodes, {PODS:,} pods: round {turn + 1} of {ROUNDS}")
@@ -47,16 +47,16 @@ def _plain(step: Callable[[str], None]) -> Iterator[Bar]:
             spent[name].append(_per_pod(cluster, PODS // ROUNDS))
     best = {name: statistics.median(seconds) for name, seconds in spent.items()}
     added = [with_plugin / without for with_plugin, without in zip(spent["alike"], spent["none"], strict=True)]
-    yield Bar("a pod, built-in plugins, 5,000 nodes", best["none"] * 1e3, "ms", at_most=0.6)
+    yield Bar("one pod, built-in plugins, 5,000 nodes", best["none"] * 1e3, "ms", at_most=0.6)
     note = ", ".join(
         (
             f"{best['none'] * 1e6:.0f} µs without",
             f"{best['alike'] * 1e6:.0f} µs with",
-            f"{best['different'] * 1e6:.0f} µs with one that signs no pods",
+            f"{best['different'] * 1e6:.0f} µs with one without signatures",
         )
     )
     more = 100 * (statistics.median(added) - 1)
-    yield Bar("a wasm Score plugin that signs pods adds", more, "%", at_most=15, note=note)
+    yield Bar("overhead of a wasm Score plugin that signs pods", more, "%", at_most=15, note=note)
 
 
 def _growth() -> Iterator[Bar]:
@@ -70,12 +70,12 @@ def _many() -> Iterator[Bar]:
     before = resident()
     cluster = _cluster(NODES)
     for number in range(MANY_PODS):
-        cluster.apply(_pod(f"old-{number}", number % 100, node=f"node-{1 + number % NODES}"))
+        cluster.apply(labelled_pod(f"old-{number}", number % 100, node=f"node-{1 + number % NODES}"))
     gc.collect()
     memory = (resident() - before) / 1e9
     plain = _per_pod(cluster, 300)
-    spread = _per_pod(cluster, 300, _spread)
-    together = _per_pod(cluster, 300, _affinity)
+    spread = _per_pod(cluster, 300, with_spread)
+    together = _per_pod(cluster, 300, with_affinity)
     yield Bar("5,000 nodes and 100,000 pods: memory", memory, "GB", at_most=1.5)
     note = f"plain {plain * 1e6:.0f} µs, spread {spread * 1e6:.0f} µs, affinity {together * 1e6:.0f} µs"
     yield Bar("a pod with spread constraints against a plain one", spread / plain, "x", at_most=5, note=note)
@@ -98,10 +98,10 @@ def _cluster(nodes: int, guest: str = "") -> EmbeddedCluster:
 def _per_pod(
     cluster: EmbeddedCluster, pods: int, change: Callable[[dict[str, Any]], None] = lambda _spec: None
 ) -> float:
-    """Seconds for one scheduling attempt, from the queue to the bound pod; the manifests are read before."""
+    """Seconds per scheduling attempt, from the queue to the bound pod, without reading manifests."""
     first = len(cluster.pods)
     for number in range(first, first + pods):
-        manifest = _pod(f"new-{number}", number % 20)
+        manifest = labelled_pod(f"new-{number}", number % 20)
         change(manifest["spec"])
         cluster.apply(manifest)
     seconds: list[float] = []
@@ -117,7 +117,7 @@ def _per_pod(
     return statistics.fmean(seconds)
 
 
-def _pod(name: str, group: int, node: str = "") -> dict[str, Any]:
+def labelled_pod(name: str, group: int, node: str = "") -> dict[str, Any]:
     manifest = sample_cluster.pod(name)
     spec = manifest["spec"] | {"schedulerName": "default-scheduler"}
     if node:
@@ -129,7 +129,7 @@ def _pod(name: str, group: int, node: str = "") -> dict[str, Any]:
 _SELECTOR: Mapping[str, Any] = {"matchLabels": {"app": "app-1"}}
 
 
-def _spread(spec: dict[str, Any]) -> None:
+def with_spread(spec: dict[str, Any]) -> None:
     spec["topologySpreadConstraints"] = [
         {
             "maxSkew": 1000,
@@ -146,7 +146,7 @@ def _spread(spec: dict[str, Any]) -> None:
     ]
 
 
-def _affinity(spec: dict[str, Any]) -> None:
+def with_affinity(spec: dict[str, Any]) -> None:
     term = {"labelSelector": _SELECTOR, "topologyKey": "topology.kubernetes.io/zone"}
     preferred = {"weight": 50, "podAffinityTerm": term | {"topologyKey": "kubernetes.io/hostname"}}
     spec["affinity"] = {

@@ -1,4 +1,4 @@
-"""The wasm host: calls, growth, loading, memory."""
+"""Bars of the wasm host: calls, growth, loading, memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kubewasp.wasm.core.core_module import CoreModule
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
 from tests.guests import build
-from tools.bench.bars.bars import Bar
+from tools.bench.bars.bar import Bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ def _calls() -> Iterator[Bar]:
     report = measure(wasm, nodes=NODES, pods=50, limits=Limits())
     note = f"{report['callback_us_per_node']:.1f} µs on callbacks, {report['cycle_us_per_node']:.3f} µs in the sandbox"
     yield Bar("score: in the sandbox against Python callbacks", report["speedup"], "x", at_least=50, note=note)
-    yield Bar("score: a whole cycle, all in", report["cycle_us_per_node"], "µs a node", at_most=1)
+    yield Bar("score: a whole cycle", report["cycle_us_per_node"], "µs per node", at_most=1)
 
 
 def _growth() -> Iterator[Bar]:
@@ -60,9 +60,9 @@ def _growth() -> Iterator[Bar]:
                 cycle.score()
             spent.append(time.perf_counter() - began)
         costs[size] = statistics.median(spent) * 1e6 / size
-    note = ", ".join(f"{size:,}: {cost:.3f}" for size, cost in costs.items()) + " µs a node"
-    yield Bar("cost a node, 10,000 nodes against 100", costs[10_000] / costs[100], "x", at_most=1.2, note=note)
-    yield Bar("cost a node, 10,000 nodes against 1,000", costs[10_000] / costs[1000], "x", at_most=1.5)
+    note = ", ".join(f"{size:,}: {cost:.3f}" for size, cost in costs.items()) + " µs per node"
+    yield Bar("cost per node, 10,000 nodes against 100", costs[10_000] / costs[100], "x", at_most=1.2, note=note)
+    yield Bar("cost per node, 10,000 nodes against 1,000", costs[10_000] / costs[1000], "x", at_most=1.5)
 
 
 def _unchanged() -> Bar:

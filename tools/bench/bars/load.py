@@ -1,4 +1,4 @@
-"""A small load tool: keep-alive connections on loopback, each with one request under way at a time."""
+"""HTTP load generator: keep-alive connections on loopback, each with one request at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Load:
-    """What came of it. Seconds are those of each request."""
+    """Outcome of a load: seconds of each request, failures, total time."""
 
     seconds: list[float] = field(default_factory=list)
     failures: int = 0
@@ -24,7 +24,7 @@ class Load:
 
 
 class _Client(asyncio.Protocol):
-    """Sends the same request again and again, until the time is over."""
+    """Repeats the same request until the end time."""
 
     def __init__(self, request: bytes, load: Load, until: float) -> None:
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -65,7 +65,7 @@ class _Client(asyncio.Protocol):
 
 
 async def run(host: str, port: int, path: str, *, connections: int, seconds: float) -> Load:
-    """All connections are made before the first request is sent."""
+    """Runs the load; all connections are open before the first request."""
     load = Load()
     loop = asyncio.get_running_loop()
     request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: */*\r\n\r\n".encode()
@@ -85,7 +85,7 @@ async def run(host: str, port: int, path: str, *, connections: int, seconds: flo
 
 
 async def upload(host: str, port: int, path: str, size: int) -> int:
-    """Sends a body of that size while it reads the answer; returns how many bytes of a body came back."""
+    """Sends a body of that size while reading the answer; returns the size of the returned body."""
     reader, writer = await asyncio.open_connection(host, port, limit=1 << 20)
     chunk = b"~" * 65536
 

@@ -1,4 +1,4 @@
-"""Guests made with the SDKs: what a node costs, what an empty hook costs, memory over many cycles, sizes."""
+"""Bars of SDK guests: cost per node, cost of empty hooks, memory over many cycles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.hooks import HOOKS
 from tests.guests import build
 from tools.bench import guests
-from tools.bench.bars.bars import Bar
+from tools.bench.bars.bar import Bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,12 +36,12 @@ def bars(step: Callable[[str], None]) -> Iterator[Bar]:
     step("Go: a label and the requested CPU of every node")
     first, second, later = _cycles(go)
     size = f"guest of {go.stat().st_size / 1e6:.1f} MB; nodes written, decoded and scored"
-    yield Bar("Go guest, first cycle", first, "µs a node", at_most=5, note=size)
-    yield Bar("Go guest, second cycle", second, "µs a node", at_most=0.5, note=f"later ones {later:.3f} µs a node")
+    yield Bar("Go guest, first cycle", first, "µs per node", at_most=5, note=size)
+    yield Bar("Go guest, second cycle", second, "µs per node", at_most=0.5, note=f"later ones {later:.3f} µs a node")
     step("Python: the same")
     first, second, later = _cycles(python)
     size = f"guest of {python.stat().st_size / 1e6:.1f} MB; first cycle {first:.0f}, later ones {later:.2f} µs a node"
-    yield Bar("Python guest, second cycle", second, "µs a node", at_most=5, note=size)
+    yield Bar("Python guest, second cycle", second, "µs per node", at_most=5, note=size)
     step("hooks that are exported and not implemented")
     yield _empty_hooks()
     for name, path in (("Go", go), ("Python", python)):
@@ -62,7 +62,7 @@ def _table(nodes: int) -> NodeTable:
 
 
 def _cycles(path: Path) -> tuple[float, float, float]:
-    """Microseconds a node in the first cycle of a fresh guest on a fresh table, in the second, and in later ones."""
+    """Microseconds per node in the first, second and later cycles of a fresh guest on a fresh table."""
     fresh = [_first_cycles(path) for _ in range(FRESH)]
     return tuple(statistics.median(spent[place] for spent in fresh) for place in range(3))  # type: ignore[return-value]
 
@@ -77,12 +77,12 @@ def _first_cycles(path: Path) -> tuple[float, float, float]:
             calls = cycle.hooks.call_rows("score", rows)
         spent.append((time.perf_counter() - began) * 1e6 / NODES)
         if calls.failure is not None or not calls.values.any():
-            raise RuntimeError(f"the guest does not do what is measured: {calls.failure}")
+            raise RuntimeError(f"unexpected answers of the guest: {calls.failure}")
     return spent[0], spent[1], statistics.median(spent[2:])
 
 
 def _empty_hooks() -> Bar:
-    """A plugin that exports all hooks and implements one, against a plugin that exports just that one."""
+    """A plugin with all hooks exported and one implemented, against a plugin with one exported."""
     from kubewasp.clock import SYSTEM_CLOCK
     from kubewasp.framework.handle import ReadOnlyClient
     from kubewasp.scheduler.composition import Environment, compose
@@ -93,7 +93,7 @@ def _empty_hooks() -> Bar:
     handle = compose(Environment(clock=SYSTEM_CLOCK, client=ReadOnlyClient(), table=table)).handle
     plugins = [WasmPlugin("score", Guest.load(build.wat_text(text)), handle) for text in (_all_hooks(), _ONE_HOOK)]
     if plugins[0].guest.hooks != ("score",):
-        raise RuntimeError("the guest is asked for hooks that it does not implement")
+        raise RuntimeError("unimplemented hooks of the guest are called")
     costs = [[_scored(plugin, pod, table, rows) for plugin in plugins] for _ in range(300)]
     medians = [statistics.median(each) for each in zip(*costs, strict=True)]
     note = f"{medians[0] * 1e6:.0f} µs with {len(HOOKS) - 1} empty hooks, {medians[1] * 1e6:.0f} µs without"
@@ -112,7 +112,7 @@ _ONE_HOOK = f'(module (memory (export "memory") 1) {_SCORE})'
 
 
 def _all_hooks() -> str:
-    """With hooks that cost something if they are called."""
+    """A guest whose other hooks cost time if called."""
     results = {"": "", "i32": "(result i32)", "i64": "(result i64)"}
     values = {"": "", "i32": "(i32.const 0)", "i64": "(i64.const 0)"}
     others = "\n".join(
@@ -131,7 +131,7 @@ def _all_hooks() -> str:
 
 
 def _memory(name: str, path: Path) -> Bar:
-    """How much the guest's memory grows once it has settled."""
+    """Growth of guest memory after settling."""
     guest, table = Guest.load(path), _table(20)
     rows, pods = table.order(), [_pod(f"web-{number}") for number in range(100)]
     sizes = {}

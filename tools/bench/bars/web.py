@@ -1,24 +1,26 @@
-"""Web handlers: each style against the same handler in plain Python, under the same server, in one run."""
+"""Bars of web handlers: each style against a handler in plain Python, on the same server in one run."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.guests import build
 from tools.bench.bars import load
-from tools.bench.bars.bars import Bar
+from tools.bench.bars.bar import Bar
+from tools.testbed.process import importable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-GUESTS = Path(__file__).parent / "guests"
 STYLES = {
     "plain Python": "/plain",
     "module": "/module",
@@ -26,13 +28,31 @@ STYLES = {
     "wasi": "/wasi",
     "wasi, standard Go": "/go",
 }
-# Far below what is measured on an idle machine: a guard against losing a thread's hand-over or a compilation a request.
+# Far below the values of an idle machine: a guard against lost thread hand-overs and compilations per request.
 LEAST = {"module": 0.03, "http-wasm": 0.03, "wasi": 0.015, "wasi, standard Go": 0.007}
 CONNECTIONS = 32
 MANY = 1000
 SECONDS = 2.0
 ROUNDS = 3
 LARGE = 100 * 2**20
+
+
+def _wat(name: str) -> Path:
+    return build.wat_text(Path(__file__).with_name(f"{name}.wat").read_text(encoding="utf-8"), name)
+
+
+def _go() -> Path:
+    return build.go_example(build.ROOT / "examples" / "http" / "hello-go")
+
+
+_GUESTS: Mapping[str, tuple[Callable[[], Path], str]] = {
+    "module": (partial(_wat, "web_module"), "module"),
+    "middleware": (partial(_wat, "web_middleware"), "http-wasm"),
+    "wasi": (partial(_wat, "web_wasi"), "wasi"),
+    "go": (_go, "wasi"),
+    "echo": (partial(_wat, "web_echo"), "module"),
+    "echo-wasi": (partial(_wat, "web_echo_wasi"), "wasi"),
+}
 
 
 def bars(step: Callable[[str], None]) -> Iterator[Bar]:
@@ -42,7 +62,7 @@ def bars(step: Callable[[str], None]) -> Iterator[Bar]:
         plain = loads["plain Python"]
         for style, least in LEAST.items():
             found = loads[style]
-            name = f"web: {style}, requests a second against plain Python"
+            name = f"web: {style}, requests per second against plain Python"
             yield Bar(
                 name, found.rate / plain.rate, "x", at_least=least, note=f"{_shown(found)}; plain {_shown(plain)}"
             )
@@ -59,7 +79,7 @@ def _shown(found: load.Load) -> str:
 
 
 def _throughput(port: int, step: Callable[[str], None]) -> dict[str, load.Load]:
-    """In turns, so that whatever else the machine does hits all of them."""
+    """By turns, so that other load on the machine affects all of them."""
     loads = {style: load.Load() for style in STYLES}
     for number in range(ROUNDS):
         for style, path in STYLES.items():
@@ -73,7 +93,7 @@ def _throughput(port: int, step: Callable[[str], None]) -> dict[str, load.Load]:
 
 
 def _large(pid: int, port: int) -> Iterator[Bar]:
-    """How far the most memory that the server has meanwhile is above what it had before."""
+    """Growth of the server's peak memory during a request."""
     for style in ("echo", "echo-wasi"):
         asyncio.run(load.upload("127.0.0.1", port, f"/{style}", 2**20))
         Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")  # forgets the peak
@@ -92,31 +112,27 @@ def _memory(pid: int, field: str) -> float:
 
 @contextmanager
 def _server() -> Iterator[tuple[subprocess.Popen[str], int]]:
-    command = [sys.executable, "-m", "tools.bench.bars.web_server", json.dumps(_document())]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "tools.bench.bars.web_server", json.dumps(document())]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | importable(), text=True
+    )
     try:
         yield process, int(process.stdout.readline())  # type: ignore[union-attr]
     finally:
         process.communicate()
 
 
-def _document() -> dict[str, object]:
-    files = {
-        "module": (_wat("web_module"), "module"),
-        "middleware": (_wat("web_middleware"), "http-wasm"),
-        "wasi": (_wat("web_wasi"), "wasi"),
-        "go": (build.go_example(build.ROOT / "examples" / "http" / "hello-go"), "wasi"),
-        "echo": (_wat("web_echo"), "module"),
-        "echo-wasi": (_wat("web_echo_wasi"), "wasi"),
-    }
-    guests = {name: {"file": str(file), "style": style} for name, (file, style) in files.items()}
+def document(names: Sequence[str] = tuple(_GUESTS)) -> dict[str, object]:
+    """The configuration of a site with these guests, each at a path of its name."""
+    chosen = {name: _GUESTS[name] for name in names}
+    guests = {name: {"file": str(file()), "style": style} for name, (file, style) in chosen.items()}
     routes: list[dict[str, object]] = [
-        {"path": f"/{name}", "handler": name} for name, (_, style) in files.items() if style != "http-wasm"
+        {"path": f"/{name}", "handler": name} for name, (_, style) in chosen.items() if style != "http-wasm"
     ]
     fixed = {"headers": {"content-type": "text/plain"}, "body": "hello, world\n"}
-    routes.append({"path": "/middleware", "middlewares": ["middleware"], "respond": fixed})
+    routes += [
+        {"path": f"/{name}", "middlewares": [name], "respond": fixed}
+        for name, (_, style) in chosen.items()
+        if style == "http-wasm"
+    ]
     return {"guests": guests, "routes": routes, "reload": "0"}
-
-
-def _wat(name: str) -> Path:
-    return build.wat_text((GUESTS / f"{name}.wat").read_text(encoding="utf-8"), name)

@@ -1,4 +1,4 @@
-"""The server that `tools.bench.bars.web` asks, in a process of its own: `/plain` is Python, all else is wasm."""
+"""Server process of the web bars: `/plain` is Python, all else is wasm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BODY = b"hello, world\n"
 
 
 async def _plain(receive: Receive, send: Send) -> None:
-    """What the guests do: reads the request, answers a line of text."""
+    """The work of the guests: reads the request, answers a line of text."""
     while (await receive()).get("more_body"):
         pass
     headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(BODY)).encode())]

@@ -1,4 +1,4 @@
-"""The hand-written guest on plain Python callbacks: a call of the guest for each node, and of Python for each question.
+"""The hand-written guest with host functions in Python: a guest call for each node, a Python call for each question.
 
 `nodenumber` keeps to the classic ABI. The other two ask for what is requested on a node, which the classic ABI does not
 have: the host answers those questions of our extension in the same way.

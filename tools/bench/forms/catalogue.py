@@ -1,4 +1,4 @@
-"""All forms by their names in a result."""
+"""Forms by their names in a result."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from tools.bench.forms.callbacks import Callbacks
 from tools.bench.forms.extender import ExtenderFull, ExtenderNames
+from tools.bench.forms.form import BuiltIn, InProcess
 from tools.bench.forms.guest import Go, GuestForm, Python, Wat
-from tools.bench.forms.native import BuiltIn, InProcess
 
 if TYPE_CHECKING:
     from tools.bench.forms.form import Form
@@ -23,7 +23,7 @@ FORMS: Final[dict[str, type[Form]]] = {
     "extender-names": ExtenderNames,
 }
 GUESTS: Final[dict[str, type[GuestForm]]] = {"go": Go, "python": Python, "wat": Wat}
-# Those that are made of a wasm file, and so compiled.
+# Forms with a compiled wasm file.
 COMPILED: Final = (*GUESTS, "callbacks")
-# Measured less often.
+# Forms with fewer repetitions.
 SLOW: Final = ("python", "callbacks", "extender-full", "extender-names")

@@ -1,4 +1,4 @@
-"""Guests that do nothing: what a call of them costs is what crossing into the sandbox and back costs."""
+"""Empty guests: the time of a call is the time of crossing into the sandbox and back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 import orjson
 
-from tools.bench.policies import POINTS
+from tools.bench.policies.policy_list import POINTS
 
 _PAGE: Final = 65536
 _HOOKS: Final = {
@@ -21,12 +21,12 @@ _DESCRIPTION_AT, _RESULT_AT, _ANSWER_AT = 1024, 64, 4096
 
 
 def module(policy: str) -> str:
-    """A core module with the hooks that the policy has."""
+    """A core module with the hooks of the policy."""
     return f'(module (memory (export "memory") 1) {" ".join(_HOOKS[point] for point in POINTS[policy])})'
 
 
 def component(request: int, answer: int) -> str:
-    """A component that takes texts of so many bytes and answers each with one of a certain length."""
+    """A component that takes texts of a given length and answers with texts of a given length."""
     request_at = _ANSWER_AT + answer + 8 & -8
     pages = (request_at + request) // _PAGE + 2
     description = _DESCRIPTION.replace('"', '\\"')

@@ -1,12 +1,11 @@
-"""The hand-written guest behind HTTP, in a process of its own, asked as kube-scheduler asks its extenders.
+"""The hand-written guest behind HTTP in its own process, called like an extender of kube-scheduler.
 
-A cycle begins with the pod and the nodes in hand and ends with scores or verdicts in hand: making the request's JSON,
-one request on a connection that is kept, reading the answer's JSON. kube-scheduler makes its JSON in Go, which takes
-longer than it does here.
+A cycle takes pod and nodes and ends with scores or verdicts: encoding of the request, one request on a kept connection,
+decoding of the answer. kube-scheduler encodes its JSON in Go, which takes longer than here.
 
-`extender-full` is `kubewasp extender` as it is. kube-scheduler sends nodes without the pods on them, so it cannot run
-policies that look at what is requested. `extender-names` is the same service in a process that has the nodes already:
-what a watch of the API server would have brought is put in directly, see extender_process.py.
+`extender-full` is `kubewasp extender` itself. kube-scheduler sends nodes without the pods on them, so policies that
+read requested resources cannot run there. `extender-names` is the same service in a process that has the nodes
+already, put in directly instead of by a watch: see extender_process.py.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ from kubewasp.framework.status import SUCCESS, Code, Status
 from tools.bench import guests
 from tools.bench.forms.form import PODS, Answers, Form, FormError
 from tools.bench.guests import Unavailable
-from tools.bench.policies import NEEDS_REQUESTED, POINTS
-from tools.testbed.process import Server
+from tools.bench.policies.policy_list import NEEDS_REQUESTED, POINTS
+from tools.testbed.process import Server, importable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools.bench.policies.clusters import Cluster
 
-NO_PODS: Final = "kube-scheduler sends nodes without the pods on them, and this policy looks at what those request"
+NO_PODS: Final = "kube-scheduler sends nodes without the pods on them, and this policy reads requested resources"
 _JSON: Final = {"Content-Type": "application/json"}
 
 
@@ -51,7 +50,7 @@ def config(policy: str, wasm: Path) -> dict[str, Any]:
 
 
 class ExtenderForm(Form):
-    """The process is started by `load`."""
+    """A form behind HTTP; `load` starts the process."""
 
     def __init__(self, policy: str, cluster: Cluster) -> None:
         super().__init__(policy, cluster)
@@ -65,13 +64,13 @@ class ExtenderForm(Form):
 
     @abstractmethod
     def server(self, folder: Path) -> Server:
-        """The process that answers."""
+        """The extender process."""
 
     @abstractmethod
     def asked(self, pod: dict[str, Any]) -> dict[str, Any]:
-        """What kube-scheduler sends about the pod."""
+        """The request of kube-scheduler for the pod."""
 
-    def load(self, *, use_cache: bool = True) -> None:  # noqa: ARG002 - a process that is started has what there is
+    def load(self, *, use_cache: bool = True) -> None:  # noqa: ARG002 - the process uses its cache
         self._server.start()
         self._connection.connect()
 
@@ -120,7 +119,7 @@ class ExtenderForm(Form):
 
 
 class ExtenderFull(ExtenderForm):
-    """Whole nodes in every request; a node that has changed is one with another resourceVersion."""
+    """Whole nodes in every request; a changed node has another resourceVersion."""
 
     def __init__(self, policy: str, cluster: Cluster) -> None:
         if policy in NEEDS_REQUESTED:
@@ -131,7 +130,7 @@ class ExtenderFull(ExtenderForm):
     def server(self, folder: Path) -> Server:
         path = folder / "config.yaml"
         path.write_bytes(orjson.dumps(config(self.policy, self.wasm)))
-        # As the command does it, which may not be on the PATH.
+        # Like the command, which may not be on the PATH.
         program = "import sys; from kubewasp.cli.main import main; sys.exit(main())"
         return _Process(folder, [sys.executable, "-c", program, "extender", "--config", path, "--listen"])
 
@@ -159,7 +158,7 @@ class ExtenderNames(ExtenderForm):
 
 
 class _Process(Server):
-    """A command that takes where to listen as its last argument."""
+    """A command with the listen address as its last argument."""
 
     name: ClassVar = "extender"
 
@@ -170,8 +169,11 @@ class _Process(Server):
     def command(self) -> Sequence[str | Path]:
         return (*self._command, f"127.0.0.1:{self.port}")
 
+    def environment(self) -> Mapping[str, str]:
+        return importable()
+
     def ready(self) -> bool:
-        """Looks often: how long it takes to start is measured."""
+        """Polls at short intervals: the start time is measured."""
         until = time.monotonic() + 0.5
         while time.monotonic() < until:
             with contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
-"""The extender's service with a cluster that it knows: `python -m tools.bench.forms.extender_process WHAT ADDRESS`.
+"""Extender service with a cluster in its table: `python -m tools.bench.forms.extender_process WHAT ADDRESS`.
 
-Everything from HTTP to the guest is what `kubewasp extender --kubeconfig` has. Only the nodes and pods do not come from
-a watch: they are put into the table, and `POST /bench/change` changes some of them.
+From HTTP to the guest it is `kubewasp extender --kubeconfig`. Nodes and pods do not come from a watch: they are put
+into the table, and `POST /bench/change` changes some of them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main(what: dict[str, Any], address: str) -> None:
     service = ExtenderService(scheduler.table, verb_plugins.frameworks(setup.registry, profiles, scheduler.handle))
     cluster.fill(scheduler.events.put_node, scheduler.table.add_pod)
     gc.collect()
-    gc.freeze()  # as a watch does that has caught up
+    gc.freeze()  # like a watch after its first list
     asyncio.run(_serve(_app(service, scheduler, cluster), Address(*host_and_port(address))))
 
 

@@ -1,4 +1,4 @@
-"""What all forms of a policy have in common: they are loaded, asked about a pod and all nodes, and see nodes change."""
+"""Interface of the forms of a policy, and the forms inside the scheduler process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.status import Code, Status
-from tools.bench.policies import POINTS
+from tools.bench.policies.policy_list import BUILT_IN, IN_PROCESS, POINTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from kubewasp.state.node_table import NodeTable
     from tools.bench.policies.clusters import Cluster
 
-# So many different pods are asked about by turns.
+# Number of different pods, evaluated by turns.
 PODS: Final = 100
 
 
 class FormError(Exception):
-    """A form does not do what is measured; the text says what it did."""
+    """A form with unexpected answers, described in the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What was said of a pod on all nodes, one number a node, in the order of `Form.names`."""
+    """Answers for a pod on all nodes, one number per node, in the order of `Form.names`."""
 
     scores: Scores | None = None
     verdicts: Verdicts | None = None
@@ -42,19 +42,19 @@ class Form(ABC):
         self.cluster = cluster
 
     def prepare(self) -> None:  # noqa: B027 - most need nothing
-        """Makes what is there before any plugin: it is not measured."""
+        """Set-up before any plugin; not measured."""
 
     @abstractmethod
     def load(self, *, use_cache: bool = True) -> None:
-        """Makes the plugin ready for its first pod. Without the cache, a guest is compiled."""
+        """Loads the plugin, ready for its first pod. Without the cache, a guest is compiled."""
 
     @abstractmethod
     def cycle(self, pod: int) -> Answers:
-        """What the scheduler asks for one pod over all nodes."""
+        """Evaluation of one pod over all nodes."""
 
     @abstractmethod
     def change(self, number: int) -> None:
-        """Some nodes get other labels and other requests, see `Cluster.change`."""
+        """Changes labels and requests of some nodes, see `Cluster.change`."""
 
     @abstractmethod
     def names(self) -> Sequence[str]:
@@ -62,30 +62,30 @@ class Form(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Lets go of what was loaded."""
+        """Releases the plugin."""
 
     @property
     def guest_memory(self) -> int:
-        """How much memory the guest has, if there is one."""
+        """Memory of the guest, if there is one."""
         return 0
 
     @property
     def process(self) -> int | None:
-        """The process that the plugin runs in, if that is not this one."""
+        """The process of the plugin, if it is another one."""
         return None
 
 
 class TableForm(Form):
-    """A form that is a plugin of the framework, asked as the scheduler asks: over the rows of a node table."""
+    """A form that is a framework plugin, called over the rows of a node table."""
 
-    plugin: Any  # of those extension points that the policy has
+    plugin: Any  # with the extension points of the policy
 
     def __init__(self, policy: str, cluster: Cluster) -> None:
         super().__init__(policy, cluster)
         self.points = POINTS[policy]
         self.pods: Sequence[Pod] = cluster.pods(PODS)
         self.table: NodeTable = cluster.table()
-        self.rows = self.table.order()  # the scheduler's own business, made once for all plugins
+        self.rows = self.table.order()  # common to all plugins
 
     @abstractmethod
     def make(self, *, use_cache: bool) -> Plugin:
@@ -101,7 +101,7 @@ class TableForm(Form):
         return answers
 
     def ask(self, state: CycleState, pod: Pod) -> Answers:
-        """The extension points of the policy, in the scheduler's order."""
+        """Calls the extension points of the policy in the scheduler's order."""
         plugin, table, rows, points = self.plugin, self.table, self.rows, self.points
         verdicts = scores = None
         if "filter" in points:
@@ -131,12 +131,26 @@ class TableForm(Form):
         self.plugin = None
 
 
+class BuiltIn(TableForm):
+    """Over the columns of the node table, as the built-in plugins are written."""
+
+    def make(self, *, use_cache: bool) -> Plugin:  # noqa: ARG002 - nothing is compiled
+        return BUILT_IN[self.policy]()
+
+
+class InProcess(TableForm):
+    """A Python plugin in the process of the scheduler, node by node."""
+
+    def make(self, *, use_cache: bool) -> Plugin:  # noqa: ARG002
+        return IN_PROCESS[self.policy]()
+
+
 def _is_verdict(status: Status) -> bool:
     return status.code in (Code.SUCCESS, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 
 def told(form: Form, answers: Answers) -> dict[str, tuple[int, int, str]]:
-    """Of each node: its score, the code and the reason of its verdict. For comparing forms."""
+    """Score, verdict code and reason of each node, for comparison of forms."""
     names = form.names()
     scores = [0] * len(names) if answers.scores is None else answers.scores.tolist()
     if answers.verdicts is None:

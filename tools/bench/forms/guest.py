@@ -1,4 +1,4 @@
-"""Guests on the adapter, as the scheduler runs them; and what one cycle of theirs comes to, counted."""
+"""Guest forms, run as in the scheduler, and the counts of a cycle."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from tools.bench.forms.form import Answers
     from tools.bench.policies.clusters import Cluster
 
-# Longer than the default: the machine may be busy, and that should not end a measurement.
+# Longer than the default: a busy machine should not end a measurement.
 _LIMITS: Final = Limits(call_timeout=5)
-# Nodes are handed over in batches of so many as should take a share of the time limit. Where fuel is counted, the limit
-# is so long (beyond what a configuration may say) that time has no part in how many that is.
+# The size of a batch of nodes follows from the time limit. For fuel counts the limit is so long (beyond the range of
+# the configuration) that batches do not depend on time.
 _UNHURRIED: Final = Limits()
 object.__setattr__(_UNHURRIED, "call_timeout", 1e6)
 
 
 class _Standstill:
-    """The clock of a guest whose fuel is counted: the same every time."""
+    """A constant clock, for fuel counts."""
 
     def now(self) -> float:
         return 0.0
@@ -55,7 +55,7 @@ class _Standstill:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """One cycle: what the guest burnt, bytes that went to it, calls from Python into wasm and from wasm to Python."""
+    """Counts of one cycle: fuel, bytes to the guest, calls from Python into wasm and from wasm to Python."""
 
     fuel: int
     bytes_copied: int
@@ -64,7 +64,7 @@ class Counts:
 
 
 class GuestForm(TableForm):
-    """`wasm` is the guest's file, if it is not that of the policy. With `fueled`, fuel is counted, which takes time."""
+    """A guest of the policy, or another file `wasm`. `fueled` counts fuel, which takes time."""
 
     language: ClassVar[str]
     plugin: WasmPlugin
@@ -82,7 +82,7 @@ class GuestForm(TableForm):
         return self.plugin.guest
 
     def prepare(self) -> None:
-        """The engine serves all guests."""
+        """Creates the engine, common to all guests."""
         make = component_engine if self.language == "python" else core_engine
         make(self.limits.stack, fueled=self.fueled)
 
@@ -99,7 +99,7 @@ class GuestForm(TableForm):
         return self.guest.pool.memory_bytes
 
     def counted(self, pod: int) -> tuple[Answers, Counts]:
-        """A cycle, and its counts. Fuel is 0 unless it is counted."""
+        """A cycle and its counts. Fuel is 0 without `fueled`."""
         heap = self._heap_bytes()
         with Watch(_COUNTED) as watch:
             state = CycleState()
@@ -108,7 +108,7 @@ class GuestForm(TableForm):
             runner = cast("GuestCycle", state.shared(key)).runner
             burnt = runner.fuel_burnt
             if isinstance(runner, CoreInstance):
-                # Values are in both counts: they lie in the heap.
+                # Values lie in the heap and are in both counts.
                 watch.amounts["bytes"] += runner.bytes_written - watch.amounts["before"] - watch.amounts["values"]
             state.close()
         return answers, Counts(

@@ -1,4 +1,4 @@
-"""Timers and counters around functions that are there already, for as long as a block lasts. Only benchmarks have them.
+"""Temporary timers and counters around existing functions, for the duration of a block.
 
 Time is exclusive: what a watched function spends in another watched one counts for that one. What a timer itself takes
 is measured once and taken off, so that a part made of many short calls is not made of timers.
@@ -20,7 +20,7 @@ _clock = time.perf_counter
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A function of a class or module, and the part that it belongs to.
+    """A function of a class or module, and its part.
 
     `amount` makes a number of a call's result and arguments, which is added up.
     """
@@ -32,7 +32,7 @@ class Point:
 
 
 class Watch:
-    """Watches all points while it is entered. `seconds`, `counts` and `amounts` are by part."""
+    """Context manager that watches all points. `seconds`, `counts` and `amounts` are by part."""
 
     def __init__(self, points: Sequence[Point], *, corrected: bool = True) -> None:
         self._points = points
@@ -81,7 +81,7 @@ class Watch:
 
 @cache
 def _timer_cost() -> tuple[float, float]:
-    """Seconds that a timer adds to what it measures, and to what it stands in."""
+    """Seconds that a timer adds to its own function and to the enclosing one."""
 
     class Nothing:
         def inner(self) -> None:

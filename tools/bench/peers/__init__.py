@@ -1,39 +1,4 @@
-"""Peers of the plugin layer: other hosts of the classic ABI, each beside kubewasp with the very same guest file."""
+"""Peers of the plugin layer: other hosts of the classic ABI, each beside kubewasp with the same guest file.
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
-
-from tools.bench.labels import HERE
-from tools.bench.peers import go_extension, wazero_host
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from tools.bench.model import Measurement, Skipped
-    from tools.bench.peers.pairs import Pair
-
-FORMS: Final = tuple(form + here for form in (wazero_host.FORM, go_extension.FORM) for here in ("", HERE))
-SIZES: Final = (100, 1_000, 5_000, 20_000)
-REPETITIONS: Final = 5
-
-
-def pairs() -> tuple[Pair, ...]:
-    return wazero_host.pair(), wazero_host.labels_pair(), go_extension.pair()
-
-
-def steps(sizes: Sequence[int] = SIZES, *, repetitions: int = REPETITIONS, chosen: Sequence[Pair] | None = None) -> int:
-    """How often `measure` calls its `step`, whatever can be had here."""
-    return sum(pair.steps(sizes, repetitions) for pair in (pairs() if chosen is None else chosen))
-
-
-def measure(
-    step: Callable[[str], None],
-    sizes: Sequence[int] = SIZES,
-    *,
-    repetitions: int = REPETITIONS,
-    chosen: Sequence[Pair] | None = None,
-) -> Iterator[Measurement | Skipped]:
-    """Each peer and its guest on kubewasp by turns; what cannot be had here is skipped with the reason."""
-    for pair in pairs() if chosen is None else chosen:
-        yield from pair.measure(step, sizes, repetitions)
+Private: not part of the documented API.
+"""

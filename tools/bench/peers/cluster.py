@@ -1,4 +1,4 @@
-"""The nodes and pods that a peer and kubewasp are asked about: the same ones, as files for programs and as values."""
+"""Nodes and pods of a peer run: the same ones as files for programs and as values for kubewasp."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-PODS: Final = 10  # asked about by turns: names that end in each of the digits
+PODS: Final = 10  # by turns; their names end in each of the digits
 
 
 class Cluster:
-    """A sample of so many nodes, and pods as `pod` makes them. Its files are there while it is entered."""
+    """Sample nodes, and pods made by `pod`. Its files exist while it is entered."""
 
     def __init__(self, nodes: int, pod: Callable[[str], dict[str, Any]] = sample_cluster.pod) -> None:
         self._nodes = sample_cluster.nodes(nodes)
@@ -47,5 +47,5 @@ class Cluster:
         return Path(self._folder.name, "pods.json")
 
     def table(self, count: int) -> NodeTable:
-        """The first so many nodes, as the scheduler keeps them; nothing has been said about them to any guest."""
+        """A fresh table of the first `count` nodes, unknown to any guest."""
         return NodeTable.of(Nodes(self._nodes[:count]))

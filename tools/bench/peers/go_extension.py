@@ -1,6 +1,6 @@
-"""The Go project itself: kube-scheduler-wasm-extension's plugin, with the example guest that it publishes.
+"""The peer kube-scheduler-wasm-extension: its own plugin in Go, with its published example guest.
 
-Both come from the Go module proxy; where that does not have them, the peer is skipped with what the Go tool said.
+Both come from the Go module proxy. If they are unavailable, the peer is skipped with the message of the Go tool.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COMMIT: Final = "4a5f2b28a6c2783e45c140b03b1d4454fee4a6c8"  # its modules have n
 
 
 def program(replacement: Path | None = None) -> Path:
-    """A program of ours around its plugin, or around a replacement of the module on disk."""
+    """Our program around its plugin, or around a replacement of the module on disk."""
     return go_programs.program_with("go_extension", MODULE, COMMIT, replacement)
 
 
@@ -31,7 +31,7 @@ def guest() -> Path:
 
 
 def pod(name: str) -> dict[str, Any]:
-    """Its example compares a node's name with the node name in the pod's spec; without one it likes all nodes."""
+    """A pod with a node name: the example guest compares it with the names of nodes."""
     made = sample_cluster.pod(name)
     made["spec"]["nodeName"] = name
     return made

@@ -1,38 +1,27 @@
-"""Builds the Go programs and guests of the peers, once, and says in one line why something cannot be built here."""
+"""Go programs and guests of the peers: built once; a failed build is one line without names of this machine."""
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import shutil
-import subprocess
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.errors import KubewaspError
 from kubewasp.projects import build_cache, go
 from kubewasp.projects.toolchain import BuildError
+from tools import go_builds
+from tools.go_builds import GoError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
 SOURCES: Final = Path(__file__).parent
-# Where modules come from is the user's choice; what is built from them is not.
-_SETTINGS: Final = {
-    "GOWORK": "off",
-    "GOTOOLCHAIN": "local",
-    "GOFLAGS": "-mod=readonly",
-    "GOEXPERIMENT": "",
-    "CGO_ENABLED": "0",
-}
-_NATIVE: Final = {"GOOS": "", "GOARCH": ""}
-_WASM: Final = {"GOOS": "wasip1", "GOARCH": "wasm", "GOWASM": "", "GOPROXY": "off"}
-_OPTIONS: Final = ("-trimpath", "-buildvcs=false", "-ldflags=-s -w")
 _REPORT: Final = "kubewasp.dev/bench/report"
 _SHOWN: Final = 300
-# What says more about this machine and its network than about the failure.
+# Names of this machine and its network are no part of a published reason.
 _PLACES: Final = (
     (re.compile(r"https?://\S*[^\s:;,]"), "the module proxy"),
     (re.compile(r"lookup \S+ on \S+"), "lookup of the module proxy"),
@@ -42,7 +31,7 @@ _PLACES: Final = (
 
 
 class UnavailableError(KubewaspError):
-    """A peer that cannot be had here; the text says why, in one line."""
+    """A peer that is not available on this machine; the text is the reason, in one line."""
 
 
 def program(name: str) -> Path:
@@ -50,40 +39,41 @@ def program(name: str) -> Path:
     tool = _go()
 
     def build(target: Path) -> None:
-        _run(tool, "build", *_OPTIONS, "-o", target, ".", cwd=SOURCES / name, settings=_NATIVE)
+        with _unavailable():
+            go_builds.build_program(tool, SOURCES / name, target)
 
     return build_cache.built(build_cache.folder("peers"), name, "", _ingredients(tool, name, "report"), build)
 
 
 def guest(name: str) -> Path:
-    """The guest in the folder guest/NAME, for any host of the classic ABI; it needs no modules."""
+    """The guest in the folder NAME_guest, for any host of the classic ABI; it needs no modules."""
     tool = _go()
 
     def build(target: Path) -> None:
-        command = ("build", "-buildmode=c-shared", *_OPTIONS, "-o", target, ".")
-        _run(tool, *command, cwd=SOURCES / "guest" / name, settings=_WASM)
+        with _unavailable():
+            go_builds.build_guest(tool, SOURCES / f"{name}_guest", target)
 
-    ingredients = _ingredients(tool, f"guest/{name}")
+    ingredients = _ingredients(tool, f"{name}_guest")
     return build_cache.built(build_cache.folder("peers"), f"guest-{name}", ".wasm", ingredients, build)
 
 
 def program_with(name: str, module: str, release: str, replacement: Path | None = None) -> Path:
-    """The program in the folder NAME, which needs that release of a module; or a replacement of it, on disk."""
+    """The program in the folder NAME with that release of a module, or with a replacement of it on disk."""
     tool = _go()
 
     def build(target: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="kubewasp-peer-") as scratch:
+        with _unavailable(), tempfile.TemporaryDirectory(prefix="kubewasp-peer-") as scratch:
             folder = Path(scratch) / name
             shutil.copytree(SOURCES / name, folder)
             edits = [f"-replace={_REPORT}={SOURCES / 'report'}"]
             if replacement is None:
-                edits.append(f"-require={module}@{_download(tool, module, release)['Version']}")
+                edits.append(f"-require={module}@{go_builds.download(tool, module, release)['Version']}")
             else:
                 edits += [f"-require={module}@v0.0.0", f"-replace={module}={replacement.resolve()}"]
-            settings = _NATIVE | {"GOFLAGS": "-mod=mod"}
-            _run(tool, "mod", "edit", *edits, cwd=folder, settings=settings)
-            _run(tool, "mod", "tidy", cwd=folder, settings=settings)
-            _run(tool, "build", *_OPTIONS, "-o", target, ".", cwd=folder, settings=settings)
+            settings = {**go_builds.NATIVE, "GOFLAGS": "-mod=mod"}
+            go_builds.run(tool, "mod", "edit", *edits, cwd=folder, settings=settings)
+            go_builds.run(tool, "mod", "tidy", cwd=folder, settings=settings)
+            go_builds.build_program(tool, folder, target, settings)
 
     replaced = [] if replacement is None else list(build_cache.contents(replacement))
     ingredients = [*_ingredients(tool, name, "report"), module.encode(), release.encode(), *replaced]
@@ -91,17 +81,24 @@ def program_with(name: str, module: str, release: str, replacement: Path | None 
 
 
 def published(module: str, release: str, path: str) -> Path:
-    """A guest that others have built and published, as a file of a Go module."""
+    """A guest published by others as a file of a Go module."""
     tool = _go()
 
     def fetch(target: Path) -> None:
-        found = Path(_download(tool, module, release)["Dir"], path)
-        if not found.is_file():
-            raise UnavailableError(f"{module}@{release} has no file {path}")
-        shutil.copyfile(found, target)
+        with _unavailable():
+            go_builds.fetch(tool, module, release, path, target)
 
     ingredients = [text.encode() for text in (module, release, path)]
     return build_cache.built(build_cache.folder("peers"), "published", ".wasm", ingredients, fetch)
+
+
+@contextmanager
+def _unavailable() -> Iterator[None]:
+    """Failed builds and downloads as UnavailableError."""
+    try:
+        yield
+    except GoError as error:
+        raise UnavailableError(f"the Go tool said: {shortened(error.complaint)}") from None
 
 
 def _go() -> go.Go:
@@ -117,41 +114,8 @@ def _ingredients(tool: go.Go, *folders: str) -> Iterator[bytes]:
         yield from build_cache.contents(SOURCES / folder)
 
 
-def _download(tool: go.Go, module: str, release: str) -> dict[str, str]:
-    with tempfile.TemporaryDirectory(prefix="kubewasp-peer-") as folder:
-        Path(folder, "go.mod").write_text("module fetch\n")
-        said = _run(tool, "mod", "download", "-json", f"{module}@{release}", cwd=Path(folder), settings=_NATIVE)
-    found: dict[str, str] = json.loads(said)
-    return found
-
-
-def _run(tool: go.Go, *arguments: str | Path, cwd: Path, settings: Mapping[str, str]) -> str:
-    done = subprocess.run(
-        [tool.command, *arguments],
-        cwd=cwd,
-        env={**os.environ, **_SETTINGS, **settings},
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if done.returncode:
-        raise UnavailableError(f"the Go tool said: {shortened(_complaint(done.stdout, done.stderr, arguments))}")
-    return done.stdout
-
-
-def _complaint(output: str, errors: str, arguments: Sequence[str | Path]) -> str:
-    if "-json" in arguments:  # it complains there, not on stderr
-        try:
-            return str(json.loads(output)["Error"])
-        except (ValueError, KeyError):
-            pass
-    lines = [line for line in errors.splitlines() if not line.startswith(("go: downloading ", "go: finding "))]
-    return "\n".join(lines) or "nothing, but it failed"
-
-
 def shortened(text: str) -> str:
-    """A complaint in one line, without what only this machine and its network are called."""
+    """A complaint in one line, without names of this machine and its network."""
     line = "; ".join(part.strip() for part in text.splitlines() if part.strip())
     for pattern, stand_in in _PLACES:
         line = pattern.sub(stand_in, line)

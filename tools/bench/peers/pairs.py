@@ -1,4 +1,4 @@
-"""A peer and kubewasp with the very same guest file, measured by turns."""
+"""A peer and kubewasp with the same guest file, measured by turns."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from tools.bench.peers.runs import Run
 
-# Enough cycles for a median that one pause does not move; a run takes about a second on each side.
+# Enough cycles for a stable median; a run takes about a second on each side.
 _CYCLES: Final = ((100, 1_000), (1_000, 400), (5_000, 120), (20_000, 40))
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A peer, under its form's name; `program` and `guest` build or fetch, and may raise UnavailableError."""
+    """A peer with the name of its form; `program` and `guest` build or fetch, and may raise UnavailableError."""
 
     form: str
     program: Callable[[], Path]
@@ -39,38 +39,38 @@ class Pair:
     def measure(
         self, step: Callable[[str], None], sizes: Sequence[int], repetitions: int
     ) -> Iterator[Measurement | Skipped]:
-        """Calls `step` as often as `steps` says, also where the peer cannot be had."""
+        """Calls `step` as often as `steps` returns, also for an unavailable peer."""
         left = self.steps(sizes, repetitions)
 
-        def told(text: str) -> None:
+        def report(text: str) -> None:
             nonlocal left
             left -= 1
             step(f"{self.form}, {self.policy}: {text}")
 
         try:
-            told("building")
+            report("building")
             program, guest = self.program(), self.guest()
             with Cluster(max(sizes), self.pod) as cluster:
                 for size in sizes:
-                    yield from self._size(_Hosts(program, guest, cluster), size, repetitions, told)
-        except KubewaspError as error:  # also a guest that does not load here, or says no
+                    yield from self._size(_Hosts(program, guest, cluster), size, repetitions, report)
+        except KubewaspError as error:  # also a guest that does not load here, or fails
             yield Skipped("plugin", self.form, str(error))
-            yield Skipped("plugin", self.form + HERE, f"it is measured beside {self.form}, which was skipped")
+            yield Skipped("plugin", self.form + HERE, f"measured beside {self.form}, which was skipped")
         while left:
-            told("skipped")
+            report("skipped")
 
     def _size(
-        self, hosts: _Hosts, nodes: int, repetitions: int, told: Callable[[str], None]
+        self, hosts: _Hosts, nodes: int, repetitions: int, report: Callable[[str], None]
     ) -> Iterator[Measurement | Skipped]:
         cycles = next((count for size, count in _CYCLES if nodes <= size), _CYCLES[-1][1])
         theirs, ours = [], []
         for number in range(1, repetitions + 1):
-            told(f"{nodes:,} nodes, {number} of {repetitions}")
+            report(f"{nodes:,} nodes, {number} of {repetitions}")
             theirs.append(runs.by_program(hosts.program, hosts.guest, hosts.cluster, nodes=nodes, cycles=cycles))
-            told(f"its guest here, {nodes:,} nodes, {number} of {repetitions}")
+            report(f"its guest here, {nodes:,} nodes, {number} of {repetitions}")
             ours.append(runs.here(hosts.guest, hosts.cluster, nodes=nodes, cycles=cycles))
         if len({run.checksum for run in (*theirs, *ours)}) > 1:
-            yield Skipped("plugin", f"{self.form} at {nodes:,} nodes", "it did not give the scores that kubewasp gave")
+            yield Skipped("plugin", f"{self.form} at {nodes:,} nodes", "its scores differ from those of kubewasp")
             return
         yield from self._measurements(self.form, nodes, theirs)
         yield from self._measurements(self.form + HERE, nodes, ours)
@@ -90,7 +90,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Hosts:
-    """What both are given."""
+    """Inputs common to both hosts."""
 
     program: Path
     guest: Path

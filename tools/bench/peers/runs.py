@@ -1,7 +1,7 @@
-"""One run: a guest is loaded and asked about one pod after the other, by a peer's program or by kubewasp.
+"""One run of a guest over one pod after the other, by the program of a peer or by kubewasp.
 
-Both run the same hooks in the same order, and hold a code of filter, where there is one, and a score for every node in
-the end. The answers of all cycles make a checksum, so that only hosts that agree are compared.
+Both call the same hooks in the same order and end with a filter code, if there is a filter, and a score for every node.
+The answers of all cycles make a checksum: only hosts that agree are compared.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kubewasp.state.node_table import NodeTable
     from tools.bench.peers.cluster import Cluster
 
-_SEVERITY: Final = 3  # only fatal messages are logged, on all hosts
+_SEVERITY: Final = 3  # only fatal messages, on all hosts
 _SECONDS: Final = 600.0
 
 Answers = list["NDArray[np.int64]"]
@@ -37,7 +37,7 @@ Answers = list["NDArray[np.int64]"]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run cost; `guest_memory` is 0 where the host does not tell."""
+    """Costs of one run; `guest_memory` is 0 if unknown."""
 
     load_ms: float
     first_us: float
@@ -47,11 +47,11 @@ class Run:
 
 
 class AnswerError(KubewaspError):
-    """A guest that cannot be measured: one of its hooks said no."""
+    """A guest that cannot be measured: one of its hooks failed."""
 
 
 def by_program(program: Path, guest: Path, cluster: Cluster, *, nodes: int, cycles: int) -> Run:
-    """A run of a peer, in a process of its own. Reading the files is not a part of what is measured."""
+    """A run of a peer in its own process; reading the files is not measured."""
     files: list[str | Path] = ["-guest", guest, "-nodes", cluster.nodes_file, "-pods", cluster.pods_file]
     try:
         done = subprocess.run(
@@ -66,7 +66,7 @@ def by_program(program: Path, guest: Path, cluster: Cluster, *, nodes: int, cycl
         raise UnavailableError(f"its program failed: {shortened(str(error))}") from None
     if done.returncode:
         said = done.stderr.strip().partition("\n")[0] or f"exit code {done.returncode}"
-        raise UnavailableError(f"its program said: {shortened(said)}")
+        raise UnavailableError(f"its program failed: {shortened(said)}")
     found = json.loads(done.stdout)
     return Run(
         load_ms=found["load_seconds"] * 1e3,
@@ -77,14 +77,14 @@ def by_program(program: Path, guest: Path, cluster: Cluster, *, nodes: int, cycl
     )
 
 
-def here(guest: Path, cluster: Cluster, *, nodes: int, cycles: int) -> Run:
-    """A run by kubewasp, in this process."""
+def here(guest: Path, cluster: Cluster, *, nodes: int, cycles: int, use_cache: bool = False) -> Run:
+    """A run by kubewasp, in this process; cold, or with the compiled guest from the cache."""
     wasm = guest.read_bytes()
-    Guest.load(wasm, log_severity=_SEVERITY)  # the engine itself and our adapter are loaded once, for all guests
+    Guest.load(wasm, log_severity=_SEVERITY)  # engine and adapter are loaded once for all guests
     table = cluster.table(nodes)
     gc.collect()
     began = time.perf_counter()
-    loaded = Guest.load(wasm, log_severity=_SEVERITY, use_cache=False)
+    loaded = Guest.load(wasm, log_severity=_SEVERITY, use_cache=use_cache)
     load = time.perf_counter() - began
     checksum = hashlib.sha256()
     spent = []
@@ -102,7 +102,7 @@ def here(guest: Path, cluster: Cluster, *, nodes: int, cycles: int) -> Run:
 
 
 def _cycle(guest: Guest, pod: bytes, table: NodeTable, rows: NDArray[np.int32]) -> Answers:
-    """The hooks that the guest has, asked as the scheduler's plugin for guests asks."""
+    """The hooks of the guest in the order of the scheduler's plugin for guests."""
     hooks = guest.hooks
     answers: Answers = []
     with guest.cycle(pod, table) as cycle:

@@ -1,7 +1,7 @@
-"""The stand-in: a host of our own in Go, on wazero, that answers a guest call by call.
+"""The stand-in peer: our own Go host on wazero, one guest call per node and hook.
 
-It stands in for the Go project's own host only in this: Go, wazero, and one call of the guest for each node and hook.
-It is not that project's code, and its figures are not that project's.
+It shares only this with kube-scheduler-wasm-extension. It is not that project's code, and its figures are not that
+project's.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def program() -> Path:
 
 
 def pair() -> Pair:
-    """Each score of the guest asks for one name."""
+    """Each score of the guest reads one name."""
     return Pair(FORM, program, lambda: go_programs.guest("nodenumber"))
 
 
 def labels_pair() -> Pair:
-    """Each score of the guest asks for the whole node and reads a label in it."""
+    """Each score of the guest gets the whole node and reads a label in it."""
     return Pair(FORM, program, lambda: go_programs.guest("labels"), policy="labels")

@@ -1,1 +1,4 @@
-"""Pictures of a result, written as SVG by ourselves: small, the same bytes every time, readable in light and dark."""
+"""Charts of a result as SVG: small files, the same bytes on every machine, readable in light and dark.
+
+Private: not part of the documented API.
+"""

@@ -1,4 +1,4 @@
-"""Where a value lies in a picture, which ticks an axis has, and how labels keep clear of each other."""
+"""Axes of a chart: scales, ticks, and distances between labels."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class LogAxis:
     def over(
         cls, values: Iterable[float], start: float, end: float, *, from_decade: bool = True, to_decade: bool = True
     ) -> LogAxis:
-        """An axis on which all values lie, from the least or the decade below it to the greatest or the one above."""
+        """An axis over all values, extended to whole decades where necessary."""
         found = list(values)
         low, high = min(found), max(found)
         if from_decade:
             low = 10.0 ** math.floor(math.log10(low))
         if to_decade:
             high = 10.0 ** math.ceil(math.log10(high))
-        # Rounding may put a power of ten on the wrong side of the value; one value alone has no extent.
+        # Rounding may put a power of ten on the wrong side of the value; a single value has no extent.
         while low > min(found):
             low /= 10
         while high < max(found) or high <= low:
@@ -50,7 +50,7 @@ class LogAxis:
 
 @dataclass(frozen=True, slots=True)
 class LinearAxis:
-    """Like the other, with zero in it and ticks at round steps."""
+    """A linear axis that contains zero, with ticks at round steps."""
 
     low: float
     high: float
@@ -75,7 +75,7 @@ class LinearAxis:
 
 
 def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Places as near as can be to the wanted ones, at least `gap` from each other, between `low` and `high`.
+    """Positions close to the wanted ones, at least `gap` apart, between `low` and `high`.
 
     Neighbours that are too close move as one block, to the mean of where its members would be. There has to be room:
     (number - 1) * gap <= high - low.

@@ -1,4 +1,4 @@
-"""Growth on log-log axes: a line for each series, named where it ends."""
+"""Line charts of growth on log-log axes, each line named at its end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Series:
 
 
 def growth(series: Sequence[Series], *, title: str, description: str) -> str:
-    """The picture; a series of one point is a dot with its name."""
+    """The chart; a series of one point is a dot with its name."""
     height = max(_LEAST_HEIGHT, LABEL_GAP * len(series))
     right = _WIDTH - _SIDE - max(text_width(one.name) for one in series) - _LEADER
     picture = Drawing(_WIDTH, _TOP + height + _BOTTOM, title=title, description=description)

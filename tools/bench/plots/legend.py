@@ -1,4 +1,4 @@
-"""What the colours of a picture mean, in lines above it."""
+"""Legend of a chart: colours and names in lines above it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def legend_height(legend: Mapping[str, str], width: float) -> float:
 
 
 def draw_legend(picture: Drawing, legend: Mapping[str, str], top: float) -> None:
-    """`legend` has a colour for each name."""
+    """Draws the names of `legend` with their colours."""
     for name, (x, line) in _places(legend, picture.width).items():
         y = top + _LINE * line
         picture.rectangle(x, y - _SQUARE / 2, _SQUARE, _SQUARE, legend[name])
@@ -29,7 +29,7 @@ def draw_legend(picture: Drawing, legend: Mapping[str, str], top: float) -> None
 
 
 def _places(legend: Mapping[str, str], width: float) -> dict[str, tuple[float, int]]:
-    """Where each entry begins, and on which line; a line that is full is followed by another."""
+    """Horizontal position and line of each entry; full lines wrap."""
     x, line, places = float(_LEFT), 0, {}
     for name in legend:
         wide = _SQUARE + 6 + text_width(name)

@@ -1,4 +1,4 @@
-"""Which pictures a result gives: chooses the figures and hands them to those who draw."""
+"""The charts of a result: selection of the figures for each chart."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from tools.bench import labels
 from tools.bench.labels import HEADLINE_NODES, HEADLINE_POLICY
-from tools.bench.plots.bars import Bar, GroupedBar, grouped, logarithmic
+from tools.bench.plots.bar_charts import Bar, GroupedBar, grouped, logarithmic
 from tools.bench.plots.curves import Series, growth
-from tools.bench.plots.stacked import Stack, shares
+from tools.bench.plots.stacked_bars import Stack, shares
 from tools.bench.statistics import Range, figure, paired, percent, time
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _PART_COLOURS: Final = ("orange", "purple", "green", "blue", "grey")
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A file of the documentation's folder of pictures, and what it shows for those who do not see it."""
+    """A chart file with its caption."""
 
     name: str
     caption: str
@@ -32,7 +32,7 @@ class Picture:
 
 
 def pictures(result: Result) -> list[Picture]:
-    """Those for which something was measured, in the order of the page."""
+    """The charts with figures, in the order of the page."""
     return [*_headline(result), *_growth(result), *_where(result), *_scheduling(result), *_overhead(result)]
 
 
@@ -49,12 +49,12 @@ def _headline(result: Result) -> Iterator[Picture]:
         for form, spent in sorted(found.items(), key=lambda item: (item[1], item[0]))
     ]
     families = {labels.form(form).family for form in found}
-    caption = f"Time a node for one pod over {HEADLINE_NODES:,} nodes, by how the policy is run (NodeNumber)"
+    caption = f"Time per node for one pod over {HEADLINE_NODES:,} nodes, by form of the policy NodeNumber"
     svg = logarithmic(
         bars,
         title=caption,
         description="; ".join(f"{bar.name}: {bar.text}" for bar in bars),
-        axis="µs a node (each step is ten times as slow)",
+        axis="µs per node (logarithmic)",
         tick=_plain,
         legend={labels.FAMILIES[family]: COLOURS[family] for family in labels.FAMILIES if family in families},
     )
@@ -92,7 +92,7 @@ def _where(result: Result) -> Iterator[Picture]:
             parts: dict[str, dict[str, float]] = {}
             for metric, name in labels.PARTS.items():
                 for one in result.select("plugin", metric, policy=policy, cycle=cycle):
-                    # A part is what is left when others are taken off: noise may make it less than nothing.
+                    # Parts are differences of measured times: noise may make one negative.
                     parts.setdefault(str(one.case["form"]), {})[name] = max(one.median, 0.0)
             stacks = [
                 Stack(labels.form(form).name, parts[form], time(sum(parts[form].values())))
@@ -101,7 +101,7 @@ def _where(result: Result) -> Iterator[Picture]:
             if stacks:
                 groups[heading] = stacks
         if groups:
-            caption = f"Where the time of a cycle goes, policy {policy}, {HEADLINE_NODES:,} nodes"
+            caption = f"Time breakdown of a cycle, policy {policy}, {HEADLINE_NODES:,} nodes"
             described = "; ".join(
                 f"{heading}, {stack.name}: " + ", ".join(f"{part} {time(spent)}" for part, spent in stack.parts.items())
                 for heading, stacks in groups.items()
@@ -128,12 +128,12 @@ def _scheduling(result: Result) -> Iterator[Picture]:
                     found = Range.of(one.values)
                     groups.setdefault(workload, []).append(GroupedBar(colour, found, figure(found.median)))
         if groups:
-            caption = f"Pods bound a second on a real API server, {nodes:,} nodes, by workload"
+            caption = f"Pods bound per second on a real API server, {nodes:,} nodes, by workload"
             svg = grouped(
                 groups,
                 title=caption,
                 description=_described(groups, {colour: name for _, _, name, colour in sides}),
-                axis="pods a second (more is better; whiskers: all repetitions)",
+                axis="pods per second (more is better; whiskers: all repetitions)",
                 tick=_plain,
                 legend={name: colour for _, _, name, colour in sides if colour in _used(groups)},
             )
@@ -166,12 +166,12 @@ def _overhead(result: Result) -> Iterator[Picture]:
                     )
         if groups:
             legend = {labels.PLACES[place]: colour for place, colour in places if colour in _used(groups)}
-            caption = f"CPU time a pod that wasm plugins add to whole scheduling, {nodes:,} nodes"
+            caption = f"Additional CPU time per pod with wasm plugins, {nodes:,} nodes"
             svg = grouped(
                 groups,
                 title=caption,
                 description=_described(groups, {colour: name for name, colour in legend.items()}),
-                axis="more CPU time a pod than without a plugin (dashed: the bar for 1 plugin)",
+                axis="additional CPU time per pod (dashed: the bar for 1 plugin)",
                 tick=percent,
                 legend=legend,
                 mark=0.10,

@@ -1,4 +1,4 @@
-"""A small writer of SVG: shapes and text with a colour by name, and one sheet of styles for light and dark.
+"""SVG writer: shapes and text with named colours, one style sheet for light and dark.
 
 Colours are classes and not CSS variables, which several viewers of SVG do not know. A picture has a panel of its own:
 a page may be dark where the system is light, and text must not depend on what lies behind it.
@@ -27,7 +27,7 @@ PALETTE: Final = {
 PANEL: Final = ("#ffffff", "#0d1117")
 _GRID: Final = ("#d8dee4", "#30363d")
 _EDGE: Final = ("#d0d7de", "#30363d")
-# Wide enough for the fonts that a page may be shown in.
+# Wide enough for the usual fonts of a page.
 _LETTER: Final = 0.62
 
 
@@ -36,13 +36,13 @@ def text_width(text: str, size: float = FONT_SIZE) -> float:
 
 
 def number(value: float) -> str:
-    """One digit behind the point, and no more than needed: the same bytes on every machine."""
+    """At most one decimal digit: the same bytes on every machine."""
     rounded = round(value, 1) + 0.0
     return f"{rounded:.0f}" if rounded == int(rounded) else f"{rounded:.1f}"
 
 
 class Drawing:
-    """A picture being drawn; `title` and `description` are what a screen reader says of it."""
+    """A chart under construction; `title` and `description` are for screen readers."""
 
     def __init__(self, width: float, height: float, *, title: str, description: str) -> None:
         self.width, self.height = width, height
@@ -80,7 +80,7 @@ class Drawing:
         size: int = FONT_SIZE,
         halo: bool = False,
     ) -> None:
-        """`y` is the middle of the line, not its base. With a halo, lines that lie below keep clear of the letters."""
+        """`y` is the middle of the line, not its base. A halo keeps lines in the background off the letters."""
         place = f'x="{number(x)}" y="{number(y + size * 0.35)}"'
         more = "" if anchor == "start" else f' text-anchor="{anchor}"'
         more += ' font-weight="600"' if bold else ""

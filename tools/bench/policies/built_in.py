@@ -1,4 +1,4 @@
-"""The policies as built-in plugins are written: numpy over the columns of the node table."""
+"""The policies in the style of built-in plugins: numpy over the columns of the node table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import FilterPlugin, PreScorePlugin, ScorePlugin, Verdicts
 from kubewasp.framework.status import SUCCESS, Status
 from kubewasp.k8s.resources import CPU
-from tools.bench.policies.words import CLOSED, CLOSED_LABEL, FAVOURED_ZONE, FULL, ZONE, last_digit
+from tools.bench.policies.constants import CLOSED, CLOSED_LABEL, FAVOURED_ZONE, FULL, ZONE, last_digit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +24,7 @@ _DIGIT = StateKey[int]("nodenumber")
 
 
 class NodeNumber(PreScorePlugin, ScorePlugin):
-    """The digits of nodes are kept; only those of nodes that changed are looked at again."""
+    """Digits of node names are cached; only changed nodes are read again."""
 
     name = "nodenumber"
 

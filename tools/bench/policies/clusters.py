@@ -1,7 +1,7 @@
-"""The clusters that policies are measured on: made from a seed, the same in every process.
+"""Clusters of the plugin layer, drawn from a seed: the same in every process.
 
-A node is as a kubelet writes it, about 2 KB. A sixth of them is closed, and on a fifth of the others more than 80 % of
-the CPU is requested: `filter-reasons` turns a third of all nodes down.
+A node has about 2 KB, like those of a kubelet. A sixth of them is closed, and on a fifth of the others more than 80 %
+of the CPU is requested: `filter-reasons` rejects a third of all nodes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kubewasp.k8s.codec import encode
 from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.pods import PodParser, placed_on
 from kubewasp.state.node_table import NodeTable
-from tools.bench.policies.words import CLOSED_LABEL, ZONE
+from tools.bench.policies.constants import CLOSED_LABEL, ZONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 CHANGED_SHARE: Final = 0.01
 _PODS_A_NODE: Final = 2
-_CPU: Final = 7910  # what sample nodes have to give, in milli
+_CPU: Final = 7910  # allocatable of sample nodes, in milli
 _CREATED: Final = "2026-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """So many nodes with pods on them. A node begins with version 0; change number n makes version n of some nodes."""
+    """Nodes with pods on them. Nodes begin with version 0; change number n creates version n of some nodes."""
 
     size: int
     seed: int = 1
-    # Whether nodes change zones too, which no real node does: the order in which they are visited then changes as well.
+    # Changes include the zone, unlike for real nodes: this changes the order of nodes as well.
     moving: bool = False
 
     @cached_property
@@ -55,7 +55,7 @@ class Cluster:
         return [self.pods_on(number) for number in range(self.size)]
 
     def table(self) -> NodeTable:
-        """A fresh one, which nothing was derived from."""
+        """A fresh table without derived caches."""
         table = NodeTable()
         self.fill(table.put_node, table.add_pod)
         return table
@@ -67,34 +67,34 @@ class Cluster:
                 add_pod(pod)
 
     def pods(self, count: int) -> list[Pod]:
-        """Pods to be scheduled, each with a name of its own: no answer for one is an answer for all others."""
+        """Pods to be scheduled, with different names: no answer can be shared."""
         parser = PodParser()
         return [parser.parse(manifest, encode("Pod", manifest)) for manifest in self.pod_manifests(count)]
 
     def pod_manifests(self, count: int) -> list[Manifest]:
-        """The same as an extender gets them."""
+        """The same pods as manifests, for an extender."""
         return [_pod(f"web-{number}", f"web-{number}", 250) for number in range(count)]
 
     def manifest(self, number: int, version: int = 0) -> Manifest:
-        """The node's number begins with 0, as rows do; its name counts from 1."""
+        """Numbers begin with 0, like rows; names count from 1."""
         drawn = random.Random(f"{self.seed} node {number} {version}")
         zone = "abc"[drawn.randrange(3) if self.moving else number % 3]
         return _node(number + 1, version, zone=zone, is_closed=drawn.randrange(6) == 0)
 
     def pods_on(self, number: int, version: int = 0) -> list[Pod]:
         drawn = random.Random(f"{self.seed} pods {number} {version}")
-        # Of what can be requested, below or above 80 %.
+        # Below or above 80 % of the allocatable CPU.
         low, high = (0.81, 0.98) if drawn.randrange(5) == 0 else (0.05, 0.79)
         share = drawn.uniform(low, high) / _PODS_A_NODE
         return [placed_on(_running(slot, round(share * _CPU)), f"node-{number + 1}") for slot in range(_PODS_A_NODE)]
 
     def changed(self, change: int) -> list[int]:
-        """The numbers of the nodes that a change is about: 1 % of them, and at least one."""
+        """Numbers of the changed nodes: 1 % of all, at least one."""
         drawn = random.Random(f"{self.seed} change {change}")
         return sorted(drawn.sample(range(self.size), max(1, round(self.size * CHANGED_SHARE))))
 
     def change(self, change: int, put_node: Callable[[Node], object], add_pod: Callable[[Pod], object]) -> None:
-        """Other labels and other requests for those nodes; their pods keep their uids."""
+        """New labels and requests for these nodes; their pods keep their uids."""
         for number in self.changed(change):
             manifest = self.manifest(number, change)
             put_node(parse_node(manifest, encode("Node", manifest)))
@@ -107,7 +107,7 @@ _parser = PodParser()
 
 
 def _running(slot: int, cpu: int) -> Pod:
-    """Pods with the same request are parsed once: a table does not care, as each is on another node."""
+    """A pod, parsed once per request: each copy is on another node."""
     pod = _known.get((slot, cpu))
     if pod is None:
         manifest = _pod(f"app-{slot}-{cpu}", f"app-{slot}", cpu)
@@ -132,6 +132,6 @@ def _node(number: int, version: int, *, zone: str, is_closed: bool) -> Manifest:
 
 
 def _as_item(manifest: Manifest) -> Manifest:
-    """As an API server lists it, and kube-scheduler sends it."""
+    """A node manifest as listed by an API server and sent by kube-scheduler."""
     del manifest["apiVersion"], manifest["kind"]
     return manifest

@@ -1,4 +1,4 @@
-"""The policies as a user may write them in Python, for the scheduler's own process: one node at a time."""
+"""The policies as in-process Python plugins: one node at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import NodeByNode, PreScorePlugin
 from kubewasp.framework.status import SUCCESS, Status
-from tools.bench.policies.words import CLOSED, CLOSED_LABEL, FAVOURED_ZONE, FULL, ZONE, last_digit
+from tools.bench.policies.constants import CLOSED, CLOSED_LABEL, FAVOURED_ZONE, FULL, ZONE, last_digit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,12 +1,12 @@
-"""Where kubewasp loses and why, in plain words and with every case."""
+"""Tables of the losses: summary, causes, every case."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from tools.bench import labels
-from tools.bench.report.tables import table
-from tools.bench.report.words import cause
+from tools.bench.report.causes import cause
+from tools.bench.report.markdown import table
 from tools.bench.statistics import times
 
 if TYPE_CHECKING:
@@ -16,31 +16,33 @@ if TYPE_CHECKING:
 
 _WHAT: Final = labels.CYCLES | {
     "load_cold": "loading",
-    "host_memory": "memory of the process",
-    "rate": "pods a second",
-    "attempt_p50": "p50 of an attempt",
-    "attempt_p90": "p90 of an attempt",
-    "attempt_p99": "p99 of an attempt",
-    "cpu": "CPU time a pod",
+    "host_memory": "process memory",
+    "rate": "pods per second",
+    "attempt_p50": "attempt p50",
+    "attempt_p90": "attempt p90",
+    "attempt_p99": "attempt p99",
+    "cpu": "CPU time per pod",
     "memory": "memory",
 }
-_UNEXPLAINED: Final = "Nobody has explained this yet."
+_UNEXPLAINED: Final = "No explanation yet."
 
 
 def loss_tables(found: Sequence[Loss]) -> Iterator[str]:
-    """A table of what loses to what with the range of it, the causes, and all cases folded away."""
+    """A summary with the range of each loss, the causes, and all cases in a folded table."""
     if not found:
-        yield "In no case that was measured, beyond the noise of the repetitions.\n"
+        yield "No case beyond the noise of the repetitions.\n"
         return
     groups: dict[tuple[str, str, str, str], list[Loss]] = {}
     for loss in found:
         groups.setdefault((loss.layer, loss.ours, loss.theirs, loss.metric), []).append(loss)
     yield table(
-        ["kubewasp", "loses to", "in", "cases", "by", "most at"], [_summary(cases) for cases in groups.values()], left=3
+        ["kubewasp", "alternative", "metric", "cases", "factor", "worst case"],
+        [_summary(cases) for cases in groups.values()],
+        left=3,
     )
     yield from _causes(found)
-    yield "<details><summary>Every case</summary>\n"
-    yield table(["kubewasp", "loses to", "in", "case", "by"], _cases(found), left=5)
+    yield "<details><summary>All cases</summary>\n"
+    yield table(["kubewasp", "alternative", "metric", "case", "factor"], _cases(found), left=5)
     yield "</details>\n"
 
 
@@ -51,7 +53,7 @@ def _summary(cases: Sequence[Loss]) -> list[str]:
 
 
 def _cases(found: Sequence[Loss]) -> list[list[str]]:
-    """A row for each policy or workload, with all numbers of nodes."""
+    """A row per policy or workload, with all numbers of nodes."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for loss in found:
         factors = rows.setdefault((*_named(loss), loss.about), [])
@@ -60,13 +62,13 @@ def _cases(found: Sequence[Loss]) -> list[list[str]]:
 
 
 def _causes(found: Sequence[Loss]) -> Iterator[str]:
-    """Each cause once, behind what it explains."""
+    """Each cause once, after the losses with this cause."""
     explained: dict[str, list[tuple[str, str, str]]] = {}
     for loss in found:
         explained.setdefault(cause(loss) or _UNEXPLAINED, []).append(_named(loss))
     for text, losses in explained.items():
         ours, theirs, what = (", ".join(dict.fromkeys(column)) for column in zip(*losses, strict=True))
-        yield f"- **{ours} against {theirs}: {what}.** {text}"
+        yield f"- **{ours} vs {theirs}: {what}.** {text}"
     yield ""
 
 

@@ -1,4 +1,4 @@
-"""Where kubewasp loses: every case in which something else was faster or smaller, beyond the noise of both."""
+"""Losses: cases with a faster or smaller alternative, beyond the noise of both."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SCHEDULER_METRICS: Final = ("rate", "attempt_p50", "attempt_p90", "attempt_p99"
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """One case: what ours is, what it loses to, and by which factor."""
+    """One case: our form or plugins, the alternative, and the factor between them."""
 
     layer: str
     ours: str
@@ -40,7 +40,7 @@ class Loss:
 
 
 def losses(result: Result) -> list[Loss]:
-    """All of them, in the order of the page."""
+    """All losses, in the order of the page."""
     return [*_plugin(result), *_scheduler(result)]
 
 
@@ -69,7 +69,7 @@ def _scheduler(result: Result) -> Iterator[Loss]:
 
 
 def _lost(ours: Measurement, theirs: Measurement) -> float:
-    """How many times worse ours is; 0 where it is not, or where noise may have made it so."""
+    """The factor by which ours is worse; 0 if it is not, or within noise."""
     if not differ(ours, theirs):
         return 0.0
     above, below = (ours, theirs) if ours.better == "lower" else (theirs, ours)

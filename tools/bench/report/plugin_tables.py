@@ -1,4 +1,4 @@
-"""The tables of the plugin layer and of the counts."""
+"""Tables of the plugin layer and of the counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tools.bench import labels
 from tools.bench.labels import HEADLINE_NODES
-from tools.bench.report.tables import NOTHING, cell, table
+from tools.bench.report.markdown import NOTHING, cell, table
 from tools.bench.statistics import figure, time
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ _COUNTS = {
     "bytes_copied": "bytes copied",
     "calls": "calls across the boundary",
     "python_calls": "Python calls",
-    "allocated": "bytes allocated at most",
+    "allocated": "peak bytes allocated",
 }
 
 
 def cycles(result: Result) -> Iterator[str]:
-    """A table for each policy and kind of cycle: forms down, nodes across."""
+    """A table for each policy and kind of cycle: a row per form, a column per number of nodes."""
     for policy in _policies(result, *labels.CYCLES):
         yield f"### `{policy}`: {labels.POLICIES.get(policy, 'a policy')}\n"
         for metric, name in labels.CYCLES.items():
@@ -37,7 +37,7 @@ def cycles(result: Result) -> Iterator[str]:
                 largest = max(row)
                 each = f"{figure(row[largest].median / largest)} µs"
                 rows.append([labels.form(form).name, *(cell(row.get(nodes)) for nodes in sizes), each])
-            columns = [name, *(f"{nodes:,} nodes" for nodes in sizes), "a node, at the most nodes"]
+            columns = [name, *(f"{nodes:,} nodes" for nodes in sizes), "per node at the largest size"]
             yield table(columns, rows)
 
 
@@ -70,11 +70,11 @@ def loading(result: Result) -> Iterator[str]:
             cold = found["load_cold"].get(form) or found["load"].get(form)
             rows.append([policy, labels.form(form).name, cell(cold), cell(found["load_cached"].get(form))])
     if rows:
-        yield table(["policy", "form", "load", "from the cache"], rows, left=2)
+        yield table(["policy", "form", "cold", "cached"], rows, left=2)
 
 
 def memory(result: Result) -> Iterator[str]:
-    for metric, name in (("host_memory", "growth of the process"), ("guest_memory", "memory of the guest")):
+    for metric, name in (("host_memory", "process growth"), ("guest_memory", "guest memory")):
         for policy in _policies(result, metric):
             found = _by_form(result, metric, policy)
             sizes = sorted({nodes for row in found.values() for nodes in row})
@@ -83,7 +83,7 @@ def memory(result: Result) -> Iterator[str]:
 
 
 def fuel(result: Result) -> Iterator[str]:
-    """Fuel counts instructions of the guest, so it is the same everywhere; the time beside it is of this machine."""
+    """Fuel counts guest instructions and is the same on every machine; the times are of this one."""
     rows = []
     for one in result.select("plugin", "fuel"):
         spent = result.find("plugin", "unchanged_cycle", **one.case)
@@ -94,7 +94,7 @@ def fuel(result: Result) -> Iterator[str]:
         burnt = [f"{one.median:,.0f}", figure(one.median / nodes)]
         rows.append([str(one.case["policy"]), form, f"{nodes:,}", *burnt, took, quick])
     if rows:
-        columns = ["policy", "form", "nodes", "fuel a cycle", "fuel a node", "time of a cycle", "fuel a µs"]
+        columns = ["policy", "form", "nodes", "fuel per cycle", "fuel per node", "time per cycle", "fuel per µs"]
         yield table(columns, rows, left=2)
 
 
@@ -116,11 +116,11 @@ def counts(result: Result) -> Iterator[str]:
 
 
 def about_forms(result: Result) -> Iterator[str]:
-    """What the forms that were measured are."""
+    """Descriptions of the measured forms."""
     found = {str(one.case["form"]) for one in result.measurements if one.layer == "plugin" and "form" in one.case}
     if found:
         rows = [[labels.form(form).name, labels.form(form).about] for form in labels.in_order(found, labels.FORMS)]
-        yield table(["form", "what it is"], rows, left=2)
+        yield table(["form", "description"], rows, left=2)
 
 
 def headline(result: Result, form: str, metric: str = "unchanged_cycle") -> Measurement | None:

@@ -1,11 +1,11 @@
-"""The ratios with their bars as tables, and what can be said of them in a sentence."""
+"""Tables of the ratios and their bars, and a summary in sentences."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from tools.bench.ratios import OVERHEAD
-from tools.bench.report.tables import NOTHING, line, table
+from tools.bench.report.markdown import NOTHING, line, table
 from tools.bench.statistics import amount, percent, times
 
 if TYPE_CHECKING:
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from tools.bench.ratios import Ratio
 
 _GROUPS: Final = {
-    "peer": "A plugin, against the Go host of kube-scheduler-wasm-extension",
-    "stand-in": "Against a stand-in: a Go host of our own on wazero that answers call by call, as that one does",
-    "way": "A plugin, against other ways to run the same policy",
-    "overhead": "What wasm plugins add to whole scheduling, workload `basic`",
-    "peer scheduler": "kubewasp, against kube-scheduler on one real API server",
+    "peer": "plugin, vs the Go host of kube-scheduler-wasm-extension",
+    "stand-in": "plugin, vs the stand-in: our own Go host on wazero, one guest call per node and hook",
+    "way": "plugin, vs other forms of the same policy",
+    "overhead": "overhead of wasm plugins in whole scheduling, workload `basic`",
+    "peer scheduler": "kubewasp, vs kube-scheduler on one real API server",
 }
-# What the heading of the table says, for where a ratio stands alone.
-_SUBJECTS: Final = {"overhead": "what is added by ", "peer scheduler": "kubewasp with "}
+# The subject from the table head, for a ratio outside of its table.
+_SUBJECTS: Final = {"overhead": "overhead of ", "peer scheduler": "kubewasp with "}
 
 
 def ratio_tables(found: Sequence[Ratio]) -> Iterator[str]:
     for group, heading in _GROUPS.items():
         rows = [_row(ratio) for ratio in found if ratio.group == group]
         if rows:
-            yield table([heading, "measured", "of the repetitions", "figures", "bar", ""], rows)
+            yield table([heading, "measured", "range", "figures", "bar", ""], rows)
 
 
 def shown(ratio: Ratio, value: float) -> str:
@@ -37,12 +37,10 @@ def shown(ratio: Ratio, value: float) -> str:
 
 
 def summary(found: Sequence[Ratio]) -> list[str]:
-    """How many bars were reached, which were not, and which could not be tried."""
+    """The number of reached bars, the missed ones and the unmeasured ones."""
     bars = [ratio for ratio in found if ratio.bar is not None and ratio.binding]
     measured = [ratio for ratio in bars if ratio.reached is not None]
-    lines = [
-        f"{sum(bool(ratio.reached) for ratio in measured)} of {len(measured)} bars that were measured are reached."
-    ]
+    lines = [f"{sum(bool(ratio.reached) for ratio in measured)} of {len(measured)} measured bars are reached."]
     lines += [
         f"Missed: {named(ratio)}: {shown(ratio, ratio.range.median)}, the bar is {bar(ratio)}."
         for ratio in measured
@@ -53,7 +51,7 @@ def summary(found: Sequence[Ratio]) -> list[str]:
 
 
 def named(ratio: Ratio) -> str:
-    """Its name where it stands alone."""
+    """The name of a ratio outside of its table."""
     return _SUBJECTS.get(ratio.group, "") + ratio.name
 
 
@@ -77,15 +75,15 @@ def _row(ratio: Ratio) -> list[str]:
 
 
 def _figures(ratio: Ratio) -> str:
-    return f"{_each(ratio.ours)} against {_each(ratio.theirs)}"
+    return f"{_each(ratio.ours)} vs {_each(ratio.theirs)}"
 
 
 def _each(measured: Measurement | None) -> str:
-    """Cycles are told a node, because sizes differ; the rest as it is."""
+    """Cycles per node, because sizes differ; other figures unchanged."""
     if measured is None:
         return NOTHING
     if measured.layer == "plugin":
-        return f"{amount(measured.median / int(measured.case['nodes']), measured.unit)} a node"
+        return f"{amount(measured.median / int(measured.case['nodes']), measured.unit)} per node"
     return amount(measured.median, measured.unit)
 
 

@@ -1,11 +1,11 @@
-"""The tables of the scheduler layer, one for each place and workload."""
+"""Tables of the scheduler layer, one for each place and workload."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from tools.bench import labels
-from tools.bench.report.tables import cell, table
+from tools.bench.report.markdown import cell, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,13 +17,13 @@ _METRICS: Final = {
     "attempt_p50": "attempt p50",
     "attempt_p90": "p90",
     "attempt_p99": "p99",
-    "cpu": "CPU a pod",
+    "cpu": "CPU per pod",
     "memory": "memory",
 }
 
 
 def workloads(result: Result, place: str) -> Iterator[str]:
-    """By workload: a row for each scheduler, its plugins and number of nodes."""
+    """A table per workload: a row for each scheduler, plugins and number of nodes."""
     cases: dict[str, dict[tuple[int, str, str], dict[str, Measurement]]] = {}
     for one in result.measurements:
         if one.layer == "scheduler" and one.case.get("where") == place:

@@ -1,4 +1,4 @@
-"""Node changes as lines of a request to a component.  HOT PATH of node changes (guard: make counts).
+"""Node changes as lines of a request to a component.  HOT PATH (guard: make counts).
 
 sdk/wit/README.md describes the lines. The JSON of a Node object is made once for all components.
 """

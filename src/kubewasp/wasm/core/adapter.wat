@@ -1,4 +1,4 @@
-;; The adapter: the host's side of the guest ABI, inside the sandbox.  HOT PATH (guards: make counts; make bars, host).
+;; The adapter: the host's side of the guest ABI, inside the sandbox.  HOT PATH (guard: make counts).
 ;;
 ;; A guest's imports are bound to the functions below: operations per node (read the pod, read the node, set a reason,
 ;; log) never leave wasm. Python makes one call for many nodes ($run) and reads one array back.

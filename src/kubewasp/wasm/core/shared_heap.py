@@ -1,4 +1,4 @@
-"""Allocator of the shared memory that all adapters of an engine read.  HOT PATH of node changes (guard: make counts).
+"""Allocator of the shared memory that all adapters of an engine read.  HOT PATH (guard: make counts).
 
 A freed block is reused only when no running call may still read it.
 """

@@ -1,4 +1,4 @@
-"""What is said where a peer's program cannot be built."""
+"""Reasons of a failed build of a peer's program."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Tables in Markdown, and what stands in their cells."""
+"""Markdown tables and cells."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NOTHING = "–"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> str:
-    """The first `left` columns are words, the others figures. A text cannot break out of its cell."""
+    """The first `left` columns are text, the others figures. Cell text is escaped."""
     rules = ["---" if place < left else "---:" for place in range(len(columns))]
     lines = [columns, rules, *rows]
     return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines) + "\n"
 
 
 def cell(measured: Measurement | None, *, each: float = 1.0) -> str:
-    """Median and spread; `each` divides, for figures a node."""
+    """Median and spread; `each` divides, for figures per node."""
     if measured is None:
         return NOTHING
     middle = amount(measured.median / each, measured.unit)
@@ -30,7 +30,7 @@ def cell(measured: Measurement | None, *, each: float = 1.0) -> str:
 
 
 def line(text: str) -> str:
-    """A text of others, as one line that is only text."""
+    """Foreign text as one line without markup."""
     return " ".join(text.split()).replace("<", "&lt;").replace("`", "'")
 
 

@@ -1,4 +1,4 @@
-"""`kubewasp bench`: the commands around the measuring. Nothing is measured here: the layers give made-up figures."""
+"""`python -m tools.bench`: options, files and output. Nothing is measured here: the layers give made-up figures."""
 
 import json
 import os
@@ -15,16 +15,15 @@ from typing import Any
 import pytest
 
 from kubewasp.errors import KubewaspError
-from tests.cli.conftest import Ended, Kubewasp
+from tests.command_line import Command, Ended
 from tests.tools.bench import example
 from tools.bench import machine, model, run_command
+from tools.bench.bars.bar import Bar
 from tools.bench.model import Measurement, Result, Skipped
-from tools.bench.report.readme import BEGIN, END
 
-COMMAND = Path(sys.executable).parent / "kubewasp"
-COMMANDS = ("plugin", "scheduler", "counts", "compare", "report")
+COMMANDS = ("plugin", "scheduler", "counts", "compare", "report", "bars")
 LAYERS = ("plugin", "scheduler")
-PAGE = f"above\n{BEGIN}\nold figures\n{END}\nbelow\n"
+ROOT = Path(__file__).parents[3]
 
 Write = Callable[[str, str], Path]
 
@@ -42,6 +41,7 @@ class Fake:
         }
         self.asked: list[str] = []
         self.fails: BaseException | None = None
+        self.decoding = 50.0
 
     def measure(self, layer: str) -> Callable[..., Iterator[Measurement | Skipped]]:
         def measured(step: Callable[[str], None], *_: object) -> Iterator[Measurement | Skipped]:
@@ -54,6 +54,12 @@ class Fake:
             yield from self.found[layer][1:]
 
         return measured
+
+    def bars(self, step: Callable[[str], None]) -> Iterator[Bar]:
+        self.asked.append("codec")
+        step("encoding")
+        yield Bar("encode", 30.0, "µs", at_most=200, note="a note")
+        yield Bar("decode", self.decoding, "µs", at_most=400)
 
     def figures(self, layer: str) -> list[Measurement]:
         return [one for one in self.found[layer] if isinstance(one, Measurement)]
@@ -68,15 +74,16 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fake:
         ("plugin", "plugin_layer"),
         ("scheduler", "scheduler_layer"),
         ("counts", "counts"),
-        ("peers", "peers"),
+        ("peers", "peers.peer_layer"),
     ):
         monkeypatch.setattr(f"tools.bench.{module}.steps", lambda *_: 2)
         monkeypatch.setattr(f"tools.bench.{module}.measure", made.measure(layer))
+    monkeypatch.setattr("tools.bench.bars.codec.bars", made.bars)
     return made
 
 
 def files() -> list[str]:
-    """What a command has left in its folder."""
+    """Files left by a command in its folder."""
     return [str(path) for path in Path().iterdir()]
 
 
@@ -100,33 +107,33 @@ def faster(result: model.Result, layer: str, share: float) -> model.Result:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_every_command_has_an_example_of_it(kubewasp: Kubewasp, command: str) -> None:
-    ended = kubewasp("bench", command, "--help")
+def test_help_of_every_command_has_an_example_of_it(bench: Command, command: str) -> None:
+    ended = bench(command, "--help")
     assert (ended.code, ended.err) == (0, "")
     assert max(map(len, ended.out.splitlines())) <= 80
-    assert f"Example: kubewasp bench {command}" in " ".join(ended.out.split())
+    assert f"Example: python -m tools.bench {command}" in " ".join(ended.out.split())
 
 
-def test_help_of_the_group_names_every_command(kubewasp: Kubewasp) -> None:
-    shown = kubewasp("bench", "--help").out
+def test_help_of_the_group_names_every_command(bench: Command) -> None:
+    shown = bench("--help").out
     for command in COMMANDS:
         assert re.search(rf"^│ {command} ", shown, re.MULTILINE), command
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_example_in_the_help_works(kubewasp: Kubewasp, command: str) -> None:
+def test_example_in_the_help_works(bench: Command, command: str) -> None:
     text = example.result().as_json()
     for name in ("before.json", "after.json", "bench-result.json"):
         Path(name).write_text(text, encoding="utf-8")
-    Path("bench").mkdir()
+    Path("tools/bench").mkdir(parents=True)
     baseline = example.result(plugin=False, scheduler=False)
     Path("tools/bench/counts.json").write_text(baseline.as_json(), encoding="utf-8")
     shown = re.search(
-        r"Example: kubewasp (bench .*?)(?= ╭| Options)", " ".join(kubewasp("bench", command, "-h").out.split())
+        r"Example: python -m tools.bench (.*?)(?= ╭| Options)", " ".join(bench(command, "-h").out.split())
     )
     assert shown
     words = shlex.split(shown[1].replace("/tmp/report", "report"))
-    assert kubewasp(*words).code == 0
+    assert bench(*words).code == 0
 
 
 # ---------------------------------------------------------------------- wrong usage
@@ -143,9 +150,9 @@ def test_example_in_the_help_works(kubewasp: Kubewasp, command: str) -> None:
     ids=lambda found: " ".join(found) if isinstance(found, tuple) else "",
 )
 def test_wrong_usage_is_an_error_that_measures_nothing(
-    kubewasp: Kubewasp, fake: Fake, arguments: tuple[str, ...], said: str
+    bench: Command, fake: Fake, arguments: tuple[str, ...], said: str
 ) -> None:
-    assert said in kubewasp("bench", *arguments).usage_error
+    assert said in bench(*arguments).usage_error
     assert (fake.asked, files()) == ([], [])
 
 
@@ -154,13 +161,17 @@ def test_wrong_usage_is_an_error_that_measures_nothing(
     [
         (("plugin", "--form", "go", "--form", "cobol"), r"there is no form cobol; there are builtin, .*wazero"),
         (("scheduler", "--workload", "nothing"), r"there is no workload 'nothing'; there are basic, .*gated"),
+        (
+            ("counts", "--only", "nothing"),
+            r"there is no policy, form or path 'nothing'; there are nodenumber, .*web handlers",
+        ),
     ],
-    ids=["form", "workload"],
+    ids=["form", "workload", "path"],
 )
 def test_a_name_that_is_not_known_is_answered_with_those_that_are(
-    kubewasp: Kubewasp, fake: Fake, arguments: tuple[str, ...], said: str
+    bench: Command, fake: Fake, arguments: tuple[str, ...], said: str
 ) -> None:
-    assert re.match(said, failed(kubewasp("bench", *arguments)))
+    assert re.match(said, failed(bench(*arguments)))
     assert (fake.asked, files()) == ([], [])
 
 
@@ -168,8 +179,8 @@ def test_a_name_that_is_not_known_is_answered_with_those_that_are(
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_a_layer_is_kept_in_the_file_and_told(kubewasp: Kubewasp, fake: Fake, layer: str) -> None:
-    ended = kubewasp("bench", layer, "--out", "found.json")
+def test_a_layer_is_written_and_summarized(bench: Command, fake: Fake, layer: str) -> None:
+    ended = bench(layer, "--out", "found.json")
     assert ended.code == 0
     kept = model.read(Path("found.json"))
     assert kept.measurements == fake.figures(layer)
@@ -177,38 +188,36 @@ def test_a_layer_is_kept_in_the_file_and_told(kubewasp: Kubewasp, fake: Fake, la
     assert 0 <= kept.seconds[layer] < 60
     assert (bool(kept.measured_on), "cpu" in kept.machine, "wasmtime" in kept.versions) == (True, True, True)
     last = ended.out.splitlines()[-2:]
-    assert re.fullmatch(rf"{len(kept.measurements):,} figures in 0:\d\d min, kept in found.json", last[0])
-    assert last[1] == "a page of it: kubewasp bench report found.json"
+    assert re.fullmatch(rf"{len(kept.measurements):,} figures in 0:\d\d min, written to found.json", last[0])
+    assert last[1] == "report: python -m tools.bench report found.json"
 
 
-def test_without_out_the_file_is_in_the_working_folder(kubewasp: Kubewasp) -> None:
-    assert kubewasp("bench", "plugin").code == 0
+def test_without_out_the_file_is_in_the_working_folder(bench: Command) -> None:
+    assert bench("plugin").code == 0
     assert files() == ["bench-result.json"]
 
 
-def test_ratios_are_printed_with_their_bars(kubewasp: Kubewasp, fake: Fake) -> None:
-    shown = kubewasp("bench", "plugin").out
+def test_ratios_are_printed_with_their_bars(bench: Command, fake: Fake) -> None:
+    shown = bench("plugin").out
     assert max(map(len, shown.splitlines())) <= 80
     assert shown.split()[:3] == ["WHAT", "MEASURED", "BAR"]
     assert re.search(r"^in the sandbox against Python callbacks +[\d,]+x *$", shown, re.MULTILINE)
     assert "kube-scheduler-wasm-extension" not in shown  # nothing was measured of it
     fake.found["plugin"] = [*example.plugin_layer(random.Random(1))]
-    with_peers = " ".join(kubewasp("bench", "plugin").out.split())
+    with_peers = " ".join(bench("plugin").out.split())
     assert re.search(r"[\d,]+x >= 200x (ok|MISSED) ", with_peers)
 
 
-def test_what_could_not_be_measured_is_a_warning_and_is_kept(kubewasp: Kubewasp) -> None:
-    ended = kubewasp("bench", "plugin")
+def test_what_could_not_be_measured_is_a_warning_and_is_kept(bench: Command) -> None:
+    ended = bench("plugin")
     assert "warning: not measured: python, zone: no compiler\n" in ended.err
     assert "warning: not measured: wazero: there is no Go\n" in ended.err
     assert [one.what for one in model.read(Path("bench-result.json")).skipped] == ["python, zone", "wazero"]
 
 
-def test_json_is_the_fresh_layer_alone_and_can_be_read_as_a_result(
-    kubewasp: Kubewasp, fake: Fake, write: Write
-) -> None:
+def test_json_is_the_fresh_layer_alone_and_can_be_read_as_a_result(bench: Command, fake: Fake, write: Write) -> None:
     out = write("found.json", here(example.result()).as_json())
-    ended = kubewasp("bench", "plugin", "--out", out, "-o", "json")
+    ended = bench("plugin", "--out", out, "-o", "json")
     assert ended.code == 0
     assert {one["layer"] for one in ended.json["measurements"]} == {"plugin"}
     assert model.read(write("printed.json", ended.out)).measurements == fake.figures("plugin")
@@ -220,18 +229,18 @@ def here(result: Result) -> Result:
     return replace(result, machine=machine.machine(), versions=machine.versions())
 
 
-def test_what_was_measured_elsewhere_is_not_kept(kubewasp: Kubewasp, fake: Fake, write: Write) -> None:
+def test_what_was_measured_elsewhere_is_not_kept(bench: Command, fake: Fake, write: Write) -> None:
     out = write("found.json", example.result().as_json())
-    ended = kubewasp("bench", "scheduler", "--out", out)
+    ended = bench("scheduler", "--out", out)
     assert ended.code == 0
-    assert "is of another machine or other versions: what is in it is not kept" in ended.err
+    assert "found.json: figures of another machine or other versions are dropped" in ended.err
     assert model.read(out).measurements == fake.figures("scheduler")
 
 
-def test_a_part_of_a_layer_replaces_that_part(kubewasp: Kubewasp, fake: Fake, write: Write) -> None:
+def test_a_part_of_a_layer_replaces_that_part(bench: Command, fake: Fake, write: Write) -> None:
     old = here(example.result())
     out = write("found.json", old.as_json())
-    assert kubewasp("bench", "scheduler", "--embedded", "--out", out).code == 0
+    assert bench("scheduler", "--embedded", "--out", out).code == 0
     fresh = {one.key for one in fake.figures("scheduler")}
     assert model.read(out).measurements == [
         *(one for one in old.measurements if one.layer != "scheduler" or one.key not in fresh),
@@ -239,10 +248,10 @@ def test_a_part_of_a_layer_replaces_that_part(kubewasp: Kubewasp, fake: Fake, wr
     ]
 
 
-def test_a_layer_that_is_measured_anew_leaves_the_others(kubewasp: Kubewasp, fake: Fake, write: Write) -> None:
+def test_a_layer_that_is_measured_anew_leaves_the_others(bench: Command, fake: Fake, write: Write) -> None:
     old = here(example.result())
     out = write("found.json", old.as_json())
-    assert kubewasp("bench", "scheduler", "--out", out).code == 0
+    assert bench("scheduler", "--out", out).code == 0
     kept = model.read(out)
     for layer in ("plugin", "counts"):
         assert [one for one in kept.measurements if one.layer == layer] == [
@@ -260,29 +269,29 @@ def test_a_layer_that_is_measured_anew_leaves_the_others(kubewasp: Kubewasp, fak
     ids=["all", "ours", "with a peer"],
 )
 def test_peers_are_measured_unless_other_forms_are_asked_for(
-    kubewasp: Kubewasp, fake: Fake, forms: tuple[str, ...], asked: list[str]
+    bench: Command, fake: Fake, forms: tuple[str, ...], asked: list[str]
 ) -> None:
-    assert kubewasp("bench", "plugin", *(word for form in forms for word in ("--form", form))).code == 0
+    assert bench("plugin", *(word for form in forms for word in ("--form", form))).code == 0
     assert fake.asked == asked
 
 
 # ---------------------------------------------------------------------- progress
 
 
-def test_progress_is_lines_where_there_is_no_terminal(kubewasp: Kubewasp, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_lines_where_there_is_no_terminal(bench: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_command, "_LINE_SECONDS", 0.0)
-    lines = [line for line in kubewasp("bench", "plugin").err.splitlines() if not line.startswith("warning")]
+    lines = [line for line in bench("plugin").err.splitlines() if not line.startswith("warning")]
     told = ["1 of 4: first of plugin", "2 of 4: rest of plugin", "3 of 4: first of peers", "4 of 4: rest of peers"]
     assert [re.sub(r"^ +\d+ s  ", "", line) for line in lines] == told
 
 
-def test_a_short_run_is_one_line(kubewasp: Kubewasp) -> None:
-    assert re.fullmatch(r" +0 s  1 of 2: first of scheduler\n", kubewasp("bench", "scheduler").err)
+def test_a_short_run_is_one_line(bench: Command) -> None:
+    assert re.fullmatch(r" +0 s  1 of 2: first of scheduler\n", bench("scheduler").err)
 
 
-def test_progress_is_a_bar_on_a_terminal(kubewasp: Kubewasp, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_a_bar_on_a_terminal(bench: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    ended = kubewasp("bench", "scheduler", "-o", "json")
+    ended = bench("scheduler", "-o", "json")
     assert ended.json["measurements"]
     assert "1 of 2" not in ended.err
     assert "2/2" in ended.err
@@ -297,21 +306,21 @@ def test_progress_is_a_bar_on_a_terminal(kubewasp: Kubewasp, monkeypatch: pytest
     "ending", [(KubewaspError("a scheduler was wrong"), 1), (KeyboardInterrupt(), 130)], ids=["error", "interrupt"]
 )
 def test_a_measurement_that_does_not_end_leaves_the_file_as_it_was(
-    kubewasp: Kubewasp, fake: Fake, layer: str, before: str | None, ending: tuple[BaseException, int]
+    bench: Command, fake: Fake, layer: str, before: str | None, ending: tuple[BaseException, int]
 ) -> None:
     out = Path("found.json")
     if before is not None:
         out.write_text(before, encoding="utf-8")
     fake.fails, code = ending
-    ended = kubewasp("bench", layer, "--out", out)
+    ended = bench(layer, "--out", out)
     assert (ended.code, ended.out) == (code, "")
     assert "Traceback" not in ended.err
     assert (out.read_text(encoding="utf-8") if out.exists() else None) == before
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_a_folder_that_is_not_there_is_made(kubewasp: Kubewasp, tmp_path: Path, layer: str) -> None:
-    assert kubewasp("bench", layer, "--out", tmp_path / "a" / "b" / "found.json").code == 0
+def test_a_folder_that_is_not_there_is_made(bench: Command, tmp_path: Path, layer: str) -> None:
+    assert bench(layer, "--out", tmp_path / "a" / "b" / "found.json").code == 0
     assert model.read(tmp_path / "a" / "b" / "found.json").measurements
 
 
@@ -322,64 +331,64 @@ def test_a_folder_that_is_not_there_is_made(kubewasp: Kubewasp, tmp_path: Path, 
         ("a file/folder/found.json", "cannot be written: Not a directory"),
         ("a folder", "Is a directory"),
         ("no JSON", "not JSON"),
-        ("no result", "not a result of `kubewasp bench`"),
+        ("no result", "not a benchmark result"),
         ("another format", "format 99 is not known here"),
     ],
 )
 def test_an_out_that_cannot_be_used_is_told_before_anything_is_measured(
-    kubewasp: Kubewasp, fake: Fake, write: Write, out: str, said: str
+    bench: Command, fake: Fake, write: Write, out: str, said: str
 ) -> None:
     Path("a folder").mkdir()
     for name, text in (("a file", ""), ("no JSON", "{"), ("no result", "[]"), ("another format", '{"format": 99}')):
         write(name, text)
     before = files()
     for layer in LAYERS:
-        assert failed(kubewasp("bench", layer, "--out", out)).startswith(f"{out}: {said}")
+        assert failed(bench(layer, "--out", out)).startswith(f"{out}: {said}")
     assert (fake.asked, files()) == ([], before)
     assert Path("no JSON").read_text(encoding="utf-8") == "{"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_may_not_be_written_to_is_told_before_anything_is_measured(
-    kubewasp: Kubewasp, fake: Fake, tmp_path: Path
+    bench: Command, fake: Fake, tmp_path: Path
 ) -> None:
     folder = tmp_path / "closed"
     folder.mkdir(mode=0o555)
-    assert "cannot be written: Permission denied" in failed(kubewasp("bench", "plugin", "--out", folder / "found.json"))
+    assert "cannot be written: Permission denied" in failed(bench("plugin", "--out", folder / "found.json"))
     assert fake.asked == []
 
 
 # ---------------------------------------------------------------------- counts
 
 
-def test_counts_are_printed_for_each_policy(kubewasp: Kubewasp) -> None:
-    ended = kubewasp("bench", "counts")
+def test_counts_are_printed_for_each_policy(bench: Command) -> None:
+    ended = bench("counts")
     assert ended.code == 0
     assert max(map(len, ended.out.splitlines())) <= 80
     assert re.search(r"^NODENUMBER +FUEL +COPIED +CALLS +PYTHON +ALLOCATED$", ended.out, re.MULTILINE)
     assert re.search(r"^go, first +5,000 +4,000 +3,000 +1,000 +2,000$", ended.out, re.MULTILINE)
 
 
-def test_counts_that_are_written_are_a_baseline_that_holds(kubewasp: Kubewasp) -> None:
-    assert kubewasp("bench", "counts", "--out", "baseline.json").code == 0
-    ended = kubewasp("bench", "counts", "--check", "baseline.json")
+def test_counts_that_are_written_are_a_baseline_that_holds(bench: Command) -> None:
+    assert bench("counts", "--out", "baseline.json").code == 0
+    ended = bench("counts", "--check", "baseline.json")
     assert (ended.code, ended.out.splitlines()[-1]) == (0, "45 counts, 0 worse than the baseline")
 
 
-def test_a_count_that_grew_fails_the_check_and_says_how_to_renew_it(kubewasp: Kubewasp, fake: Fake) -> None:
-    assert kubewasp("bench", "counts", "--out", "baseline.json").code == 0
+def test_a_count_that_grew_fails_the_check_and_says_how_to_renew_it(bench: Command, fake: Fake) -> None:
+    assert bench("counts", "--out", "baseline.json").code == 0
     first = fake.figures("counts")[0]
     fake.found["counts"][0] = replace(first, values=(first.values[0] * 1.5,))
-    ended = kubewasp("bench", "counts", "--check", "baseline.json")
+    ended = bench("counts", "--check", "baseline.json")
     assert ended.code == 1
     assert re.search(r"fuel +5,000 +7,500 +\+50", " ".join(ended.out.split()))
-    assert "If it is meant: kubewasp bench counts --out BASELINE.json\n" in ended.out
-    in_json = kubewasp("bench", "counts", "--check", "baseline.json", "-o", "json")
+    assert "If intended: python -m tools.bench counts --out BASELINE.json\n" in ended.out
+    in_json = bench("counts", "--check", "baseline.json", "-o", "json")
     assert (in_json.code, [found["metric"] for found in in_json.json["worse"]]) == (1, ["fuel"])
 
 
-def test_a_baseline_that_is_not_there_is_told_before_anything_is_counted(kubewasp: Kubewasp, fake: Fake) -> None:
-    assert failed(kubewasp("bench", "counts", "--check", "none.json")) == "none.json: No such file or directory"
+def test_a_baseline_that_is_not_there_is_told_before_anything_is_counted(bench: Command, fake: Fake) -> None:
+    assert failed(bench("counts", "--check", "none.json")) == "none.json: No such file or directory"
     assert fake.asked == []
 
 
@@ -393,19 +402,19 @@ def pair(write: Write) -> tuple[Path, Path]:
     return write("before.json", before.as_json()), write("after.json", faster(before, "plugin", 2).as_json())
 
 
-def test_compare_says_what_changed(kubewasp: Kubewasp, pair: tuple[Path, Path]) -> None:
-    ended = kubewasp("bench", "compare", *pair)
+def test_compare_says_what_changed(bench: Command, pair: tuple[Path, Path]) -> None:
+    ended = bench("compare", *pair)
     assert (ended.code, ended.err) == (0, "")
     worse = sum(one.layer == "plugin" for one in example.result().measurements)
     same = len(example.result().measurements) - worse
     assert ended.out.splitlines()[-1] == f"{worse} worse, 0 better, {same} the same"
     assert ended.out.split()[:5] == ["WORSE", "METRIC", "BEFORE", "AFTER", "CHANGE"]
-    back = kubewasp("bench", "compare", *reversed(pair))
+    back = bench("compare", *reversed(pair))
     assert back.out.splitlines()[-1] == f"0 worse, {worse} better, {same} the same"
 
 
-def test_compare_prints_json(kubewasp: Kubewasp, pair: tuple[Path, Path]) -> None:
-    ended = kubewasp("bench", "compare", *pair, "-o", "json")
+def test_compare_prints_json(bench: Command, pair: tuple[Path, Path]) -> None:
+    ended = bench("compare", *pair, "-o", "json")
     assert (ended.code, ended.err) == (0, "")
     assert {change["layer"] for change in ended.json["worse"]} == {"plugin"}
     assert {round(change["change"], 6) for change in ended.json["worse"]} == {1.0}
@@ -413,13 +422,11 @@ def test_compare_prints_json(kubewasp: Kubewasp, pair: tuple[Path, Path]) -> Non
 
 
 @pytest.mark.parametrize("form", [(), ("-o", "json")], ids=["text", "json"])
-def test_a_check_fails_when_something_is_worse(
-    kubewasp: Kubewasp, pair: tuple[Path, Path], form: tuple[str, ...]
-) -> None:
+def test_a_check_fails_when_something_is_worse(bench: Command, pair: tuple[Path, Path], form: tuple[str, ...]) -> None:
     before, after = pair
-    assert kubewasp("bench", "compare", before, after, "--check", *form).code == 1
-    assert kubewasp("bench", "compare", after, before, "--check", *form).code == 0
-    assert kubewasp("bench", "compare", before, before, "--check", *form).code == 0
+    assert bench("compare", before, after, "--check", *form).code == 1
+    assert bench("compare", after, before, "--check", *form).code == 0
+    assert bench("compare", before, before, "--check", *form).code == 0
 
 
 def wrong(**changed: Any) -> str:
@@ -431,31 +438,31 @@ def wrong(**changed: Any) -> str:
     [
         (None, "No such file or directory"),
         ("figures", "not JSON: "),
-        ("[1]", "not a result of `kubewasp bench`: it has no `format`"),
-        ('{"kind": "Pod"}', "not a result of `kubewasp bench`: it has no `format`"),
-        ('{"format": 1}', "not a result of `kubewasp bench`: "),
+        ("[1]", "not a benchmark result: it has no `format`"),
+        ('{"kind": "Pod"}', "not a benchmark result: it has no `format`"),
+        ('{"format": 1}', "not a benchmark result: "),
         (wrong(format=2), "format 2 is not known here, only 1; measure again"),
-        (wrong(measurements=[{"layer": "plugin"}]), "not a result of `kubewasp bench`: "),
+        (wrong(measurements=[{"layer": "plugin"}]), "not a benchmark result: "),
     ],
     ids=["missing", "no JSON", "a list", "a manifest", "empty", "another format", "half a measurement"],
 )
 @pytest.mark.parametrize("command", ["compare", "report"])
 def test_a_file_that_is_no_result_is_named(
-    kubewasp: Kubewasp, write: Write, command: str, text: str | None, said: str
+    bench: Command, write: Write, command: str, text: str | None, said: str
 ) -> None:
     path = Path("missing.json") if text is None else write("wrong.json", text)
     good = write("good.json", example.result().as_json())
     orders = [(path, good), (good, path)] if command == "compare" else [(path, "--docs", "report")]
     for order in orders:
-        assert failed(kubewasp("bench", command, *order)).startswith(f"{path}: {said}")
+        assert failed(bench(command, *order)).startswith(f"{path}: {said}")
     assert not Path("report").exists()
 
 
 # ---------------------------------------------------------------------- report
 
 
-def test_report_writes_page_and_pictures_and_says_where(kubewasp: Kubewasp, write: Write, tmp_path: Path) -> None:
-    ended = kubewasp("bench", "report", write("found.json", example.result().as_json()), "--docs", tmp_path / "report")
+def test_report_writes_page_and_pictures_and_says_where(bench: Command, write: Write, tmp_path: Path) -> None:
+    ended = bench("report", write("found.json", example.result().as_json()), "--docs", tmp_path / "report")
     assert (ended.code, ended.err) == (0, "")
     said = {Path(line) for line in ended.out.splitlines()}
     assert said == {path for path in (tmp_path / "report").rglob("*") if path.is_file()}
@@ -463,34 +470,39 @@ def test_report_writes_page_and_pictures_and_says_where(kubewasp: Kubewasp, writ
     assert (tmp_path / "report" / "benchmarks.md").read_text(encoding="utf-8").count("# Benchmarks\n") == 1
 
 
-def test_report_writes_the_block_of_a_page_and_leaves_the_rest(
-    kubewasp: Kubewasp, write: Write, tmp_path: Path
-) -> None:
-    result, page = write("found.json", example.result().as_json()), write("README.md", PAGE)
-    ended = kubewasp("bench", "report", result, "--docs", tmp_path / "docs", "--readme", page)
-    assert ended.code == 0
-    assert str(page) in ended.out.splitlines()
-    text = page.read_text(encoding="utf-8")
-    assert (text.startswith(f"above\n{BEGIN}\n"), text.endswith(f"{END}\nbelow\n")) == (True, True)
-    assert "old figures" not in text
-    assert "(docs/benchmarks.md)" in text
-
-
-@pytest.mark.parametrize("text", ["no marks\n", f"{BEGIN}\n", f"{END}\n{BEGIN}\n"], ids=["none", "one", "turned round"])
-def test_a_page_without_marks_is_refused_and_nothing_is_written(
-    kubewasp: Kubewasp, write: Write, tmp_path: Path, text: str
-) -> None:
-    result, page = write("found.json", example.result().as_json()), write("README.md", text)
-    said = failed(kubewasp("bench", "report", result, "--docs", tmp_path / "docs", "--readme", page))
-    assert said.startswith(f"{page}: the page has no block for benchmarks: put `{BEGIN}` and `{END}`")
-    assert page.read_text(encoding="utf-8") == text
-    assert not (tmp_path / "docs").exists()
-
-
-def test_a_page_that_is_not_there_is_refused_and_nothing_is_written(write: Write, tmp_path: Path) -> None:
-    result = write("found.json", example.result().as_json())
-    command = [str(COMMAND), "bench", "report", str(result), "--docs", "docs", "--readme", "none.md"]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+def test_a_command_that_fails_exits_with_1_and_one_line(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "tools.bench", "report", tmp_path / "none.json"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     said = failed(Ended(ended.returncode, ended.stdout, ended.stderr))
-    assert said == "[Errno 2] No such file or directory: 'none.md'"
-    assert not (tmp_path / "docs").exists()
+    assert said == f"{tmp_path / 'none.json'}: No such file or directory"
+
+
+# ---------------------------------------------------------------------- bars
+
+
+def test_bars_are_printed_and_written(bench: Command, fake: Fake) -> None:
+    ended = bench("bars", "--only", "codec", "--out", "a/bars.json")
+    assert (ended.code, fake.asked) == (0, ["codec"])
+    assert re.search(r"^encode +30 µs +<= 200 +ok", ended.out, re.MULTILINE)
+    assert ended.out.splitlines()[-1] == "2 of 2 bars reached"
+    written = json.loads(Path("a/bars.json").read_text(encoding="utf-8"))
+    assert [(bar["name"], bar["reached"]) for bar in written["bars"]] == [("encode", True), ("decode", True)]
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--check",), 1)], ids=["shown", "checked"])
+def test_a_missed_bar_fails_the_check(bench: Command, fake: Fake, options: tuple[str, ...], code: int) -> None:
+    fake.decoding = 500.0
+    ended = bench("bars", "--only", "codec", *options)
+    assert ended.code == code
+    assert re.search(r"^decode +500 µs +<= 400 +MISSED$", ended.out, re.MULTILINE)
+
+
+def test_an_unknown_part_is_wrong_usage(bench: Command, fake: Fake) -> None:
+    assert "'--only'" in bench("bars", "--only", "nothing").usage_error
+    assert fake.asked == []

@@ -1,4 +1,4 @@
-"""What the policies look for and say, in all Python forms."""
+"""Labels, reasons and name digits common to the Python forms of the policies."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ FULL: Final = rejection("node has less than 20 % of its CPU left", resolvable=Tr
 
 
 def last_digit(name: str) -> int:
-    """The digit that a name ends in; -1 if it ends in something else."""
+    """The last character of a name as a digit; -1 if it is none."""
     return int(name[-1]) if "0" <= name[-1:] <= "9" else -1

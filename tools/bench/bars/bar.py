@@ -1,4 +1,4 @@
-"""A bar: something measured, and the value it must reach."""
+"""A bar: a measured value and its limit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """`at_least` or `at_most`: whichever is given is the bar."""
+    """One of `at_least` and `at_most` is the limit."""
 
     name: str
     measured: float

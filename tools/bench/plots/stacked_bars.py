@@ -1,11 +1,11 @@
-"""Bars of a hundred percent: how a whole is made up, with the whole itself at the end of the bar."""
+"""Stacked bars of 100 %, with the total at the end of the bar."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tools.bench.plots.bars import LEFT, ROW, TOP, WIDTH
+from tools.bench.plots.bar_charts import LEFT, ROW, TOP, WIDTH
 from tools.bench.plots.legend import draw_legend, legend_height
 from tools.bench.plots.svg import Drawing, text_width
 
@@ -18,7 +18,7 @@ _HEAD: Final = 26
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A bar: its parts by the name that the legend gives a colour to."""
+    """A bar: its parts by their names in the legend."""
 
     name: str
     parts: Mapping[str, float]
@@ -26,7 +26,7 @@ class Stack:
 
 
 def shares(groups: Mapping[str, Sequence[Stack]], *, title: str, description: str, legend: Mapping[str, str]) -> str:
-    """The picture: groups of bars below their headings. Absolute lengths would hide all but the slowest."""
+    """The chart: groups of bars below their headings. Absolute lengths would hide all but the slowest."""
     top = TOP + legend_height(legend, WIDTH)
     everything = [stack for stacks in groups.values() for stack in stacks]
     begin = LEFT + max(text_width(stack.name) for stack in everything) + 12

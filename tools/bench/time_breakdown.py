@@ -1,18 +1,18 @@
-"""Where the time of a guest's cycle goes, in microseconds: measured, not guessed.
+"""Time breakdown of a guest cycle, in microseconds, by temporary timers around host functions (forms/watching.py).
 
-Timers stand around functions of the host for as long as they are needed (forms/watching.py), and tell the parts apart:
+The parts:
 
-crossing    calls into the sandbox and back: what the same calls of a guest that does nothing take
-copying     the host writes nodes, the pod and the list of rows into memory that the guest reads. A component is sent
-            texts instead: what an empty component takes for texts of the same length, less the crossing
-decoding    texts are made for a component, and its answers read; and, in a first cycle, what the guest takes longer
-            than in a later one: that is where it reads and decodes the nodes, and keeps what it found
-guest       the rest of the time in the sandbox
-collecting  answers become arrays, reasons and statuses
-other       the whole cycle less all of these: states, locks, the time limit, instances that are taken and given back
+crossing    calls into the sandbox and back: the time of the same calls of an empty guest
+copying     writes of nodes, pod and rows into guest-readable memory. A component gets texts instead: the time of an
+            empty component for texts of the same length, less the crossing
+decoding    creation of texts for a component and reading of its answers; in a first cycle also the additional time of
+            the guest against a later one, in which it decodes the nodes
+guest       the remaining time in the sandbox
+collecting  conversion of answers into arrays, reasons and statuses
+other       the whole cycle less all of these: states, locks, time limit, instance pool
 
-The whole of an unchanged cycle is timed without timers inside, by turns with cycles that have them. What cycles have in
-common with each other is the same, so small parts may come out as a little less than nothing.
+A whole unchanged cycle is timed without timers inside, by turns with timed ones. Parts are differences: small ones may
+be slightly negative.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ POINTS: Final = (
     *(Point(CallOutput, name, "collecting") for name in ("finish", "read_journal")),
     *(Point(answers, name, "collecting") for name in ("take_one", "take_rows", "take_remarks")),
     *(Point(WasmPlugin, name, "collecting") for name in ("filter", "pre_score", "score", "normalize")),
-    # What these do themselves belongs to no part, and so to the rest.
+    # The own time of these belongs to `other`.
     *(Point(HookCaller, name, "other") for name in ("call_rows", "call")),
     Point(GuestCycle, "prescore_rows", "other"),
     Point(PodCycles, "cycle", "other"),
@@ -71,7 +71,7 @@ POINTS: Final = (
 
 
 def measure(language: str, policy: str, cluster: Cluster) -> dict[str, Parts]:
-    """The parts of a first and of an unchanged cycle."""
+    """Parts of a first and of an unchanged cycle."""
     found = _Recorded.of(GUESTS[language](policy, cluster))
     if language == "python":
         replayed = {kind: _replayed(texts) for kind, texts in found.texts.items()}
@@ -83,7 +83,7 @@ def measure(language: str, policy: str, cluster: Cluster) -> dict[str, Parts]:
 
 
 class _Recorded:
-    """Cycles of one form: their whole time and what the timers told, by kind of cycle; and the texts of a component."""
+    """Cycles of one form: whole time and timers by kind of cycle, and the texts of a component."""
 
     def __init__(self) -> None:
         self.whole: dict[str, float] = {}
@@ -120,7 +120,7 @@ class _Recorded:
         return recorded
 
     def divided(self, crossing: Parts, copying: Parts) -> dict[str, Parts]:
-        """All parts in microseconds, by kind of cycle; together they are the whole. What is given is in seconds."""
+        """All parts in microseconds, by kind of cycle; their sum is the whole. Arguments are in seconds."""
         inside = {kind: told["call"] - crossing[kind] - copying[kind] for kind, told in self.parts.items()}
         found = {}
         for kind, told in self.parts.items():
@@ -151,7 +151,7 @@ def _seconds(form: GuestForm, pod: int) -> float:
 
 
 def _replayed(texts: Sequence[tuple[str, int]]) -> tuple[float, float]:
-    """What an empty component takes for as many calls, and how much more for texts of that length."""
+    """Time of an empty component for as many calls, and the additional time for texts of that length."""
     crossing = _exchanges([("{}", 2)]) * len(texts)
     return crossing, max(_exchanges(texts) - crossing, 0.0)
 

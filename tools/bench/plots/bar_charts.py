@@ -1,4 +1,4 @@
-"""Bars that lie: one for each row on a logarithmic axis, and groups of them with their spread on a linear one."""
+"""Horizontal bar charts: single bars on a logarithmic axis, groups of bars with whiskers on a linear one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GROUP_ROW, _GROUP_THICK, _GROUP_GAP = 19, 15, 12
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A row: what it is, how long its bar is (greater than zero) and what stands at its end."""
+    """A row: name, value (greater than zero) and text at the end of the bar."""
 
     name: str
     value: float
@@ -41,7 +41,7 @@ def logarithmic(
     tick: Callable[[float], str],
     legend: Mapping[str, str],
 ) -> str:
-    """The picture. Such a bar has no natural beginning; it starts below the shortest, so that each can be seen."""
+    """The chart. A logarithmic axis has no zero: bars start below the shortest, so that each is visible."""
     top = TOP + legend_height(legend, WIDTH)
     names = max(text_width(bar.name) for bar in bars) * (1.08 if any(bar.bold for bar in bars) else 1)
     texts = max(text_width(bar.text) for bar in bars) * 1.08
@@ -64,7 +64,7 @@ def logarithmic(
 
 @dataclass(frozen=True, slots=True)
 class GroupedBar:
-    """One bar of a group, with the range that its repetitions lie in."""
+    """One bar of a group, with the range of its repetitions."""
 
     colour: str
     range: Range
@@ -81,7 +81,7 @@ def grouped(
     legend: Mapping[str, str],
     mark: float | None = None,
 ) -> str:
-    """The picture; `mark` is a value that gets a dashed line through all groups."""
+    """The chart; `mark` is the value of a dashed line through all groups."""
     top = TOP + legend_height(legend, WIDTH)
     begin = LEFT + max(text_width(name) for name in groups) + 12
     everything = [bar for bars in groups.values() for bar in bars]
@@ -134,6 +134,6 @@ def _ticks(
         if x - half > last + FONT_SIZE / 2:
             picture.text(x, bottom + 14, tick(value), "grey", anchor="middle")
             last = x + half
-    # In the middle of the axis, unless it is too long for that.
+    # Centred on the axis if it fits.
     middle = min((across.start + across.end) / 2, WIDTH - LEFT - text_width(axis) / 2)
     picture.text(middle, bottom + 32, axis, "grey", anchor="middle")

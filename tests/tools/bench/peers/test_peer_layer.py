@@ -1,4 +1,4 @@
-"""Pairs of a peer and kubewasp: what is measured, by turns, and what is said where a peer is missing."""
+"""Pairs of a peer and kubewasp: measurements by turns, and the reason for a missing peer."""
 
 import json
 import sys
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tools.bench import peers
+from tests.guests import build
 from tools.bench.model import Measurement, Skipped
-from tools.bench.peers import go_programs, wazero_host
+from tools.bench.peers import peer_layer, wazero_host
 from tools.bench.peers.go_programs import UnavailableError
 from tools.bench.peers.pairs import Pair
 
@@ -16,7 +16,12 @@ SIZES = (10, 20)
 
 
 def guest() -> Path:
-    return go_programs.guest("nodenumber")
+    """A small one: how a guest is compiled does not matter here."""
+    return build.wat("pod_node_name")
+
+
+def wazero() -> Pair:
+    return Pair(wazero_host.FORM, wazero_host.program, guest)
 
 
 def missing() -> Path:
@@ -25,9 +30,9 @@ def missing() -> Path:
 
 def test_each_metric_has_a_value_of_every_repetition_for_the_peer_and_for_us() -> None:
     steps: list[str] = []
-    chosen = [wazero_host.pair()]
-    found = list(peers.measure(steps.append, SIZES, repetitions=2, chosen=chosen))
-    assert len(steps) == peers.steps(SIZES, repetitions=2, chosen=chosen)
+    chosen = [wazero()]
+    found = list(peer_layer.measure(steps.append, SIZES, repetitions=2, chosen=chosen))
+    assert len(steps) == peer_layer.steps(SIZES, repetitions=2, chosen=chosen)
     measurements = [one for one in found if isinstance(one, Measurement)]
     assert measurements == found
     assert {(one.case["form"], one.case["nodes"], one.metric, one.unit) for one in measurements} == {
@@ -47,19 +52,19 @@ def test_each_metric_has_a_value_of_every_repetition_for_the_peer_and_for_us() -
 
 def test_the_peer_and_we_take_turns() -> None:
     steps: list[str] = []
-    list(peers.measure(steps.append, (10,), repetitions=2, chosen=[wazero_host.pair()]))
+    list(peer_layer.measure(steps.append, (10,), repetitions=2, chosen=[wazero()]))
     assert [" here" in step for step in steps[1:]] == [False, True, False, True]
 
 
 @pytest.mark.parametrize("pair", [Pair("peer", missing, guest), Pair("peer", guest, missing)])
 def test_a_peer_that_cannot_be_had_is_skipped_with_the_reason_and_all_steps_are_told(pair: Pair) -> None:
     steps: list[str] = []
-    found = list(peers.measure(steps.append, SIZES, repetitions=3, chosen=[pair]))
+    found = list(peer_layer.measure(steps.append, SIZES, repetitions=3, chosen=[pair]))
     assert found == [
         Skipped("plugin", "peer", "the Go tool said: no"),
-        Skipped("plugin", "peer-guest-here", "it is measured beside peer, which was skipped"),
+        Skipped("plugin", "peer-guest-here", "measured beside peer, which was skipped"),
     ]
-    assert len(steps) == peers.steps(SIZES, repetitions=3, chosen=[pair]) == 13
+    assert len(steps) == peer_layer.steps(SIZES, repetitions=3, chosen=[pair]) == 13
 
 
 def test_a_peer_that_answers_otherwise_is_not_measured(tmp_path: Path) -> None:
@@ -74,10 +79,10 @@ def test_a_peer_that_answers_otherwise_is_not_measured(tmp_path: Path) -> None:
     liar.write_text(f"#!{sys.executable}\nprint({json.dumps(answer)!r})\n")
     liar.chmod(0o755)
     pair = Pair("peer", lambda: liar, guest)
-    found = list(peers.measure(lambda _: None, (10,), repetitions=1, chosen=[pair]))
-    assert found == [Skipped("plugin", "peer at 10 nodes", "it did not give the scores that kubewasp gave")]
+    found = list(peer_layer.measure(lambda _: None, (10,), repetitions=1, chosen=[pair]))
+    assert found == [Skipped("plugin", "peer at 10 nodes", "its scores differ from those of kubewasp")]
 
 
 def test_all_peers_are_measured_unless_some_are_chosen() -> None:
-    assert peers.FORMS == ("wazero", "wazero-guest-here", "go-extension", "go-extension-guest-here")
-    assert peers.steps() == 3 * (1 + 2 * len(peers.SIZES) * peers.REPETITIONS)
+    assert peer_layer.FORMS == ("wazero", "wazero-guest-here", "go-extension", "go-extension-guest-here")
+    assert peer_layer.steps() == 3 * (1 + 2 * len(peer_layer.SIZES) * peer_layer.REPETITIONS)

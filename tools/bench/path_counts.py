@@ -1,0 +1,358 @@
+"""Counts of the hot paths outside of guests: Python calls and peak allocation per operation.
+
+Each path is one generator of operations on a cluster of fixed size. An operation runs some times until all caches are
+filled, then it is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import struct
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from kubewasp.apiserver.http_connection import Access
+from kubewasp.apiserver.raw_object import FrameReader, Page, RawObject, watch_event
+from kubewasp.apiserver.transport import PROTOBUF, Transport
+from kubewasp.clock import SYSTEM_CLOCK
+from kubewasp.extender import verb_plugins
+from kubewasp.extender.sent_nodes import SentNodes
+from kubewasp.extender.service import ExtenderService
+from kubewasp.framework.config.reading import default_config, read_config
+from kubewasp.framework.handle import ReadOnlyClient
+from kubewasp.framework.observer import NO_OBSERVER, SchedulerObserver
+from kubewasp.k8s import sample_cluster
+from kubewasp.k8s.codec import decode, encode, wrap_unknown
+from kubewasp.k8s.nodes import parse_node
+from kubewasp.k8s.pods import PodParser, placed_on
+from kubewasp.k8s.schema import message_class
+from kubewasp.scheduler.composition import Environment, compose, set_up
+from kubewasp.server.metrics import Metrics
+from kubewasp.server.request_metrics import RequestMetrics
+from kubewasp.server.scheduler_metrics import SchedulerMetrics
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.web.app import create_app
+from kubewasp.web.web_config_loader import read_web_config
+from tools.bench import guests
+from tools.bench.bars import web
+from tools.bench.bars.cycle import labelled_pod, with_affinity, with_spread
+from tools.bench.guests import Unavailable
+from tools.bench.meters import counted_calls, peak_allocated
+from tools.bench.model import Measurement, Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from kubewasp.framework.config.model import SchedulerConfig
+
+    Operation = Callable[[], object]
+
+LAYER: Final = "counts"
+NODES: Final = 1000
+HOST: Final = "host"  # the form of paths without a guest
+_SETTLING: Final = 10
+_TIMES: Final = 40
+_PEAKS: Final = 5
+_WHOLE_NODES: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation of a path, on so many nodes."""
+
+    name: str
+    operation: Operation
+    nodes: int = NODES
+
+
+def measure(step: Callable[[str], None], paths: Sequence[str]) -> Iterator[Measurement | Skipped]:
+    for path in paths:
+        step(path)
+        try:
+            for one in PATHS[path]():
+                yield from _counts(path, one)
+        except Unavailable as error:
+            yield Skipped(LAYER, path, str(error))
+
+
+def _counts(path: str, step: Step) -> Iterator[Measurement]:
+    case: dict[str, str | int] = {"policy": path, "form": HOST, "nodes": step.nodes, "cycle": step.name}
+    for _ in range(_SETTLING):
+        step.operation()
+
+    def repeat() -> None:
+        for _ in range(_TIMES):
+            step.operation()
+
+    calls = round(counted_calls(repeat) / _TIMES)
+    yield Measurement(LAYER, case, "python_calls", "calls", (calls,), exact=True)
+    peak = peak_allocated(step.operation, _PEAKS)
+    yield Measurement(LAYER, case, "allocated", "bytes", (peak,), exact=True)
+
+
+# ---------------------------------------------------------------------- scheduler
+
+
+def _scheduling() -> Iterator[Step]:
+    """Scheduler, cycle, framework runtime, node table, default plugins; with metrics, as in `kubewasp run`."""
+    cluster = _cluster(default_config())
+    names = itertools.count()
+    for name, change in (("plain pod", None), ("spread", with_spread), ("inter-pod affinity", with_affinity)):
+        yield Step(name, _scheduled(cluster, names, change))
+    observed = _cluster(default_config(), SchedulerMetrics(Metrics(), chance=lambda: 0.0))
+    yield Step("with metrics", _scheduled(observed, names))
+
+
+def _signing() -> Iterator[Step]:
+    """The same with a guest that signs each pod: signatures, cached answers, calls for changed nodes."""
+    wasm = guests.guest("nodenumber-signed", "go")
+    cluster = _cluster(default_config().with_wasm_plugin("signed", str(wasm)))
+    yield Step("plain pod", _scheduled(cluster, itertools.count()))
+
+
+def _updates() -> Iterator[Step]:
+    """Node and pod events: node table rows, pod index, queue."""
+    cluster = _cluster(default_config())
+    events, turns = cluster.scheduler.events, itertools.count()
+    heartbeats = [_node(1, heartbeat=f"2026-01-01T00:00:0{second}Z") for second in range(2)]
+    relabelled = [_node(2, label=value) for value in ("a", "b")]
+    yield Step("node heartbeat", lambda: events.put_node(heartbeats[next(turns) % 2]))
+    yield Step("node labels", lambda: events.put_node(relabelled[next(turns) % 2]))
+    manifest = labelled_pod("bound", 1)
+    bound = placed_on(PodParser().parse(manifest, encode("Pod", manifest)), "node-3")
+
+    def come_and_go() -> None:
+        events.put_pod(bound)
+        events.delete_pod(bound)
+
+    yield Step("pod added and deleted", come_and_go)
+
+
+def _cluster(config: SchedulerConfig, observer: SchedulerObserver = NO_OBSERVER) -> EmbeddedCluster:
+    cluster = EmbeddedCluster(set_up(config, observer=observer))
+    for manifest in sample_cluster.nodes(NODES):
+        cluster.apply(manifest)
+    return cluster
+
+
+def _scheduled(
+    cluster: EmbeddedCluster, names: Iterator[int], change: Callable[[dict[str, Any]], None] | None = None
+) -> Operation:
+    """One attempt per call. All pods are in the queue before the first."""
+    for _ in range(_SETTLING + _TIMES + _PEAKS):
+        manifest = labelled_pod(f"new-{next(names)}", 1)
+        if change is not None:
+            change(manifest["spec"])
+        cluster.apply(manifest)
+
+    def attempt() -> None:
+        made = cluster.scheduler.schedule_one()
+        if made is None or not made.node:
+            raise RuntimeError(f"pod not scheduled: {made}")
+
+    return attempt
+
+
+def _node(number: int, *, heartbeat: str = "", label: str = "") -> Any:
+    manifest = sample_cluster.node(number)
+    if heartbeat:
+        conditions = [{"type": "Ready", "status": "True", "lastHeartbeatTime": heartbeat}]
+        manifest |= {"status": manifest["status"] | {"conditions": conditions}}
+    if label:
+        labels = manifest["metadata"]["labels"] | {"example.com/label": label}
+        manifest |= {"metadata": manifest["metadata"] | {"labels": labels}}
+    return parse_node(manifest, encode("Node", manifest))
+
+
+# ---------------------------------------------------------------------- API server
+
+
+def _codec() -> Iterator[Step]:
+    parser = PodParser()
+    objects = {"Node": sample_cluster.node(7), "Pod": labelled_pod("web", 1)}
+    for kind, manifest in objects.items():
+        data = encode(kind, manifest)
+        yield Step(f"encode {kind}", partial(encode, kind, manifest))
+        yield Step(f"decode {kind}", partial(decode, kind, data))
+    node, pod = (encode(kind, manifest) for kind, manifest in objects.items())
+    yield Step("parse Node", lambda: parse_node(objects["Node"], node))
+    yield Step("parse Pod", lambda: parser.parse(objects["Pod"], pod))
+
+
+def _watching() -> Iterator[Step]:
+    """Watch events out of a chunk of bytes, and the pages of a list."""
+    raw = encode("Node", sample_cluster.node(7))
+    chunk = 10 * _frame(raw)
+    reader = FrameReader()
+
+    def events() -> None:
+        for frame in reader.feed(chunk):
+            _ = RawObject(watch_event(frame).data).key
+
+    yield Step("10 watch events", events)
+    items = (encode("Node", sample_cluster.node(number)) for number in range(1, 11))
+    metadata = b"\x0a\x03\x12\x011"  # resourceVersion 1
+    page = _wrapped("NodeList", metadata + b"".join(b"\x12" + _varint(len(item)) + item for item in items))
+    yield Step("list of 10 nodes", lambda: [item.key for item in Page(page).items])
+
+
+def _frame(raw: bytes) -> bytes:
+    extension: Any = message_class("runtime.RawExtension")(raw=_wrapped("Node", raw))
+    event: Any = message_class("apis.meta.v1.WatchEvent")(type="MODIFIED", object=extension.SerializeToString())
+    content: bytes = event.SerializeToString()
+    return struct.pack(">I", len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    low = value & 0x7F
+    return bytes([low]) if value < 0x80 else bytes([low | 0x80]) + _varint(value >> 7)
+
+
+def _wrapped(kind: str, raw: bytes) -> bytes:
+    return wrap_unknown("v1", kind, raw)
+
+
+def _requests() -> Iterator[Step]:
+    """A binding over a kept connection. Written bytes are answered at once, in the same thread."""
+    loop = _LoopbackLoop()
+    access = Access("http://127.0.0.1:1")
+    metrics = RequestMetrics(Metrics(), "127.0.0.1:1")
+    transport = Transport(metrics.answered)
+    body = encode("Pod", labelled_pod("web", 1))
+
+    async def post() -> None:
+        path = "/api/v1/namespaces/default/pods/web/binding"
+        asked = {"query": None, "content_type": PROTOBUF, "accept": PROTOBUF, "timeout": 30.0}
+        await transport.send(access, "POST", path, body=body, **asked)  # type: ignore[arg-type]
+
+    yield Step("binding", lambda: loop.run_until_complete(post()))
+    loop.close()
+
+
+class _LoopbackLoop(asyncio.SelectorEventLoop):
+    """An event loop whose connections are answered in place."""
+
+    async def create_connection(self, factory: Any, *_: Any, **__: Any) -> Any:  # type: ignore[override]
+        connection = factory()
+        transport = _Loopback(connection)
+        connection.connection_made(transport)
+        return transport, connection
+
+
+class _Loopback(asyncio.Transport):
+    """The server side of a connection: the same answer to every request."""
+
+    _ANSWER: Final = b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+
+    def __init__(self, connection: asyncio.BufferedProtocol) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def is_closing(self) -> bool:
+        return False
+
+    def write(self, _data: object) -> None:
+        size = len(self._ANSWER)
+        memoryview(self._connection.get_buffer(size))[:size] = self._ANSWER
+        self._connection.buffer_updated(size)
+
+    def abort(self) -> None: ...
+
+
+# ---------------------------------------------------------------------- servers
+
+
+def _extending() -> Iterator[Step]:
+    """Requests of kube-scheduler with names only and with whole nodes, from body to body."""
+    profile = {
+        "plugins": {"multiPoint": {"enabled": [{"name": name} for name in ("NodeResourcesFit", "NodeAffinity")]}}
+    }
+    document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    manifests = [
+        node | {"metadata": node["metadata"] | {"uid": f"uid-{number}", "resourceVersion": "1"}}
+        for number, node in enumerate(sample_cluster.nodes(NODES))
+    ]
+    pod = labelled_pod("web", 1)
+    names = [node["metadata"]["name"] for node in manifests]
+    whole = {"metadata": {}, "items": manifests[:_WHOLE_NODES]}
+    bodies = (
+        ("names", NODES, {"Pod": pod, "Nodes": None, "NodeNames": names}),
+        (f"{_WHOLE_NODES} whole nodes", _WHOLE_NODES, {"Pod": pod, "Nodes": whole, "NodeNames": None}),
+    )
+    for kind, nodes, request in bodies:
+        scheduler = compose(Environment(clock=SYSTEM_CLOCK, client=ReadOnlyClient()))
+        setup = set_up(read_config(document | {"profiles": [profile]}))
+        wanted = verb_plugins.restricted(setup.profiles, all_plugins=True)
+        sent = None if kind == "names" else SentNodes(scheduler.events, SYSTEM_CLOCK)
+        frameworks = verb_plugins.frameworks(setup.registry, wanted, scheduler.handle)
+        service = ExtenderService(scheduler.table, frameworks, sent=sent)
+        if sent is None:
+            for manifest in manifests:
+                scheduler.events.put_node(parse_node(manifest, encode("Node", manifest)))
+        body = orjson.dumps(request)
+        yield Step(f"filter, {kind}", partial(service.filter, body), nodes)
+        yield Step(f"prioritize, {kind}", partial(service.prioritize, body), nodes)
+
+
+def _handlers() -> Iterator[Step]:
+    """HTTP requests to guests of each style; guests run in the thread of the event loop here."""
+    app = create_app(read_web_config(web.document(("module", "middleware", "wasi"))))
+    loop = _InlineLoop()
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    def asked(path: str) -> None:
+        sent.clear()
+        scope = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": "GET",
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "headers": [(b"host", b"example.com")],
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 2),
+        }
+        loop.run_until_complete(app(scope, receive, send))
+        if sent[0]["status"] != 200:
+            raise RuntimeError(f"{path}: {sent}")
+
+    for style in ("module", "middleware", "wasi"):
+        yield Step(style, partial(asked, f"/{style}"))
+    app.close()
+    loop.close()
+
+
+class _InlineLoop(asyncio.SelectorEventLoop):
+    """Work for threads runs at once: only calls of one thread can be counted."""
+
+    def run_in_executor(self, _executor: object, work: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:  # type: ignore[override]
+        done = self.create_future()
+        try:
+            done.set_result(work(*arguments))
+        except Exception as error:  # noqa: BLE001 - as an executor does
+            done.set_exception(error)
+        return done
+
+
+PATHS: Final[dict[str, Callable[[], Iterator[Step]]]] = {
+    "default plugins": _scheduling,
+    "signing guest": _signing,
+    "updates": _updates,
+    "wire codec": _codec,
+    "watch": _watching,
+    "requests": _requests,
+    "extender": _extending,
+    "web handlers": _handlers,
+}
