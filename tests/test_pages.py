@@ -112,8 +112,12 @@ def test_the_site_loads_nothing_from_other_hosts() -> None:
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "api").glob("*.md")), ids=lambda page: page.stem)
 def test_the_names_of_the_reference_exist(page: Path) -> None:
-    names = re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    assert names
+    blocks = re.findall(r"^::: (\S+)\n((?:    .*\n)*)", page.read_text(encoding="utf-8") + "\n", re.MULTILINE)
+    assert blocks
+    names = [name for name, _ in blocks]
+    for name, options in blocks:
+        members = (yaml.safe_load(options) or {}).get("options", {}).get("members") or []
+        names += [f"{name}.{member}" for member in members]
     code = f"import pkgutil; [pkgutil.resolve_name(name) for name in {names!r}]"
     path = os.pathsep.join([str(ROOT / "sdk" / "python"), *sys.path])
     subprocess.run([sys.executable, "-c", code], check=True, env=PLAIN | {"PYTHONPATH": path})
