@@ -1,4 +1,4 @@
-"""Commands and Python examples of the pages, run and compared with the printed output; links; tables against the code."""
+"""Commands and Python examples of the pages, run and compared with the shown output; links; tables against the code."""
 
 from __future__ import annotations
 
