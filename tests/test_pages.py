@@ -123,6 +123,15 @@ def test_the_names_of_the_reference_exist(page: Path) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env=PLAIN | {"PYTHONPATH": path})
 
 
+@pytest.mark.parametrize("workflow", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.stem)
+def test_workflows_begin_without_rights_and_pin_their_actions(workflow: Path) -> None:
+    text = workflow.read_text(encoding="utf-8")
+    assert yaml.safe_load(text)["permissions"] == {"contents": "read"}
+    actions = re.findall(r"uses: (\S+)", text)
+    assert actions
+    assert [action for action in actions if not re.fullmatch(r"[\w.-]+/[\w.-]+@v\d+\.\d+\.\d+", action)] == []
+
+
 def test_the_in_process_plugin_of_its_page_places_a_pod(tmp_path: Path) -> None:
     fences = re.findall(
         r"^```\w+ title=(\S+)\n(.*?)^```$", read("docs/in-process-plugins.md"), re.MULTILINE | re.DOTALL
