@@ -41,6 +41,14 @@ def skeleton(text: str) -> list[str]:
     return [re.sub(r"\((from the cache|compiled)\)", "(loaded)", line) for line in lines if line]
 
 
+def run(command: list[str]) -> list[str]:
+    """The skeleton of the command's output."""
+    program = Path(sys.executable).parent / "kubewasp"
+    ended = subprocess.run([program, *command], cwd=ROOT, env=PLAIN, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return skeleton(ended.stdout)
+
+
 @pytest.mark.parametrize("body", examples("console"))
 def test_a_command_prints_what_the_page_shows(body: str) -> None:
     for command, shown in commands(body):
@@ -48,20 +56,15 @@ def test_a_command_prints_what_the_page_shows(body: str) -> None:
         if words[0] == "make":
             continue  # CI calls these targets; `make test` runs this test
         assert words[0] == "kubewasp"
-        result = subprocess.run(
-            [Path(sys.executable).parent / "kubewasp", *words[1:]],
-            cwd=ROOT,
-            env=PLAIN,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert result.returncode == 0, result.stderr
         wanted = skeleton(shown)
-        if wanted and wanted[-1] == "…":
-            assert skeleton(result.stdout)[: len(wanted) - 1] == wanted[:-1]
-        elif wanted:
-            assert skeleton(result.stdout) == wanted
+        is_whole = bool(wanted) and wanted[-1] != "…"
+        wanted = wanted if is_whole else wanted[:-1]
+        # On a busy machine a long time widens its column, or changes its unit: such an output is made again.
+        for _ in range(3):
+            found = run(words[1:])
+            if (found if is_whole else found[: len(wanted)]) == wanted:
+                break
+        assert (found if is_whole else found[: len(wanted)]) == wanted
 
 
 @pytest.mark.parametrize("body", examples("python"))
