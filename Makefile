@@ -3,13 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test e2e bench bench-cluster bench-report counts bars lint format lock clean
+.PHONY: help demo test e2e bench bench-cluster bench-report counts bars lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .venv/.runtime ## inspect, call and measure a wasm scheduler plugin; no Kubernetes needed
+demo: .venv/.runtime ## a cluster in memory, a wasm policy, one decision explained; no Kubernetes needed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 test: .venv/.dev ## all tests (builds the Go and C test guests)
@@ -41,9 +41,14 @@ lint: .venv/.dev ## ruff, mypy --strict, import-linter
 format: .venv/.dev ## rewrite the sources in the project's format
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
+docs: .venv/.docs ## the documentation site in .build/site; a warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --clean $(ARGS)
+	@echo "built .build/site/index.html"
+
 lock: .venv/.dev ## pin the newest allowed dependencies
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate pyproject.toml --group build -o requirements.lock
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate pyproject.toml --group dev -o requirements-dev.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --group docs -c requirements-dev.lock -o requirements-docs.lock
 
 clean: ## remove everything the other targets made
 	rm -rf .venv .build .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
@@ -59,4 +64,9 @@ clean: ## remove everything the other targets made
 .venv/.dev: .venv/.runtime requirements-dev.lock
 	@echo "installing what the tests need (once)"
 	@$(PIP) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+.venv/.docs: .venv/.runtime requirements-docs.lock
+	@echo "installing what the documentation needs (once)"
+	@$(PIP) --require-hashes -r requirements-docs.lock
 	@touch $@

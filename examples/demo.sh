@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `make demo` shows: a cluster in memory, a policy in wasm, and why a pod went where it did. No Kubernetes is needed.
+# `make demo`: a cluster in memory, a wasm policy, one decision explained. No Kubernetes needed.
 set -eu
 cd "$(dirname "$0")/.."
 shop="examples/clusters/shop/nodes.yaml examples/clusters/shop/workloads.yaml"
@@ -11,11 +11,11 @@ show() {
     "$@"
 }
 
-say "A web shop: 28 nodes in three zones (on demand, spot, GPU) and some 240 pods."
-say "The policy is a wasm plugin of 0.9 KB: prefer nodes that carry a label. It is configured with capacity=spot."
+say "The cluster: a web shop with 28 nodes (on demand, spot, GPU) in three zones and about 240 pods."
+say "The policy: a wasm plugin of 0.9 KB that prefers nodes with a label, here capacity=spot."
 show kubewasp plugin inspect "$guest" --config capacity=spot
-say "Schedule everything, as kube-scheduler does, with that plugin on top; and explain one pod that found no place."
+say "Simulation: the plugins of kube-scheduler and this one; and an explanation for one pod that does not fit."
 # shellcheck disable=SC2086
 show kubewasp simulate $shop --config examples/clusters/shop/spot-first.yaml --explain default/train-17
-say "What does the plugin cost? The same guest, beside plain Python callbacks:"
+say "Cost of the plugin, compared with plain Python callbacks:"
 show kubewasp plugin bench "$guest" --config capacity=spot --nodes 2000 --pods 50

@@ -1,4 +1,4 @@
-"""Every command and every Python example in the documentation is run, and prints what the documentation shows."""
+"""Commands and Python examples of the pages, run and compared with the shown output; links; tables against the code."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ROOT_PAGES = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# What makes rich print colours where there is no terminal is taken away.
+# Without the variables that make rich print colours into a pipe.
 PLAIN = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "GITHUB_ACTIONS")} | {"COLUMNS": "80"}
 NUMBER = re.compile(r"\d[\d.,]*")
 
@@ -29,15 +30,23 @@ def examples(language: str) -> list[object]:
 
 
 def commands(body: str) -> list[tuple[str, str]]:
-    """Pairs of a command after `$ ` and what is shown below it."""
+    """Pairs of a command after `$ ` and the output below it."""
     parts = re.split(r"^\$ (.*)$", body, flags=re.MULTILINE)[1:]
     return [(command, shown.strip("\n")) for command, shown in zip(parts[::2], parts[1::2], strict=True)]
 
 
 def skeleton(text: str) -> list[str]:
-    """Lines without figures and blanks: what must be the same on every machine."""
+    """Lines without figures and blanks, the same on every machine."""
     lines = [" ".join(NUMBER.sub("#", line).split()) for line in text.splitlines()]
     return [re.sub(r"\((from the cache|compiled)\)", "(loaded)", line) for line in lines if line]
+
+
+def run(command: list[str]) -> list[str]:
+    """The skeleton of the command's output."""
+    program = Path(sys.executable).parent / "kubewasp"
+    ended = subprocess.run([program, *command], cwd=ROOT, env=PLAIN, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return skeleton(ended.stdout)
 
 
 @pytest.mark.parametrize("body", examples("console"))
@@ -45,22 +54,17 @@ def test_a_command_prints_what_the_page_shows(body: str) -> None:
     for command, shown in commands(body):
         words = shlex.split(command, comments=True)
         if words[0] == "make":
-            continue  # these targets run the tests themselves; CI calls them
+            continue  # CI calls these targets; `make test` runs this test
         assert words[0] == "kubewasp"
-        result = subprocess.run(
-            [Path(sys.executable).parent / "kubewasp", *words[1:]],
-            cwd=ROOT,
-            env=PLAIN,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert result.returncode == 0, result.stderr
         wanted = skeleton(shown)
-        if wanted and wanted[-1] == "…":
-            assert skeleton(result.stdout)[: len(wanted) - 1] == wanted[:-1]
-        elif wanted:
-            assert skeleton(result.stdout) == wanted
+        is_whole = bool(wanted) and wanted[-1] != "…"
+        wanted = wanted if is_whole else wanted[:-1]
+        # On a busy machine a long time widens its column, or changes its unit: such an output is made again.
+        for _ in range(3):
+            found = run(words[1:])
+            if (found if is_whole else found[: len(wanted)]) == wanted:
+                break
+        assert (found if is_whole else found[: len(wanted)]) == wanted
 
 
 @pytest.mark.parametrize("body", examples("python"))
@@ -70,7 +74,7 @@ def test_a_python_example_runs(body: str) -> None:
     assert "node-" in result.stdout
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *ROOT_PAGES], ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         if "://" not in target:

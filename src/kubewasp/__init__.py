@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Evaluation", "Guest", "GuestLoadError", "KubewaspError", "Limits", "Nodes", "Status"]
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from kubewasp_sdk.resources import Resources
 from kubewasp_sdk.state import CycleState
 from kubewasp_sdk.status import SKIP, SUCCESS, Code, Nominate, Status, Verdict, Wait
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "SKIP",
     "SUCCESS",

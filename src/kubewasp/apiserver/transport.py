@@ -1,7 +1,8 @@
 """HTTP requests to an API server, and error texts for requests without a response. Retries and limits: `client`.
 
 HOT PATH (guard: make counts): two requests for each pod. A GET, PUT or DELETE is sent once more, never a POST or PATCH,
-if the server closes a kept-alive connection before it answers. All of ours are safe to repeat, by their resourceVersion or uid.
+if the server closes a kept-alive connection before it answers. All of ours are safe to repeat, by their
+resourceVersion or uid.
 """
 
 from __future__ import annotations

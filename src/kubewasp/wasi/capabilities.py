@@ -38,7 +38,7 @@ class Preopen:
 
     @classmethod
     def parse(cls, text: str) -> Preopen:
-        r"""Parses HOST[:GUEST][:ro]. A colon in a path is written `\:`, a backslash `\\`."""
+        r"""Parses `HOST[:GUEST][:ro]`. A colon in a path is written `\:`, a backslash `\\`."""
         parts = _parts(text)
         read_only = len(parts) > 1 and parts[-1] == "ro"
         if read_only:

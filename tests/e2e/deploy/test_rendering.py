@@ -252,7 +252,7 @@ def page_files(tmp_path: Path) -> Path:
 
 def test_the_page_shows_how_to_use_an_image_of_your_own(page_files: Path) -> None:
     (container,) = pod_of(kustomize(page_files / "my-scheduler"))["containers"]
-    assert container["image"] == "registry.example/kubewasp:0.1.0"
+    assert container["image"] == "registry.example/kubewasp:0.2.0"
 
 
 def test_the_page_shows_how_to_add_a_plugin_with_kustomize(page_files: Path) -> None:
