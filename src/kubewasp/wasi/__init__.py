@@ -1,6 +1,11 @@
 """Sandboxed runs of WASI programs, core modules (preview 1) and components (preview 2), with granted capabilities only.
 
 Public: the names in `__all__`, described in docs/wasi.md. The modules of this package are private.
+
+>>> from kubewasp.wasi import Capabilities, load_program, run           # doctest: +SKIP
+>>> granted = Capabilities(arguments=("--help",))                       # doctest: +SKIP
+>>> run(load_program(wasm, granted), granted).exit_code                 # doctest: +SKIP
+0
 """
 
 from __future__ import annotations

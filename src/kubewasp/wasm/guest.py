@@ -139,7 +139,11 @@ class Guest:
         return self.pool.stats
 
     def cycle(
-        self, pod: AnyPod, nodes: NodeTable | Nodes | Iterable[Mapping[str, Any]] = (), *, handle: Handle | None = None
+        self,
+        pod: AnyPod,
+        nodes: NodeTable | Nodes | Iterable[Mapping[str, object]] = (),
+        *,
+        handle: Handle | None = None,
     ) -> GuestCycle:
         """A scheduling cycle for one pod, to call hooks one by one; use it in a `with` statement.
 
@@ -159,7 +163,7 @@ class Guest:
         table = NodeTable.of(given) if self.module.uses_records else None
         return GuestCycle(self, pod, given, table, handle or self.handle)
 
-    def evaluate(self, pod: AnyPod, nodes: NodeTable | Nodes | Iterable[Mapping[str, Any]]) -> Evaluation:
+    def evaluate(self, pod: AnyPod, nodes: NodeTable | Nodes | Iterable[Mapping[str, object]]) -> Evaluation:
         """Filters and scores nodes for a pod, in the framework's order: PreFilter, Filter, PreScore, Score.
 
         Args:

@@ -64,16 +64,17 @@ class Limits:
                 raise LimitError(f"limits.{shown}: expected {wanted} from {low} to {high}, got {value!r}")
 
     @classmethod
-    def from_mapping(cls, settings: Mapping[str, Any]) -> Limits:
+    def from_mapping(cls, settings: Mapping[str, object]) -> Limits:
         """Limits by their Python names; LimitError for an unknown one."""
         known = {field.name for field in fields(cls)}
         for name in settings:
             if name not in known:
                 raise LimitError(f"limits.{name}: unknown limit; there are {', '.join(sorted(known))}")
-        return cls(**settings)
+        values: dict[str, Any] = dict(settings)  # checked by the constructor
+        return cls(**values)
 
     @classmethod
-    def from_config(cls, settings: Mapping[str, Any]) -> Limits:
+    def from_config(cls, settings: Mapping[str, object]) -> Limits:
         """Limits of a configuration file: `callTimeout: 500ms`, `memory: 64Mi`; numbers are seconds and bytes."""
         names = {config_name(field.name): field.name for field in fields(cls)}
         values: dict[str, Any] = {}
@@ -87,7 +88,7 @@ class Limits:
         return cls(**values)
 
 
-def limits_problem(limits: Mapping[str, Any]) -> str:
+def limits_problem(limits: Mapping[str, object]) -> str:
     """The problem of limits in a configuration file; empty if they are valid."""
     try:
         Limits.from_config(limits)

@@ -1,6 +1,9 @@
 """HTTP server for wasm handlers and middlewares: configuration, routing, guest ABIs and the ASGI application.
 
 Public: the names in `__all__`, described in docs/http.md. The modules of this package are private.
+
+>>> from kubewasp.web import create_app, load_web_config                # doctest: +SKIP
+>>> app = create_app(load_web_config("site.yaml"))                      # doctest: +SKIP
 """
 
 from __future__ import annotations
