@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from kubewasp.framework.handle import DetachedHandle, Handle
 from kubewasp.state.node_objects import Nodes
