@@ -48,8 +48,13 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubewasp.apiserver.writes.asyncio.sleep", no_time)
 
 
-def run(request: Coroutine[Any, Any, str]) -> str:
-    return asyncio.run(request)
+def run(request: Coroutine[Any, Any, None]) -> str:
+    """The error of a write, empty if it succeeded."""
+    try:
+        asyncio.run(request)
+    except ApiError as error:
+        return str(error)
+    return ""
 
 
 def stored(*, node: str = "", uid: str = POD.uid) -> bytes:

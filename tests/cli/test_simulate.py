@@ -379,7 +379,7 @@ def test_a_plugin_is_given_its_configuration(kubewasp: Kubewasp, tmp_path: Path)
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("other=1", "--plugin-config other: there is no --plugin of that name; there are nodenumber"),
+        ("other=1", "--plugin-config other: there is no plugin of that name; there are nodenumber"),
         ("nodenumber", "expected NAME=VALUE, got 'nodenumber'"),
         ("nodenumber=@missing", "nodenumber: missing: [Errno 2] No such file or directory: 'missing'"),
     ],

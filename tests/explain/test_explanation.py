@@ -16,7 +16,7 @@ def explained(name: str, *objects: Object, config: SchedulerConfig | None = None
     cluster = filled(*objects, config=config)
     wanted = cluster.pods[f"default/{name}"]
     record = DecisionRecord()
-    choice = cluster.scheduler.look(wanted, record)
+    choice = cluster.scheduler.evaluate(wanted, record)
     return explain(
         wanted,
         record,

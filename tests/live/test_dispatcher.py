@@ -84,9 +84,9 @@ async def test_a_bind_waits_for_what_is_being_written_of_the_pod() -> None:
             super().__init__()
             self.answers = asyncio.Semaphore(0)
 
-        async def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> str:
+        async def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
             await self.answers.acquire()
-            return await super().patch_status(pod, status)
+            await super().patch_status(pod, status)
 
     made = Writing(writes := Slow())
     made.failed(POD, "Unschedulable", "one")

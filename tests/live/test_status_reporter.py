@@ -9,7 +9,7 @@ import pytest
 
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.pods import Pod
-from tests.live.writing import POD, SOON, FakeWrites, Writing, asynchronous
+from tests.live.writing import POD, SOON, FakeWrites, WriteError, Writing, asynchronous
 from tests.plugins.building import make_pod
 
 
@@ -63,9 +63,10 @@ async def test_a_condition_that_could_not_be_written_is_written_with_the_next_tr
 class DownOnce(FakeWrites):
     """The first status that is written is lost."""
 
-    async def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> str:
+    async def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
         await super().patch_status(pod, status)
-        return "the server is down" if len(self.of("patch")) == 1 else ""
+        if len(self.of("patch")) == 1:
+            raise WriteError("the server is down")
 
 
 @pytest.mark.parametrize("waits", [True, False], ids=["waiting", "on its way to a node"])

@@ -6,6 +6,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+from kubewasp.apiserver.api_resources import request_info
+from kubewasp.apiserver.errors import ApiError
 from kubewasp.apiserver.event_series import Write
 from kubewasp.framework.cluster_events import RecordedEvent
 from kubewasp.framework.status import Status
@@ -34,6 +36,17 @@ def asynchronous(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], 
     return run
 
 
+class WriteError(ApiError):
+    """An error of the API server whose text is just that."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(request_info("GET", "/"), 0, "", text)
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
 class FakeWrites:
     """Takes note of requests and answers with the errors it was given."""
 
@@ -41,24 +54,25 @@ class FakeWrites:
         self.errors = errors
         self.made: list[tuple[Any, ...]] = []
 
-    async def _note(self, what: str, *details: Any) -> str:
+    async def _note(self, what: str, *details: Any) -> None:
         self.made.append((what, *details))
-        return self.errors.get(what, "")
+        if self.errors.get(what):
+            raise WriteError(self.errors[what])
 
-    async def bind(self, pod: Pod, node: str) -> str:
-        return await self._note("bind", pod.name, node)
+    async def bind(self, pod: Pod, node: str) -> None:
+        await self._note("bind", pod.name, node)
 
-    async def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> str:
-        return await self._note("patch", pod.name, status)
+    async def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        await self._note("patch", pod.name, status)
 
-    async def delete(self, pod: Pod) -> str:
-        return await self._note("delete", pod.name)
+    async def delete(self, pod: Pod) -> None:
+        await self._note("delete", pod.name)
 
-    async def update(self, manifest: Mapping[str, Any]) -> str:
-        return await self._note("update", manifest)
+    async def update(self, manifest: Mapping[str, Any]) -> None:
+        await self._note("update", manifest)
 
-    async def event(self, write: Write) -> str:
-        return await self._note("event", write.manifest.get("reason", "series"), write.manifest.get("note", ""))
+    async def event(self, write: Write) -> None:
+        await self._note("event", write.manifest.get("reason", "series"), write.manifest.get("note", ""))
 
     def of(self, what: str) -> list[tuple[Any, ...]]:
         return [made[1:] for made in self.made if made[0] == what]

@@ -158,7 +158,6 @@ class FakeHandle(DetachedHandle):
         self.store = ObjectStore()
         self.clock = FakeClock()
         self.client = FakeClient()
-        self.random = random.Random(0)
         self.events: list[RecordedEvent] = []
         for manifest in objects:
             self.store.put(manifest)
@@ -168,6 +167,9 @@ class FakeHandle(DetachedHandle):
 
     def is_evicted(self, uid: str) -> bool:
         return False
+
+    def new_random(self) -> random.Random:
+        return random.Random(0)
 
     def is_preempting(self, uid: str) -> bool:
         return False

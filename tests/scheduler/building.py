@@ -28,13 +28,14 @@ class Cluster:
         self,
         make_frameworks: Callable[[SchedulerHandle], Iterable[Framework]],
         tuning: Tuning | None = None,
+        observer: SchedulerObserver = NO_OBSERVER,
         **environment: Any,
     ) -> None:
         self.clock = FakeClock()
         self.attempts: list[Attempt] = []
         self._returned: list[Attempt] = []
         surroundings = Environment(clock=self.clock, client=self, **environment)
-        self.scheduler = compose(surroundings, make_frameworks, tuning)
+        self.scheduler = compose(surroundings, make_frameworks, tuning, observer)
         self.scheduler.subscribe(self)
         self.pods: dict[str, Pod] = {}
         self.bound: list[tuple[str, str]] = []

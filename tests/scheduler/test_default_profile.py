@@ -172,7 +172,7 @@ def test_each_plugin_has_its_say(node: Any, others: Any, pod: Any, reason: str) 
 def recorded(cluster: Cluster, pod: Pod) -> tuple[DecisionRecord, str]:
     record = DecisionRecord()
     cluster.put(pod)
-    return record, cluster.scheduler.look(pod, record).node
+    return record, cluster.scheduler.evaluate(pod, record).node
 
 
 def test_a_total_with_all_its_parts() -> None:

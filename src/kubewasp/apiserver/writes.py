@@ -37,12 +37,12 @@ _VOLUMES: Final = {
 
 
 class ClusterWrites:
-    """Writes to the API server. Methods return the text of an error, empty on success: a failure ends no scheduler."""
+    """Writes to the API server. A write that fails raises ApiError."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
-    async def bind(self, pod: Pod, node: str) -> str:
+    async def bind(self, pod: Pod, node: str) -> None:
         """Binds a pod, identified by its uid. The outcome of an unanswered bind is looked up.
 
         A bind that was not carried out may still be on its way. It is repeated for the same node, where resources stay
@@ -54,82 +54,71 @@ class ClusterWrites:
                 await self._client.send(request)
             except ApiError as error:
                 if not error.maybe_done and error.status != 409:
-                    return str(error)
+                    raise
                 is_uncertain |= error.maybe_done
-                outcome = await self._looked_up(pod, node, error)
-                if outcome is not None:
-                    return outcome
-                if pause is None or not is_uncertain:
-                    return str(error)
+                found = await self._looked_up(pod)
+                bound_to = (found.get("spec") or {}).get("nodeName")
+                is_same = (found.get("metadata") or {}).get("uid") == pod.uid
+                if is_same and bound_to == node:
+                    return
+                if not is_same or bound_to or pause is None or not is_uncertain:
+                    raise
                 await asyncio.sleep(pause)
             else:
-                break
-        return ""
+                return
 
-    async def _looked_up(self, pod: Pod, node: str, error: ApiError) -> str | None:
-        """Result of a bind, from the pod itself: "" if bound to the node, an error text if not; None without a node."""
+    async def _looked_up(self, pod: Pod) -> dict[str, Any]:
+        """The pod of that name, read until there is an answer."""
         pause = _FIRST_LOOKUP_DELAY
         while True:
             try:
-                found = await self._pod(pod)
+                _, _, raw = unwrap_unknown(await self._client.request("GET", PODS.path_of(pod.namespace, pod.name)))
+                return decode("Pod", raw)
             except ApiError as problem:
                 if problem.status == 404:
-                    return str(problem)
+                    raise
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _MOST_LOOKUP_DELAY)
-                continue
-            bound_to = (found.get("spec") or {}).get("nodeName")
-            is_same = (found.get("metadata") or {}).get("uid") == pod.uid
-            if is_same and not bound_to:
-                return None
-            return "" if is_same and bound_to == node else str(error)
 
-    async def _pod(self, pod: Pod) -> dict[str, Any]:
-        _, _, raw = unwrap_unknown(await self._client.request("GET", PODS.path_of(pod.namespace, pod.name)))
-        return decode("Pod", raw)
-
-    async def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> str:
+    async def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
         """Patches the status of a pod; conditions are merged by type. A deleted pod is no error."""
         path = PODS.path_of(pod.namespace, pod.name, "status")
         body = orjson.dumps({"metadata": {"uid": pod.uid}, "status": status})
-        return await self._write("PATCH", path, body, STRATEGIC_PATCH, may_be_gone=True)
+        await self._write("PATCH", path, body, STRATEGIC_PATCH, may_be_gone=True)
 
-    async def delete(self, pod: Pod) -> str:
+    async def delete(self, pod: Pod) -> None:
         """Deletes a pod, identified by its uid. A deleted pod is no error."""
         body = orjson.dumps({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}})
-        return await self._write("DELETE", PODS.path_of(pod.namespace, pod.name), body, JSON, may_be_gone=True)
+        await self._write("DELETE", PODS.path_of(pod.namespace, pod.name), body, JSON, may_be_gone=True)
 
-    async def update(self, manifest: Mapping[str, Any]) -> str:
+    async def update(self, manifest: Mapping[str, Any]) -> None:
         """Replaces a PersistentVolume or a claim at its resourceVersion."""
         metadata = manifest.get("metadata") or {}
         path = _VOLUMES[manifest["kind"]].path_of(metadata.get("namespace") or "", metadata.get("name") or "")
-        body = orjson.dumps({"apiVersion": "v1", **manifest})
-        try:
-            await self._client.request("PUT", path, body=body, content_type=JSON)
-        except ApiError as error:
-            return str(error)
-        return ""
+        await self._client.request("PUT", path, body=orjson.dumps({"apiVersion": "v1", **manifest}), content_type=JSON)
 
-    async def event(self, write: Write) -> str:
+    async def event(self, write: Write) -> None:
         """Creates or patches an event."""
         body = orjson.dumps(write.manifest)
         if write.is_patch:
-            return await self._write("PATCH", EVENTS.path_of(write.namespace, write.name), body, MERGE_PATCH)
-        return await self._write("POST", EVENTS.path_in(write.namespace), body, JSON)
+            await self._write("PATCH", EVENTS.path_of(write.namespace, write.name), body, MERGE_PATCH)
+        else:
+            await self._write("POST", EVENTS.path_in(write.namespace), body, JSON)
 
-    async def _write(self, method: str, path: str, body: bytes, content_type: str, *, may_be_gone: bool = False) -> str:
+    async def _write(
+        self, method: str, path: str, body: bytes, content_type: str, *, may_be_gone: bool = False
+    ) -> None:
         for pause in (*_RETRY_DELAYS, None):
             try:
                 await self._client.request(method, path, body=body, content_type=content_type)
             except ApiError as error:
                 if may_be_gone and error.status == 404:
-                    return ""
+                    return
                 if pause is None or not _is_retryable(error):
-                    return str(error)
+                    raise
                 await asyncio.sleep(pause)
             else:
-                break
-        return ""
+                return
 
 
 def _is_retryable(error: ApiError) -> bool:

@@ -61,7 +61,9 @@ def run(
 
 
 async def _serve(settings: SchedulerConfig, kubeconfig: str, address: Address, decisions: float) -> None:
-    limits = settings.client_connection
+    limits, loop, stop = settings.client_connection, asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):  # first: guests may take long to load
+        loop.add_signal_handler(number, stop.set)
     credentials = await connection.credentials(kubeconfig)
     metrics = Metrics()
     requests = RequestMetrics(metrics, urlsplit((await credentials.fresh()).server).netloc)
@@ -74,6 +76,7 @@ async def _serve(settings: SchedulerConfig, kubeconfig: str, address: Address, d
             settings,
             client,
             f"{socket.gethostname()}_{uuid.uuid4()}",
+            stop=stop,
             table=table,
             observer=SchedulerMetrics(metrics),
             recorder=store,
@@ -86,9 +89,6 @@ async def _serve(settings: SchedulerConfig, kubeconfig: str, address: Address, d
         )
         await server.start()
         logger.info("Serving health and metrics", extra={"url": server.url})
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, process.stop)
         try:
             await process.run()
         finally:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kubewasp.scheduler.attempt import Attempt
-    from kubewasp.simulation.simulator import SimulationResult
+    from kubewasp.simulation.simulator import SimulationReport
 
 
 def run(
@@ -27,7 +27,7 @@ def run(
     explained: str,
     seed: int,
     start_time: float | None,
-) -> SimulationResult:
+) -> SimulationReport:
     simulation = Simulation(
         paths,
         config=config,

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kubewasp.k8s.pods import Pod
-    from kubewasp.simulation.simulator import SimulationResult
+    from kubewasp.simulation.simulator import SimulationReport
 
 
-def print_result(result: SimulationResult, *, form: str) -> None:
+def print_result(result: SimulationReport, *, form: str) -> None:
     if form == "json":
         output.print_json(result.as_dict())
     elif form == "yaml":
@@ -25,7 +25,7 @@ def print_result(result: SimulationResult, *, form: str) -> None:
         _print_tables(result)
 
 
-def _print_yaml(result: SimulationResult) -> None:
+def _print_yaml(result: SimulationReport) -> None:
     documents = []
     for pod in result.placements():
         manifest = result.cluster.objects.manifests[pod.key]
@@ -47,7 +47,7 @@ def _print_yaml(result: SimulationResult) -> None:
         output.warn(warning)
 
 
-def _print_tables(result: SimulationResult) -> None:
+def _print_tables(result: SimulationReport) -> None:
     screen = output.console()
     placements, pending = result.placements(), result.pending()
     _print_placements(placements)
@@ -100,7 +100,7 @@ def _print_placements(placements: Sequence[Pod], most: int = 40) -> None:
         output.console().print(f"… {len(rows) - most} more nodes")
 
 
-def _print_nodes(result: SimulationResult, most: int = 40) -> None:
+def _print_nodes(result: SimulationReport, most: int = 40) -> None:
     rows = []
     for node in result.nodes():
         shares = []

@@ -56,7 +56,7 @@ def dry_run(scheduler: Scheduler, pod: Pod, notes: Sequence[str] = ()) -> Explan
     if queued is not None and queued.gated_by:
         raise ExplainError(f"pod {pod.key} is held back by {queued.gated_by}: {queued.gate_reason}")
     record = DecisionRecord()
-    choice = scheduler.look(pod, record)
+    choice = scheduler.evaluate(pod, record)
     choice.state.close()
     found = explain(
         pod,

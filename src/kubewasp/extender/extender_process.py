@@ -56,10 +56,8 @@ class ExtenderProcess:
         self._profiles = verb_plugins.restricted(setup.profiles, all_plugins=all_plugins, source=config.source)
         for plugin, points in verb_plugins.unused_points(setup.profiles).items():
             logger.warning("Plugin has extension points without a verb", extra={"plugin": plugin, "points": points})
-        environment = Environment(
-            clock=SYSTEM_CLOCK, client=ReadOnlyClient(), observer=observer, record_event=_log_event
-        )
-        self._scheduler = compose(environment)
+        environment = Environment(clock=SYSTEM_CLOCK, client=ReadOnlyClient(), record_event=_log_event)
+        self._scheduler = compose(environment, observer=observer)
         self._frameworks = verb_plugins.frameworks(setup.registry, self._profiles, self._scheduler.handle, observer)
         gauges.add_scheduler(self._metrics, self._scheduler)
         gauges.add_plugins(self._metrics, self._frameworks)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from kubewasp.apiserver.errors import ApiError
 from kubewasp.extender import protocol
 from kubewasp.extender.decider import Decider, PluginFailure
 from kubewasp.extender.protocol import ProtocolError
@@ -157,9 +158,12 @@ class Binder:
 
     async def _bound(self, args: BindingArgs) -> bytes:
         metadata = {"name": args.name, "namespace": args.namespace, "uid": args.uid}
+        error = ""
         try:
             async with asyncio.timeout(_LONGEST_BIND):
-                error = await self._writes.bind(self._parser.parse({"metadata": metadata}), args.node)
+                await self._writes.bind(self._parser.parse({"metadata": metadata}), args.node)
+        except ApiError as problem:
+            error = str(problem)
         except TimeoutError:
             error = f"the API server did not say in {_LONGEST_BIND:g} s whether the pod was bound"
         if error:

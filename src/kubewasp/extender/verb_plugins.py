@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.framework.config.default_plugins import BUILT_IN
+from kubewasp.framework.config.default_plugins import BUILT_IN, plugins_at
 from kubewasp.framework.config.model import ConfigError, EnabledPlugin, Problem
 from kubewasp.framework.observer import NO_OBSERVER
 from kubewasp.framework.plugin import EXTENSION_POINTS
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # The extension points behind the verbs of the protocol.
 VERB_POINTS: Final = ("preFilter", "filter", "preScore", "score")
 # Required of a profile; an extender has no queue.
-_QUEUE_SORT: Final = (EnabledPlugin("PrioritySort"),)
+_QUEUE_SORT: Final = tuple(EnabledPlugin(name) for name in plugins_at("queueSort"))
 
 
 def restricted(profiles: Sequence[Profile], *, all_plugins: bool, source: str = "") -> list[Profile]:

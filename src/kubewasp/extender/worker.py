@@ -23,7 +23,7 @@ class Worker(Inbox):
     def __init__(self) -> None:
         super().__init__()
         self.problem = ""
-        self._thread = OwnerThread(self, lambda: _IDLE_SECONDS, name="kubewasp-extender", on_end=lambda _error: None)
+        self._thread = OwnerThread(self, lambda: _IDLE_SECONDS, name="kubewasp-extender", on_end=self._ended)
 
     def start(self) -> None:
         self._thread.start()
@@ -38,6 +38,10 @@ class Worker(Inbox):
     async def ask(self, question: Callable[[bytes], Result], body: bytes) -> Result:
         """Answers a request on the owner thread."""
         return await on_owner_thread(self, lambda: question(body))
+
+    def _ended(self, error: BaseException | None) -> None:
+        if error is not None:
+            self.problem = f"{type(error).__name__}: {error}"
 
     def _take(self, change: Callable[[], None]) -> None:
         try:

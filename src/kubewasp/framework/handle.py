@@ -121,9 +121,8 @@ class SchedulerHandle(Handle, Protocol):
     @property
     def client(self) -> Client: ...
 
-    @property
-    def random(self) -> random.Random:
-        """Source of chance; seeded in simulations."""
+    def new_random(self) -> random.Random:
+        """A generator of random numbers, with the seed of the scheduler."""
 
     def check(self, state: CycleState, pod: Pod, row: int) -> Status:
         """Verdict of all filters on one node of the table, nominated pods counted."""

@@ -7,11 +7,12 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from kubewasp.apiserver.errors import ApiError
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s import timestamps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from kubewasp.apiserver.writes import ClusterWrites
     from kubewasp.clock import Clock
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_DEPOSED: Final = "this scheduler is no longer the leader"
+_DEPOSED: Final = Status(Code.ERROR, "this scheduler is no longer the leader")
 _UPDATE_TIMEOUT: Final = 30.0
 _WAIT: Final = Status(Code.WAIT)
 
@@ -62,8 +63,7 @@ class Dispatcher:
 
     async def _bind(self, pod: Pod, node: str) -> None:
         await self._patches.sent(pod)  # a condition without a node must not follow the bind
-        error = await self._writes.bind(pod, node) if self._may_write() else _DEPOSED
-        status = _status(error)
+        status = await self._written(lambda: self._writes.bind(pod, node))
         for listener in self._listeners:
             self._inbox.post(partial(listener.bound, pod.uid, status))
 
@@ -71,14 +71,13 @@ class Dispatcher:
 
     def update(self, manifest: Mapping[str, Any]) -> Status:
         """Blocks until the answer: the pod at hand cannot go on without it, and such updates are few."""
-        if not self._may_write():
-            return _status(_DEPOSED)
-        future = asyncio.run_coroutine_threadsafe(self._writes.update(manifest), self._outbox.loop)
+        written = self._written(lambda: self._writes.update(manifest))
+        future = asyncio.run_coroutine_threadsafe(written, self._outbox.loop)
         try:
-            return _status(future.result(_UPDATE_TIMEOUT))
+            return future.result(_UPDATE_TIMEOUT)
         except TimeoutError:
             future.cancel()
-            return _status(f"the API server did not answer within {_UPDATE_TIMEOUT:g} s")
+            return Status(Code.ERROR, f"the API server did not answer within {_UPDATE_TIMEOUT:g} s")
 
     # ------------------------------------------------------------------ eviction
 
@@ -106,14 +105,21 @@ class Dispatcher:
             "message": f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
             "lastTransitionTime": timestamps.in_seconds(int(self._clock.wall())),
         }
-        error = "" if self._may_write() else _DEPOSED
-        error = error or await self._writes.patch_status(pod, {"conditions": [condition]})
-        error = error or await self._writes.delete(pod)
-        if error:
-            logger.error("Eviction failed", extra={"pod": pod.key, "err": error})
+        status = await self._written(lambda: self._writes.patch_status(pod, {"conditions": [condition]}))
+        if status.is_success:
+            status = await self._written(lambda: self._writes.delete(pod))
+        if not status.is_success:
+            logger.error("Eviction failed", extra={"pod": pod.key, "err": status.reason})
         for listener in self._listeners:
-            self._inbox.post(partial(listener.not_evicted if error else listener.evicted, pod, preemptor))
+            ended = listener.evicted if status.is_success else listener.not_evicted
+            self._inbox.post(partial(ended, pod, preemptor))
 
-
-def _status(error: str) -> Status:
-    return Status(Code.ERROR, error) if error else SUCCESS
+    async def _written(self, write: Callable[[], Awaitable[None]]) -> Status:
+        """Result of a write. A deposed leader sends nothing."""
+        if not self._may_write():
+            return _DEPOSED
+        try:
+            await write()
+        except ApiError as error:
+            return Status(Code.ERROR, str(error))
+        return SUCCESS

@@ -8,6 +8,7 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Final
 
+from kubewasp.apiserver.errors import ApiError
 from kubewasp.apiserver.event_series import EventKey, EventSeries, Reference
 
 if TYPE_CHECKING:
@@ -97,12 +98,13 @@ class EventRecorder:
 
     async def _send(self, write: Write) -> None:
         try:
-            error = await self._writes.event(write) if self._may_write() else ""
+            if self._may_write():
+                await self._writes.event(write)
+        except ApiError as error:
+            logger.warning("Event not written", extra={"err": str(error)})
         finally:
             with self._lock:
                 self._waiting -= 1
-        if error:
-            logger.warning("Event not written", extra={"err": error})
 
 
 def _reference(item: ObjectReference) -> Reference:

@@ -39,13 +39,13 @@ class Inbox:
 
     def run(self) -> None:
         """Runs the actions that are here now, up to a limit. For the owner thread."""
-        self._awake.clear()
         for _ in range(min(len(self._actions), _MAX_ACTIONS)):
             self._actions.popleft()()
 
     def wait(self, seconds: float) -> None:
-        """Waits for an action or `wake`. For the owner thread."""
+        """Waits for an action or `wake`, also one since the last wait. For the owner thread."""
         self._awake.wait(seconds)
+        self._awake.clear()
 
 
 class OwnerThread:
@@ -83,7 +83,7 @@ class OwnerThread:
             while not self._is_stopping:
                 self._inbox.run()
                 delay = self._step()
-                if delay and not self._inbox:
+                if delay and not self._inbox and not self._is_stopping:
                     self._inbox.wait(delay)
         except BaseException as raised:
             logger.exception("Thread failed", extra={"owner": self._thread.name})
@@ -104,8 +104,10 @@ async def on_owner_thread(inbox: Inbox, function: Callable[[], Result]) -> Resul
             return
         try:
             result = function()
-        except Exception as error:  # noqa: BLE001 - raised for the caller
+        except BaseException as error:
             loop.call_soon_threadsafe(_fail, answer, error)
+            if not isinstance(error, Exception):
+                raise
         else:
             loop.call_soon_threadsafe(_succeed, answer, result)
 
@@ -118,6 +120,6 @@ def _succeed(answer: asyncio.Future[Result], result: Result) -> None:
         answer.set_result(result)
 
 
-def _fail(answer: asyncio.Future[Result], error: Exception) -> None:
+def _fail(answer: asyncio.Future[Result], error: BaseException) -> None:
     if not answer.done():
         answer.set_exception(error)

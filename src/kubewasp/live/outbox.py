@@ -34,7 +34,12 @@ class Outbox:
             is_first = not self._requests
             self._requests.append(request)
         if is_first:
-            self.loop.call_soon_threadsafe(self._send)
+            try:
+                self.loop.call_soon_threadsafe(self._send)
+            except RuntimeError:  # the loop is closed: the process has ended
+                with self._lock:
+                    while self._requests:
+                        self._requests.popleft().close()
 
     async def drained(self, timeout: float) -> bool:
         """Waits for the requests under way, at the end of the process; returns whether all have ended."""
@@ -60,16 +65,18 @@ class StatusPatches:
         self._may_write = may_write
         self._last: dict[str, asyncio.Task[Any] | None] = {}
 
-    async def send(self, pod: Pod, status: Mapping[str, Any]) -> str:
-        """Patches a status; returns the error, empty on success. A deposed leader sends nothing."""
+    async def send(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        """Patches a status; ApiError on failure. A deposed leader sends nothing."""
         before, this = self._last.get(pod.uid), asyncio.current_task()
         self._last[pod.uid] = this
-        if before is not None:
-            await asyncio.wait([before])
-        error = await self._writes.patch_status(pod, status) if self._may_write() else ""
-        if self._last.get(pod.uid) is this:
-            del self._last[pod.uid]
-        return error
+        try:
+            if before is not None:
+                await asyncio.wait([before])
+            if self._may_write():
+                await self._writes.patch_status(pod, status)
+        finally:
+            if self._last.get(pod.uid) is this:
+                del self._last[pod.uid]
 
     async def sent(self, pod: Pod) -> None:
         """Waits for the pod's last patch."""

@@ -51,16 +51,17 @@ class ClusterProcess:
         client: ApiClient,
         identity: str,
         *,
+        stop: asyncio.Event | None = None,
         table: NodeTable | None = None,
         observer: SchedulerObserver = NO_OBSERVER,
         recorder: DecisionRecorder | None = None,
         listeners: Sequence[AttemptListener] = (),
     ) -> None:
-        """Composes the live scheduler: inbox, writes, scheduler, reports, watches, thread."""
+        """Composes the live scheduler: inbox, writes, scheduler, reports, watches, thread. `stop` ends `run`."""
         loop, clock, self._inbox = asyncio.get_running_loop(), SYSTEM_CLOCK, Inbox()
         self._identity = identity
         self._client = client
-        self._stop = asyncio.Event()
+        self._stop = asyncio.Event() if stop is None else stop
         self._problem: BaseException | None = None
         self._is_begun = self._leads = False
         self.election = self._election(config) if config.leader_election.leader_elect else None
@@ -172,7 +173,7 @@ class ClusterProcess:
         profiles = self.scheduler.frameworks
         foreign = await on_owner_thread(self._inbox, lambda: self._mirror.foreign_pods(profiles))
         nodes, pending = len(self.scheduler.table), len(self.scheduler.queue)
-        counts = {"nodes": nodes, "pendingPods": pending, "profiles": list(profiles), "foreignPods": dict(foreign)}
+        counts = {"nodes": nodes, "pending": pending, "profiles": list(profiles), "foreign": dict(foreign)}
         logger.info("Cluster state synced", extra=counts)
         if not nodes:
             logger.warning("No nodes: pods stay pending")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from kubewasp.apiserver.errors import ApiError
 from kubewasp.k8s import timestamps
 from kubewasp.k8s.codec import decode
 
@@ -49,7 +50,7 @@ class StatusReporter:
         self._outbox = outbox
         self._patches = patches
         self._events = events
-        self._verdicts: dict[str, _Verdict] = {}  # written, and possibly not observed yet
+        self._verdicts: dict[str, _Verdict] = {}  # written, possibly not observed yet; of the scheduler's thread
 
     def attempted(self, attempt: Attempt) -> None:
         pod = attempt.pod
@@ -98,13 +99,17 @@ class StatusReporter:
         self._outbox.put(self._send(pod, status, verdict, pause))
 
     async def _send(self, pod: Pod, status: Mapping[str, Any], verdict: _Verdict, pause: float) -> None:
-        error = await self._patches.send(pod, status)
-        if error:
-            logger.warning("Pod status not written", extra={"pod": pod.key, "err": error})
-            if self._verdicts.get(pod.uid) is verdict:
-                del self._verdicts[pod.uid]
+        try:
+            await self._patches.send(pod, status)
+        except ApiError as error:
+            logger.warning("Pod status not written", extra={"pod": pod.key, "err": str(error)})
+            self._inbox.post(partial(self._not_written, pod, verdict))
             again = partial(self._write_again, pod, status, verdict, min(2 * pause, _MAX_PAUSE))
             self._outbox.loop.call_later(pause, self._inbox.post, again)
+
+    def _not_written(self, pod: Pod, verdict: _Verdict) -> None:
+        if self._verdicts.get(pod.uid) is verdict:
+            del self._verdicts[pod.uid]
 
     def _write_again(self, pod: Pod, status: Mapping[str, Any], verdict: _Verdict, pause: float) -> None:
         """For a pod that is not tried for a long time. A later attempt has a newer status."""

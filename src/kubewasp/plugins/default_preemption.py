@@ -46,6 +46,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
 
     def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
         self._handle = handle
+        self._random = handle.new_random()  # start of the search
         self._percentage = args.get("minCandidateNodesPercentage", 10)
         self._absolute = args.get("minCandidateNodesAbsolute", 100)
 
@@ -106,7 +107,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         names = [name for name, status in statuses.items() if status.code == Code.UNSCHEDULABLE]
         if not names:
             return [], []
-        start = self._handle.random.randrange(len(names))
+        start = self._random.randrange(len(names))
         wanted = min(max(len(names) * self._percentage // 100, self._absolute), len(names))
         budgets = list(self._handle.store.all(DISRUPTION_BUDGET))
         known = AlikeNodes(pod, table) if not budgets and self._handle.judges_by_counts(state, pod) else None

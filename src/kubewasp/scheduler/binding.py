@@ -12,6 +12,8 @@ from kubewasp.scheduler.failure_handler import observe_attempt
 from kubewasp.scheduler.queued_pod import ClusterChange
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kubewasp.clock import Clock
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.observer import SchedulerObserver
@@ -75,7 +77,7 @@ class BindingCycle:
 
     # ------------------------------------------------------------------ the way to a node
 
-    def permitted(self, waiting: WaitingPod, status: Status) -> Attempt:
+    def decided(self, waiting: WaitingPod, status: Status) -> Attempt:
         """Binds a pod that was allowed, or undoes the placement of one that was rejected."""
         self._observer.permit_wait(status.label, self._clock.now() - waiting.started)
         queued, framework, assumed, state = waiting.queued, waiting.framework, waiting.assumed, waiting.state
@@ -87,17 +89,17 @@ class BindingCycle:
         self._queue.done(assumed.uid)
         return self._advance(Binding(queued, framework, assumed, state))
 
-    def retry(self) -> list[Attempt]:
-        """Calls the PreBind plugins again that are due; returns the attempts that ended."""
+    def retry(self) -> Iterator[Attempt]:
+        """Calls the PreBind plugins again that are due; the attempts that end, one by one."""
         now = self._clock.now()
         due = [item for item in self._held_up.values() if item.retry_at is not None and item.retry_at <= now]
-        ended = []
         for binding in due:
-            del self._under_way[binding.assumed.uid]
-            attempt = self._advance(binding)
-            if not attempt.is_binding:
-                ended.append(attempt)
-        return ended
+            uid = binding.assumed.uid
+            if self._held_up.get(uid) is binding:  # else undone meanwhile
+                del self._under_way[uid]
+                attempt = self._advance(binding)
+                if not attempt.is_binding:
+                    yield attempt
 
     def finish(self, uid: str, status: Status) -> Attempt | None:
         """Result of a bind under way; None for a bind that is not known any more."""
@@ -161,7 +163,7 @@ class BindingCycle:
     def remove(self, uid: str, waiting: WaitingPod | None) -> None:
         """Undoes the placement of a deleted pod. A bind that was sent is not undone: its result decides."""
         if waiting is not None:
-            self.permitted(waiting, _REMOVED)
+            self.decided(waiting, _REMOVED)
         if uid in self._held_up:
             binding = self._under_way.pop(uid)
             del self._held_up[uid]

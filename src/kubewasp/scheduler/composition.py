@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gc
-import random
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.framework.config.default_plugins import DEFAULT_PLUGINS
+from kubewasp.framework.config.default_plugins import plugins_at
 from kubewasp.framework.config.model import PluginSet
 from kubewasp.framework.observer import NO_OBSERVER
 from kubewasp.framework.registry import Registry
@@ -55,7 +54,6 @@ class Environment:
     client: Client
     table: NodeTable = field(default_factory=NodeTable)
     store: ObjectStore = field(default_factory=ObjectStore)
-    observer: SchedulerObserver = NO_OBSERVER
     recorder: DecisionRecorder = field(default_factory=NoRecorder)
     listeners: Sequence[AttemptListener] = ()
     record_event: Callable[[RecordedEvent], None] = lambda _event: None
@@ -89,7 +87,7 @@ class Setup:
                 plugins = self.registry.create(profile, handle)
                 yield Framework(profile.scheduler_name, plugins, self.observer)
 
-        return compose(replace(environment, observer=self.observer), frameworks, self.tuning)
+        return compose(environment, frameworks, self.tuning, self.observer)
 
 
 def set_up(config: SchedulerConfig, *, added: Collection[str] = (), observer: SchedulerObserver = NO_OBSERVER) -> Setup:
@@ -116,8 +114,7 @@ def _sorted_by(added: Collection[str], profile: ProfileConfig, guests: GuestLoad
     if not any("queueSort" in guests.points(name, profile.wasm[name]) for name in added):
         return profile
     given = profile.plugins.get("queueSort", PluginSet())
-    default = [plugin.name for plugin in DEFAULT_PLUGINS if "queueSort" in plugin.points]
-    without_default = replace(given, disabled=(*given.disabled, *default))
+    without_default = replace(given, disabled=(*given.disabled, *plugins_at("queueSort")))
     return replace(profile, plugins={**profile.plugins, "queueSort": without_default})
 
 
@@ -125,25 +122,22 @@ def compose(
     environment: Environment,
     make_frameworks: Callable[[SchedulerHandle], Iterable[Framework]] = lambda _handle: (),
     tuning: Tuning | None = None,
+    observer: SchedulerObserver = NO_OBSERVER,
 ) -> Scheduler:
     """A scheduler whose plugins are made with its handle; without profiles by default.
 
     Plugins call the handle, and the handle asks the frameworks that the plugins are in: `cycles` and `frameworks` are
     the registries that close this circle. They are filled here, before anything is scheduled.
     """
-    clock, table, observer = environment.clock, environment.table, environment.observer
+    clock, table = environment.clock, environment.table
     tuning = Tuning() if tuning is None else tuning
     frameworks: dict[str, Framework] = {}
     cycles: dict[str, SchedulingCycle] = {}
     nominator, evictions, assumed = Nominator(), Evictions(), AssumedPods(table)
     waiting = WaitingPods(environment.wake)
+    hints = QueueingHints(frameworks, observer)
     queue = SchedulingQueue(
-        frameworks,
-        QueueingHints(frameworks, observer),
-        clock,
-        observer,
-        initial_backoff=tuning.initial_backoff,
-        max_backoff=tuning.max_backoff,
+        frameworks, hints, clock, observer, initial_backoff=tuning.initial_backoff, max_backoff=tuning.max_backoff
     )
     failures = FailureHandler(queue, nominator, observer)
     binding = BindingCycle(queue, assumed, failures, clock, observer)
@@ -152,7 +146,7 @@ def compose(
         table=table,
         store=environment.store,
         client=environment.client,
-        chance=random.Random(environment.seed),  # noqa: S311 - not a secret
+        seed=environment.seed,
         queue=queue,
         cycles=cycles,
         waiting=waiting,
@@ -166,6 +160,7 @@ def compose(
         name = framework.name
         frameworks[name] = framework
         cycles[name] = SchedulingCycle(framework, table, nominator, rotation, percentage=tuning.percentages.get(name))
+    hints.load()  # a plugin whose registrations fail ends the start, not the scheduler later
     events = ClusterEvents(
         table=table,
         queue=queue,

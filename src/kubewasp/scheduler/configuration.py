@@ -21,16 +21,22 @@ def configure(
     config: Path | None, plugins: Sequence[str] = (), plugin_configs: Mapping[str, str] | None = None
 ) -> tuple[SchedulerConfig, Collection[str]]:
     """The configuration with the given plugins added, and their names. Guests are paths or URLs."""
-    settings = load_config(config, check_limits=limits_problem) if config is not None else default_config()
-    given = plugin_configs or {}
     named = _named(plugins)
+    return configure_named(config, named, plugin_configs or {}, option="--plugin-config"), named
+
+
+def configure_named(
+    config: Path | None, named: Mapping[str, str], plugin_configs: Mapping[str, str], *, option: str
+) -> SchedulerConfig:
+    """The configuration with guests added by name; `option` is the source of their configurations, for errors."""
+    settings = load_config(config, check_limits=limits_problem) if config is not None else default_config()
     for name, guest in named.items():
-        settings = settings.with_wasm_plugin(name, guest, given.get(name))
-    unknown = [name for name in given if name not in named]
+        settings = settings.with_wasm_plugin(name, guest, plugin_configs.get(name))
+    unknown = [name for name in plugin_configs if name not in named]
     if unknown:
         there = f"there are {', '.join(named)}" if named else "there is none"
-        raise ManifestError("", f"--plugin-config {unknown[0]}: there is no --plugin of that name; {there}")
-    return settings, named
+        raise ManifestError("", f"{option} {unknown[0]}: there is no plugin of that name; {there}")
+    return settings
 
 
 def _named(plugins: Sequence[str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +12,6 @@ from kubewasp.framework.status import Code, Status
 from kubewasp.scheduler.cycle import verdict_on_one
 
 if TYPE_CHECKING:
-    import random
     from collections.abc import Callable, Mapping, Sequence
 
     from kubewasp.clock import Clock
@@ -31,7 +31,7 @@ _PREEMPTED: Final = Status(Code.ERROR, "waiting on permit for pod: preempted")
 
 
 class PluginHandle:
-    """Implements `SchedulerHandle`. A method a call that plugins may make, hence their number (24)."""
+    """Implements `SchedulerHandle`."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class PluginHandle:
         table: NodeTable,
         store: ObjectStore,
         client: Client,
-        chance: random.Random,
+        seed: int,
         queue: SchedulingQueue,
         cycles: Mapping[str, SchedulingCycle],
         waiting: WaitingPods,
@@ -53,7 +53,7 @@ class PluginHandle:
         self.table = table
         self.store = store
         self.client = client
-        self.random = chance
+        self._seed = seed
         self._queue = queue
         self._cycles = cycles
         self._waiting = waiting
@@ -81,6 +81,9 @@ class PluginHandle:
         self._record_event(event)
 
     # ------------------------------------------------------------------ SchedulerHandle: scheduler's thread
+
+    def new_random(self) -> random.Random:
+        return random.Random(self._seed)  # noqa: S311 - not a secret
 
     def check(self, state: CycleState, pod: Pod, row: int) -> Status:
         cycle = self._cycles[pod.spec.scheduler_name]
@@ -119,7 +122,7 @@ class PluginHandle:
         waiting = self._waiting.remove(uid)
         if waiting is None:
             return False
-        self._binding.permitted(waiting, _PREEMPTED)
+        self._binding.decided(waiting, _PREEMPTED)
         return True
 
     def upcoming_pods(self, count: int) -> Sequence[Pod]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class QueueingHints:
-    """Registrations of the plugins of all profiles, read at the first event."""
+    """Registrations of the plugins of all profiles, read once: at `load`, when the frameworks are complete."""
 
     def __init__(self, frameworks: Mapping[str, Framework], observer: SchedulerObserver) -> None:
         self._frameworks = frameworks
@@ -36,6 +36,10 @@ class QueueingHints:
     def _resources(self) -> set[str]:
         found = (registrations for by_plugin in self._by_profile.values() for registrations in by_plugin.values())
         return {resource for registrations in found for resource in _resources(registrations)}
+
+    def load(self) -> None:
+        """Reads the registrations."""
+        _ = self._resources
 
     def concern(self, change: ClusterChange) -> bool:
         """Whether any plugin registered for the kind of object."""

@@ -132,7 +132,7 @@ class Scheduler:
             return self._failures.not_placed(queued, status)
         return self.binding.bind(queued, framework, assumed, state)
 
-    def look(self, pod: Pod, record: DecisionRecord) -> Choice:
+    def evaluate(self, pod: Pod, record: DecisionRecord) -> Choice:
         """The choice that an attempt of the pod would make now; the pod stays in the queue."""
         return self._cycles[pod.spec.scheduler_name].choose(pod, record)
 
@@ -141,7 +141,7 @@ class Scheduler:
     def settle(self) -> None:
         """Acts on the decisions on waiting pods; plugins may make more on the way."""
         while (decision := self.waiting.next_decision()) is not None:
-            self._notify(self.binding.permitted(decision.waiting, decision.status))
+            self._notify(self.binding.decided(decision.waiting, decision.status))
 
     def tick(self) -> None:
         """Acts on what is due: expired permissions, PreBind plugins that wait."""
@@ -149,7 +149,7 @@ class Scheduler:
             self.settle()
         for attempt in self.binding.retry():
             self._notify(attempt)
-        self.settle()
+            self.settle()
 
     def flush_stuck(self) -> None:
         """Requeues pods that have waited too long for an event."""

@@ -156,7 +156,7 @@ class EmbeddedCluster:
     def _next_moment(self) -> float | None:
         """Time of the next event: an expiry, the end of a backoff, an action on the agenda."""
         queue = self.scheduler.queue
-        times = [self.scheduler.waiting.next_deadline(), self._agenda[0][0] if self._agenda else None]
+        times = [self.scheduler.next_tick(), self._agenda[0][0] if self._agenda else None]
         if not self._is_stuck and any(queued.errors and queued.errors < _MAX_ERRORS for queued in queue):
             times.append(queue.next_backoff())
         if self._agenda and self._flushes < _MAX_FLUSHES:

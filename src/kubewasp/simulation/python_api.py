@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubewasp.framework.config.reading import default_config, load_config
 from kubewasp.k8s.manifests import load, taken_apart
 from kubewasp.scheduler.composition import set_up
+from kubewasp.scheduler.configuration import configure_named
 from kubewasp.simulation import loading
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
-from kubewasp.wasm.limits import limits_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -81,13 +80,8 @@ def simulate(
     >>> result.node_of("default/web-0")                                                 # doctest: +SKIP
     'node-7'
     """
-    settings = default_config() if config is None else load_config(Path(config), check_limits=limits_problem)
-    named, texts = plugins or {}, plugin_configs or {}
-    for name, guest in named.items():
-        settings = settings.with_wasm_plugin(name, guest, texts.get(name))
-    unknown = sorted(texts.keys() - named.keys())
-    if unknown:
-        raise ValueError(f"plugin_configs: {unknown[0]} is not in plugins")
+    named, path = plugins or {}, None if config is None else Path(config)
+    settings = configure_named(path, named, plugin_configs or {}, option="plugin_configs:")
     found = _read(manifests)
     epoch = time.time() if start_time is None else start_time
     cluster = EmbeddedCluster(set_up(settings, added=named.keys()), epoch=epoch, seed=seed)

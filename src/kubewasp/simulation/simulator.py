@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SimulationResult:
+class SimulationReport:
     """Outcome of a simulation: placements, pending pods, preemptions, use of the nodes, timing."""
 
     cluster: EmbeddedCluster
@@ -119,7 +119,7 @@ class Simulation:
         if self._steps is not None:
             self.warnings += self._steps.warnings
 
-    def run(self) -> SimulationResult:
+    def run(self) -> SimulationReport:
         """Runs to the end."""
         cluster, explained = self.cluster, self._explained
         before, began = _usage(cluster), time.perf_counter()
@@ -131,7 +131,7 @@ class Simulation:
         explanation = self._explainer.last.get(explained)
         if explained and explanation is None:
             raise ManifestError("", f"pod {explained} was not tried: it is not there, or it does not wait for a node")
-        return SimulationResult(cluster, before, seconds, self._counter.attempts, explanation, self.warnings)
+        return SimulationReport(cluster, before, seconds, self._counter.attempts, explanation, self.warnings)
 
 
 def embedded_cluster(

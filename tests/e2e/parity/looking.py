@@ -56,7 +56,7 @@ class LookingScheduler:
     def decide(self, probe: Object) -> Decision:
         pod = self._parser.parse(probe, encode("Pod", probe))
         record = DecisionRecord()
-        choice = self.scheduler.look(pod, record)
+        choice = self.scheduler.evaluate(pod, record)
         found = Decision(
             chosen=choice.node,
             message=choice.message,

@@ -47,3 +47,8 @@ DEFAULT_PLUGINS: Final = (
     _plugin("node_declared_features", "NodeDeclaredFeatures", "preFilter filter"),
 )
 BUILT_IN: Final = {plugin.name: plugin for plugin in DEFAULT_PLUGINS}
+
+
+def plugins_at(point: str) -> tuple[str, ...]:
+    """The default plugins of an extension point."""
+    return tuple(plugin.name for plugin in DEFAULT_PLUGINS if point in plugin.points)

@@ -65,5 +65,5 @@ def test_an_invalid_manifest_is_named_by_its_place() -> None:
 
 
 def test_the_configuration_of_an_unknown_plugin_is_refused() -> None:
-    with pytest.raises(ValueError, match="plugin_configs: x is not in plugins"):
+    with pytest.raises(KubewaspError, match="plugin_configs: x: there is no plugin of that name"):
         simulate([], plugin_configs={"x": "1"})
