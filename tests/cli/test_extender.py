@@ -147,8 +147,8 @@ def test_options_of_the_server_that_are_wrong(
     [
         (["--listen", "here"], "cannot listen on 'here': expected HOST:PORT"),
         (["--listen", "127.0.0.1:70000"], "expected HOST:PORT"),
-        (["--listen", "127.0.0.1:0", "--tls-cert", "cert.pem"], "HTTPS takes both a certificate and its key"),
-        (["--listen", "127.0.0.1:0", "--client-ca", "ca.pem"], "clients have certificates with HTTPS only"),
+        (["--listen", "127.0.0.1:0", "--tls-cert", "cert.pem"], "HTTPS needs both a certificate and its key"),
+        (["--listen", "127.0.0.1:0", "--client-ca", "ca.pem"], "client certificates need HTTPS"),
         (["--listen", "127.0.0.1:0", "--tls-cert", "a.pem", "--tls-key", "b.pem"], "cannot use a.pem and b.pem"),
         (["--listen", "127.0.0.1:0", "--kubeconfig", "missing"], "missing"),
         (["--managed-resource", "memory"], "is an invalid extended resource name"),
