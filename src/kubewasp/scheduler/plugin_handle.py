@@ -31,7 +31,7 @@ _PREEMPTED: Final = Status(Code.ERROR, "waiting on permit for pod: preempted")
 
 
 class PluginHandle:
-    """Implements `SchedulerHandle`. A method a call that plugins may make, hence their number (24)."""
+    """Implements `SchedulerHandle`."""
 
     def __init__(
         self,
