@@ -84,7 +84,7 @@ def test_plugins_that_only_prefilter_and_points_that_are_never_asked_are_told(ku
     told = kubewasp("extender", "config", "--plugin", wat("only_prefilter")).out
     assert "can reject pods in PreFilter only" in " ".join(told.replace("#", " ").split())
     told = " ".join(kubewasp("extender", "config", "--plugin", wat("all_hooks")).out.replace("#", " ").split())
-    assert "reserve, permit, preBind, bind, postBind: no verb leads there" in told
+    assert "reserve, permit, preBind, bind, postBind: no verb calls these" in told
 
 
 def test_https_resources_and_the_rest(kubewasp: Kubewasp, guest: Path) -> None:

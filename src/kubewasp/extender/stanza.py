@@ -42,7 +42,7 @@ def text(extender: Extender, *, pre_filter_only: Sequence[str], unused: Mapping[
     """The entry as YAML. `pre_filter_only`: plugins whose only filter is PreFilter; `unused`: points without a verb."""
     head = [*_HEAD, *(() if extender.node_cache_capable or not extender.filter_verb else _FULL_NODES)]
     for plugin, points in unused.items():
-        head.append(f"- {plugin} also has {', '.join(points)}: no verb leads there, so these never run.")
+        head.append(f"- {plugin} also has {', '.join(points)}: no verb calls these, so they never run.")
     comments = _comments(extender, pre_filter_only)
     lines = _comment(head, "")
     lines.append("extenders:")

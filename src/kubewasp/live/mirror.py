@@ -70,7 +70,7 @@ class Mirror:
                 self._known(kind)[key] = None
                 self._store.put({**manifest, "kind": kind})
         except (WireError, ManifestError, SelectorError, ValueError, KeyError, TypeError) as error:
-            logger.error("Unreadable object left out", extra={"kind": kind, "err": str(error)})  # noqa: TRY400
+            logger.error("Unreadable object skipped", extra={"kind": kind, "err": str(error)})  # noqa: TRY400
             return None
         return key
 

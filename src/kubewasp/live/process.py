@@ -217,7 +217,7 @@ class ClusterProcess:
         # A deposed leader must not send pending writes.
         drained = await self._outbox.drained(_DRAIN_SECONDS if self._may_write() else 0.0)
         if not (stopped and drained):
-            logger.warning("Stopped with requests under way", extra={"requests": self._outbox.under_way})
+            logger.warning("Stopped with requests in progress", extra={"requests": self._outbox.under_way})
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

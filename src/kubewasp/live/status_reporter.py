@@ -39,7 +39,7 @@ class _Verdict:
 
 
 class StatusReporter:
-    """Implements `AttemptListener`. Writes only what differs from the pod's status."""
+    """Reporter of attempts. Implements `AttemptListener`; writes only differences from the pod's status."""
 
     def __init__(
         self, scheduler: Scheduler, inbox: Inbox, outbox: Outbox, patches: StatusPatches, events: EventRecorder

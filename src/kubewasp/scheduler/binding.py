@@ -58,7 +58,7 @@ class BindingCycle:
         self._clock = clock
         self._observer = observer
         self._under_way: dict[str, Binding] = {}
-        self._held_up: dict[str, Binding] = {}  # of those: waiting in PreBind
+        self._held_up: dict[str, Binding] = {}  # subset waiting in PreBind
 
     def __len__(self) -> int:
         return len(self._under_way)

@@ -126,7 +126,7 @@ def compose(
     make_frameworks: Callable[[SchedulerHandle], Iterable[Framework]] = lambda _handle: (),
     tuning: Tuning | None = None,
 ) -> Scheduler:
-    """A scheduler whose plugins are made with its handle; without profiles by default.
+    """A scheduler with its plugins; without profiles by default.
 
     Plugins call the handle, and the handle uses the frameworks of the plugins: the registries `cycles` and `frameworks`
     close this circle. They are filled here, before scheduling starts.

@@ -1,7 +1,7 @@
 """Recent decisions, explained: feasible nodes with their scores, rejected nodes with the reasons.
 
 In memory only, bounded in number and bytes. Full traces exist for a sample of the attempts, as recording multiplies the
-cost of an attempt; short traces exist for the last failed attempt of each pod, from data at hand.
+cost of an attempt; short traces exist for the last failed attempt of each pod, from existing data.
 """
 
 from __future__ import annotations

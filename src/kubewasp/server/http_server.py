@@ -109,7 +109,7 @@ class AppServer:
         if bool(address.certificate) != bool(address.key):
             raise ServeError(f"cannot serve on {address}: HTTPS needs both a certificate and its key")
         if address.client_ca and not address.certificate:
-            raise ServeError(f"cannot serve on {address}: client certificates need HTTPS: add our own certificate")
+            raise ServeError(f"cannot serve on {address}: client certificates need HTTPS: add a server certificate")
         config = uvicorn.Config(
             self._app,
             log_config=None,

@@ -28,7 +28,7 @@ _MAX_VERBOSITY: Final = 19
 
 _LETTERS = ((logging.CRITICAL, "F"), (logging.ERROR, "E"), (logging.WARNING, "W"), (0, "I"))
 _LEVELS = {"F": "fatal", "E": "error", "W": "warning", "I": "info"}
-_OF_A_RECORD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "guest_line"}
+_STANDARD_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "guest_line"}
 _TEXT = r'"(?:[^"\\]|\\.)*"'
 _STRUCTURED = re.compile(rf"{_TEXT}(?: [^\s=\"]+={_TEXT})*")
 _STRUCTURED_PAIR = re.compile(rf" ([^\s=\"]+)=({_TEXT})")
@@ -80,11 +80,11 @@ class JsonFormatter(logging.Formatter):
 
 def _content(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
     """The message and the keys, without secrets."""
-    keys: dict[str, Any] = {name: value for name, value in record.__dict__.items() if name not in _OF_A_RECORD}
+    keys: dict[str, Any] = {name: value for name, value in record.__dict__.items() if name not in _STANDARD_ATTRIBUTES}
     line = getattr(record, "guest_line", None)
     if isinstance(line, str):
-        message, said = _of_guest(line)
-        keys = {**said, **keys}  # a guest cannot override the plugin's name
+        message, fields = _of_guest(line)
+        keys = {**fields, **keys}  # a guest cannot override the plugin's name
     else:
         message = record.getMessage()
     if record.exc_info and record.exc_info[1] is not None:
