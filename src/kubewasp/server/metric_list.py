@@ -33,7 +33,7 @@ def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
 _ATTEMPT = exponential(0.001, 2, 15)
 _POINT = exponential(0.0001, 2, 12)
 _PLUGIN = exponential(0.00001, 1.5, 20)
-_LONG = exponential(0.01, 2, 20)
+_SLI = exponential(0.01, 2, 20)
 _REQUEST = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _BYTES = (64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216)
 
@@ -64,7 +64,7 @@ METRICS: Final = (
         "histogram",
         "Time from a pod's first possible attempt to its binding, by number of attempts.",
         ("attempts",),
-        _LONG,
+        _SLI,
     ),
     MetricInfo("scheduler_pod_scheduling_attempts", "histogram", "Attempts per bound pod.", (), exponential(1, 2, 5)),
     MetricInfo(
