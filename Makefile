@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test e2e bench bench-cluster bench-report counts bars lint format docs lock clean
+.PHONY: help demo test check e2e bench bench-cluster bench-report counts bars lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -14,6 +14,13 @@ demo: .venv/.runtime ## a cluster in memory, a wasm policy, one decision explain
 
 test: .venv/.dev ## all tests (builds the Go and C test guests)
 	@$(BIN)/python -m pytest -n auto $(ARGS)
+
+# The half of the tests that needs no compiler and no child process.
+QUICK := $(addprefix tests/,k8s state framework plugins scheduler explain simulation live apiserver server extender deploy \
+	test_pages.py test_public_api.py test_shape.py)
+
+check: lint ## lint and the fast half of the tests: below 90 seconds
+	@$(BIN)/python -m pytest -q -n auto $(QUICK) $(ARGS)
 
 e2e: .venv/.dev ## the tests against a real API server (builds it once: about 5 minutes)
 	@$(BIN)/python -m tools.testbed.build

@@ -91,7 +91,8 @@ class Turmoil(RuleBasedStateMachine):
     def put_node(self, name: str, cpu: int, pods: int) -> None:
         """A node never shrinks below what it has given away: that would be over-committed by others."""
         row = self.cluster.scheduler.table.row(name)
-        if row is None and any(pod.node == name for pod in self.cluster.pods.values()):
+        waiting = [item.assumed for item in self.cluster.scheduler.waiting.all()]
+        if row is None and any(pod.node == name for pod in (*self.cluster.pods.values(), *waiting)):
             return
         if row is not None:
             table = self.cluster.scheduler.table

@@ -121,19 +121,27 @@ def _config(test: ScenarioTest, guest: Path, plugin: str) -> SchedulerConfig:
     return replace(config, profiles=(replace(profile, plugins=plugins, wasm=settings),))
 
 
+class _LogLines(logging.Handler):
+    """Handler that collects lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(f"{record.levelname.lower()} {record.getMessage()}")
+
+
 @contextmanager
 def _logged() -> Iterator[list[str]]:
-    """Log lines of the run: those of guests, and those about them."""
-    logger = logging.getLogger("kubewasp")
-    lines: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(f"{record.levelname.lower()} {record.getMessage()}")  # type: ignore[method-assign]
+    """Log lines of guests, and about them."""
+    logger, handler = logging.getLogger("kubewasp"), _LogLines()
     before = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False
     try:
-        yield lines
+        yield handler.lines
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before[0])

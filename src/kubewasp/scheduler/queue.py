@@ -75,7 +75,8 @@ class SchedulingQueue:
         return len(self._pods)
 
     def __iter__(self) -> Iterator[QueuedPod]:
-        return iter(self._pods.values())
+        """All pods as of now. Safe from any thread."""
+        return iter(list(self._pods.values()))
 
     def get(self, uid: str) -> QueuedPod | None:
         return self._pods.get(uid)
@@ -83,6 +84,10 @@ class SchedulingQueue:
     def upcoming(self, count: int) -> list[Pod]:
         """Up to `count` pods from the head of the active queue, in order."""
         return self._active.upcoming(count)
+
+    def events_in_flight(self) -> Counter[str]:
+        """Events kept for pods in flight, by label. Safe from any thread."""
+        return self._in_flight.counts()
 
     # ------------------------------------------------------------------ in and out
 
@@ -210,30 +215,6 @@ class SchedulingQueue:
         times = [queued.last_flush for queued in self._unschedulable]
         return min(times) + FLUSH_AFTER + 1.0 if times else None
 
-    # ------------------------------------------------------------------ figures, from any thread
-
-    def pending(self) -> dict[str, int]:
-        """Pods by part of the queue."""
-        found = dict.fromkeys((ACTIVE, BACKOFF, UNSCHEDULABLE, "gated"), 0)
-        for queued in list(self._pods.values()):
-            place = "gated" if queued.gated_by else queued.place
-            if place in found:
-                found[place] += 1
-        return found
-
-    def rejections(self) -> Counter[tuple[str, str]]:
-        """Pods by the plugin that rejected or gated them, and profile."""
-        found: Counter[tuple[str, str]] = Counter()
-        for queued in list(self._pods.values()):
-            if queued.place != IN_FLIGHT:
-                for plugin in queued.rejected_by | ({queued.gated_by} - {""}):
-                    found[plugin, queued.pod.spec.scheduler_name] += 1
-        return found
-
-    def events_in_flight(self) -> Counter[str]:
-        """Events kept for pods in flight, by label."""
-        return self._in_flight.counts()
-
     # ------------------------------------------------------------------ moves between the parts
 
     def _activate(self, queued: QueuedPod, event: str) -> None:
@@ -287,3 +268,23 @@ class SchedulingQueue:
             return None
         duration = min(self._initial_backoff * 2 ** min(count - 1, 62), self._max_backoff)
         return float(math.floor(queued.timestamp + duration))
+
+
+def pending_pods(queue: SchedulingQueue) -> dict[str, int]:
+    """Pods by part of the queue. Safe from any thread."""
+    found = dict.fromkeys((ACTIVE, BACKOFF, UNSCHEDULABLE, "gated"), 0)
+    for queued in queue:
+        place = "gated" if queued.gated_by else queued.place
+        if place in found:
+            found[place] += 1
+    return found
+
+
+def rejected_pods(queue: SchedulingQueue) -> Counter[tuple[str, str]]:
+    """Pods by the plugin that rejected or gated them, and profile. Safe from any thread."""
+    found: Counter[tuple[str, str]] = Counter()
+    for queued in queue:
+        if queued.place != IN_FLIGHT:
+            for plugin in queued.rejected_by | ({queued.gated_by} - {""}):
+                found[plugin, queued.pod.spec.scheduler_name] += 1
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from kubewasp.scheduler.queue import pending_pods, rejected_pods
 from kubewasp.wasm.plugin import WasmPlugin
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 def add_scheduler(metrics: Metrics, scheduler: Scheduler) -> None:
     """Queue, events in flight, binds in progress and size of the state."""
     queue = scheduler.queue
-    metrics.gauge("scheduler_pending_pods", lambda: {(part,): count for part, count in queue.pending().items()})
-    metrics.gauge("scheduler_unschedulable_pods", lambda: dict(queue.rejections().items()))
+    metrics.gauge("scheduler_pending_pods", lambda: {(part,): count for part, count in pending_pods(queue).items()})
+    metrics.gauge("scheduler_unschedulable_pods", lambda: dict(rejected_pods(queue).items()))
     metrics.gauge("scheduler_inflight_events", lambda: {(name,): n for name, n in queue.events_in_flight().items()})
     metrics.gauge("scheduler_goroutines", lambda: {("binding",): len(scheduler.binding)})
     metrics.gauge("scheduler_cache_size", lambda: _cache_size(scheduler))
