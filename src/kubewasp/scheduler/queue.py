@@ -45,10 +45,7 @@ FLUSH_AFTER: Final = 5 * 60.0
 
 
 class SchedulingQueue:
-    """All pods without a node, by uid, in one of three parts of the queue.
-
-    Every move between the parts is here, and so are the views for metrics, hence the number of methods (27).
-    """
+    """All pods without a node, by uid, each in one part of the queue or in flight."""
 
     def __init__(
         self,
@@ -75,7 +72,7 @@ class SchedulingQueue:
         return len(self._pods)
 
     def __iter__(self) -> Iterator[QueuedPod]:
-        """All pods as of now. Safe from any thread."""
+        """A copy of all pods. Safe from any thread."""
         return iter(list(self._pods.values()))
 
     def get(self, uid: str) -> QueuedPod | None:
