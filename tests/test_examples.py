@@ -63,7 +63,7 @@ def test_the_policy_of_the_shop_prefers_spot_nodes(shop: Any) -> None:
 def test_the_folder_of_the_shop_can_be_given_as_a_whole() -> None:
     found = simulated("examples/clusters/shop")
     assert len(found["nodes"]) == 28
-    assert found["warnings"] == ["kinds that are not simulated were left out: 1 KubeSchedulerConfiguration"]
+    assert found["warnings"] == ["ignored objects of unsupported kinds: 1 KubeSchedulerConfiguration"]
 
 
 def test_the_configuration_with_a_second_scheduler(tmp_path: Path) -> None:

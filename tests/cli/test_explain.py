@@ -106,15 +106,15 @@ def test_a_bound_pod_is_explained_as_if_it_were_not(kubewasp: Kubewasp, manifest
     path = manifests(node("a"), node("b", cpu="2"), pod("web", on="a", cpu="3"))
     found = kubewasp("explain", "web", path, "-o", "json").json
     assert found["node"] == "a"
-    assert found["notes"] == ["it is bound to a; this is as if it were not, and took up no room there"]
-    assert re.search(r"\nnote +it is bound to a;", kubewasp("explain", "web", path).out)
+    assert found["notes"] == ["bound to a: explained as pending, without its requests there"]
+    assert re.search(r"\nnote +bound to a:", kubewasp("explain", "web", path).out)
 
 
 def test_a_pod_of_another_scheduler_is_explained_with_a_profile(kubewasp: Kubewasp, manifests: Manifests) -> None:
     path = manifests(node("a"), pod("web", schedulerName="mine", namespace="shop"))
     found = kubewasp("explain", "web", path, "-n", "shop", "--profile", "default-scheduler", "-o", "json").json
     assert (found["pod"], found["node"]) == ("shop/web", "a")
-    assert found["notes"] == ["its scheduler is mine; this is as if it were default-scheduler"]
+    assert found["notes"] == ["schedulerName mine: explained with profile default-scheduler"]
 
 
 def test_candidates_of_preemption_are_shown(kubewasp: Kubewasp, manifests: Manifests) -> None:
@@ -130,7 +130,7 @@ def test_candidates_of_preemption_are_shown(kubewasp: Kubewasp, manifests: Manif
 def test_what_cannot_be_explained_is_told(kubewasp: Kubewasp, manifests: Manifests) -> None:
     path = manifests(node("a"), pod("gated", schedulingGates=[{"name": "g"}]), pod("other", schedulerName="mine"))
     assert refused(kubewasp("explain", "default/none", path)) == f"there is no pod default/none in {path}"
-    gated = "pod default/gated is held back by SchedulingGates: waiting for scheduling gates: [g]"
+    gated = "pod default/gated is gated by SchedulingGates: waiting for scheduling gates: [g]"
     assert refused(kubewasp("explain", "gated", path)) == gated
     other = "no profile has the schedulerName mine of pod default/other; there are: default-scheduler. "
     assert refused(kubewasp("explain", "other", path)).startswith(other)

@@ -56,7 +56,7 @@ def test_the_stanza_can_be_pasted(kubewasp: Kubewasp, guest: Path) -> None:
     }
     told = " ".join(ended.out.replace("#", " ").split())
     assert "Opportunistic batching is off" in told
-    assert "Queueing hints are no help" in told
+    assert "Queueing hints do not apply" in told
     assert "the extender must run with --kubeconfig" in told
 
 
@@ -69,7 +69,7 @@ def test_json_is_the_same_stanza(kubewasp: Kubewasp, guest: Path) -> None:
 def test_whole_nodes_and_what_they_cost(kubewasp: Kubewasp, guest: Path) -> None:
     ended = kubewasp("extender", "config", "--plugin", guest, "--full-nodes")
     assert checked(ended.out)["nodeCacheCapable"] is False
-    assert "have lost their pods and images" in " ".join(ended.out.replace("#", " ").split())
+    assert "Nodes returned by filter lack pods and images" in " ".join(ended.out.replace("#", " ").split())
 
 
 def test_only_verbs_that_the_plugins_have(kubewasp: Kubewasp) -> None:
@@ -82,9 +82,9 @@ def test_only_verbs_that_the_plugins_have(kubewasp: Kubewasp) -> None:
 
 def test_plugins_that_only_prefilter_and_points_that_are_never_asked_are_told(kubewasp: Kubewasp) -> None:
     told = kubewasp("extender", "config", "--plugin", wat("only_prefilter")).out
-    assert "can turn pods down in PreFilter only" in " ".join(told.replace("#", " ").split())
+    assert "can reject pods in PreFilter only" in " ".join(told.replace("#", " ").split())
     told = " ".join(kubewasp("extender", "config", "--plugin", wat("all_hooks")).out.replace("#", " ").split())
-    assert "reserve, permit, preBind, bind, postBind: no extender is asked there" in told
+    assert "reserve, permit, preBind, bind, postBind: no verb calls these" in told
 
 
 def test_https_resources_and_the_rest(kubewasp: Kubewasp, guest: Path) -> None:
@@ -147,8 +147,8 @@ def test_options_of_the_server_that_are_wrong(
     [
         (["--listen", "here"], "cannot listen on 'here': expected HOST:PORT"),
         (["--listen", "127.0.0.1:70000"], "expected HOST:PORT"),
-        (["--listen", "127.0.0.1:0", "--tls-cert", "cert.pem"], "HTTPS takes both a certificate and its key"),
-        (["--listen", "127.0.0.1:0", "--client-ca", "ca.pem"], "clients have certificates with HTTPS only"),
+        (["--listen", "127.0.0.1:0", "--tls-cert", "cert.pem"], "HTTPS needs both a certificate and its key"),
+        (["--listen", "127.0.0.1:0", "--client-ca", "ca.pem"], "client certificates need HTTPS"),
         (["--listen", "127.0.0.1:0", "--tls-cert", "a.pem", "--tls-key", "b.pem"], "cannot use a.pem and b.pem"),
         (["--listen", "127.0.0.1:0", "--kubeconfig", "missing"], "missing"),
         (["--managed-resource", "memory"], "is an invalid extended resource name"),
@@ -166,7 +166,7 @@ def test_a_configuration_with_built_in_plugins_only(kubewasp: Kubewasp, write: W
     for arguments in (["extender"], ["extender", "config"]):
         ended = kubewasp(*arguments, "--config", path)
         assert ended.code == 1
-        assert "no profile has a plugin for an extender to ask" in ended.err
+        assert "no profile has a plugin for an extender" in ended.err
     assert kubewasp("extender", "--config", "missing.yaml").err == (
         "error: missing.yaml: cannot be read: No such file or directory\n"
     )

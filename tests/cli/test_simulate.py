@@ -120,9 +120,9 @@ def test_gates_and_other_schedulers_are_reasons_to_wait(kubewasp: Kubewasp, mani
 def test_unknown_kinds_are_a_warning(kubewasp: Kubewasp, manifests: Manifests) -> None:
     widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
     path = manifests(node("a"), pod("web"), widget)
-    told = "kinds that are not simulated were left out: 1 Widget"
+    told = "ignored objects of unsupported kinds: 1 Widget"
     assert kubewasp("simulate", path, "-o", "json").json["warnings"] == [told]
-    assert re.search(r"warning +kinds that are not simulated were left out: 1 Widget", kubewasp("simulate", path).out)
+    assert re.search(r"warning +ignored objects of unsupported kinds: 1 Widget", kubewasp("simulate", path).out)
     ended = kubewasp("simulate", path, "-o", "yaml")
     assert (ended.code, ended.err) == (0, f"warning: {told}\n")
 
@@ -246,7 +246,7 @@ def test_the_last_try_of_a_pod_is_explained(kubewasp: Kubewasp, manifests: Manif
 
 def test_a_pod_that_was_not_tried_cannot_be_explained(kubewasp: Kubewasp, manifests: Manifests) -> None:
     error = refused(kubewasp("simulate", manifests(node("a"), pod("web", on="a")), "--explain", "default/web"))
-    assert error == "pod default/web was not tried: it is not there, or it does not wait for a node"
+    assert error == "pod default/web has no scheduling attempt: it does not exist or is not pending"
 
 
 # ---------------------------------------------------------------------- mistakes
@@ -266,7 +266,7 @@ def test_mistakes_in_manifests_are_one_error(
     told = f'{wrong}: document 2: {place}: expected a quantity from 0 to 1e15, got "-1"'
     assert refused(kubewasp("simulate", wrong)) == told
     twice = manifests(pod("web"), pod("web"))
-    assert "there is a Pod default/web already" in refused(kubewasp("simulate", twice))
+    assert "duplicate Pod default/web" in refused(kubewasp("simulate", twice))
     vip = manifests(pod("web", priorityClassName="vip"))
     assert "no PriorityClass with name vip was found" in refused(kubewasp("simulate", vip))
 

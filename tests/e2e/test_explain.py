@@ -182,7 +182,7 @@ def test_a_bound_pod_is_explained_as_if_it_were_not(cluster: Cluster, fake_nodes
     cluster.create(ours("bound", cpu="3", nodeName=full))
     found = explain("bound").found
     assert found["node"] == full
-    assert found["notes"] == [f"it is bound to {full}; this is as if it were not, and took up no room there"]
+    assert found["notes"] == [f"bound to {full}: explained as pending, without its requests there"]
     assert nodes_of(found)[small]["hints"] == ["2 more cpu"]
 
 
@@ -194,12 +194,12 @@ def test_a_pod_of_another_scheduler_is_explained_with_a_profile(
     refusal = explain("theirs").refusal
     assert refusal == (
         f"no profile has the schedulerName default-scheduler of pod {cluster.namespace}/theirs; there are: {NAME}. "
-        "To see what one of them would do with it, name it with --profile"
+        "Choose one of them with --profile"
     )
     found = explain("theirs", "--profile", NAME).found
     assert (found["node"], found["notes"]) == (
         node,
-        [f"its scheduler is default-scheduler; this is as if it were {NAME}"],
+        [f"schedulerName default-scheduler: explained with profile {NAME}"],
     )
 
 
@@ -209,9 +209,9 @@ def test_pods_that_wait_for_no_node_are_told_as_such(cluster: Cluster, fake_node
     cluster.create(ours("done", nodeName=node))
     cluster.patch("Pod", "done", {"status": {"phase": "Succeeded"}}, sub="status")
     place = cluster.namespace
-    held = f"pod {place}/gated is held back by SchedulingGates: waiting for scheduling gates: [example.com/budget]"
+    held = f"pod {place}/gated is gated by SchedulingGates: waiting for scheduling gates: [example.com/budget]"
     assert explain("gated").refusal == held
-    assert explain("done").refusal == f"pod {place}/done has finished (Succeeded): it needs no node any more"
+    assert explain("done").refusal == f"pod {place}/done has finished (Succeeded) and is not scheduled again"
     assert explain("dome").refusal == f"there is no pod dome in namespace {place}; did you mean done?"
     missing = explain("done", "-n", f"{place}-x").refusal
     assert missing == f"there is no namespace {place}-x; did you mean {place}?"

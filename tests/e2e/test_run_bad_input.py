@@ -441,6 +441,4 @@ def test_a_configuration_that_cannot_be_read(tmp_path: Path, content: str) -> No
 def test_a_port_that_is_taken(servers: Servers) -> None:
     taken = servers.api.port
     line = run("--port", taken, "--kubeconfig", servers.api.kubeconfig())
-    assert line == (
-        f"error: cannot listen on 127.0.0.1:{taken}: the port is taken; stop whoever has it, or choose another (0: any)"
-    )
+    assert line == (f"error: cannot listen on 127.0.0.1:{taken}: the port is in use; choose another (0: any free port)")

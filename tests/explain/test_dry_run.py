@@ -63,7 +63,7 @@ def test_a_gated_pod_is_not_looked_at() -> None:
     gated = pod("web", schedulingGates=[{"name": "budget"}])
     with pytest.raises(ExplainError) as raised:
         looked_at(filled(node("a"), gated), "web")
-    held = "pod default/web is held back by SchedulingGates: waiting for scheduling gates: [budget]"
+    held = "pod default/web is gated by SchedulingGates: waiting for scheduling gates: [budget]"
     assert str(raised.value) == held
 
 
@@ -82,19 +82,19 @@ def test_a_pending_pod_is_taken_as_it_is() -> None:
 def test_a_bound_pod_is_as_if_it_were_not() -> None:
     found, notes = pending(pod("web", on="a"))
     assert found == pod("web")
-    assert notes == ["it is bound to a; this is as if it were not, and took up no room there"]
+    assert notes == ["bound to a: explained as pending, without its requests there"]
 
 
 def test_a_pod_may_be_seen_as_one_of_another_profile() -> None:
     found, notes = pending(pod("web"), "pack")
     assert found == pod("web", schedulerName="pack")
-    assert notes == ["its scheduler is default-scheduler; this is as if it were pack"]
+    assert notes == ["schedulerName default-scheduler: explained with profile pack"]
 
 
 def test_that_a_pod_is_being_deleted_is_noted() -> None:
     ending = pod("web")
     ending["metadata"]["deletionTimestamp"] = "2026-01-05T12:00:00Z"
-    assert pending(ending) == (ending, ["it is being deleted: no scheduler will try it"])
+    assert pending(ending) == (ending, ["being deleted: schedulers skip it"])
 
 
 @pytest.mark.parametrize(
@@ -103,14 +103,14 @@ def test_that_a_pod_is_being_deleted_is_noted() -> None:
         (
             {**pod("web"), "status": {"phase": "Succeeded"}},
             "",
-            "pod default/web has finished (Succeeded): it needs no node any more",
+            "pod default/web has finished (Succeeded) and is not scheduled again",
         ),
         (pod("web"), "spread", "there is no profile spread; there are: default-scheduler, pack"),
         (
             pod("web", schedulerName="other", namespace="shop"),
             "",
             "no profile has the schedulerName other of pod shop/web; there are: default-scheduler, pack. "
-            "To see what one of them would do with it, name it with --profile",
+            "Choose one of them with --profile",
         ),
     ],
 )

@@ -136,8 +136,8 @@ def test_no_nodes_at_all() -> None:
     [
         (node("a", cpu="1"), {"cpu": "1500m"}, "500m more cpu"),
         (node("a", memory="1Gi"), {"memory": "3Gi"}, "2Gi more memory"),
-        (node("a", pods="0"), {}, "room for one pod more than 0"),
-        (node("a"), {"nodeSelector": {"disk": "ssd"}}, "give it the label disk=ssd"),
+        (node("a", pods="0"), {}, "room for more than 0 pods"),
+        (node("a"), {"nodeSelector": {"disk": "ssd"}}, "add the label disk=ssd"),
         (node("a", taints=[{"key": "x", "effect": "NoExecute"}]), {}, "tolerate the taint x:NoExecute"),
     ],
 )
@@ -192,7 +192,7 @@ def test_a_pod_that_takes_its_nominated_node_looks_at_no_other() -> None:
     assert found.node == "a"
     item = of(found, "b").as_dict()
     assert (item["feasible"], item["rejected_by"], item["code"]) == (False, None, 0)
-    assert item["reasons"] == ["not looked at: the pod has room on the node it is nominated to"]
+    assert item["reasons"] == ["not evaluated: the pod fits on its nominated node"]
 
 
 # ---------------------------------------------------------------------- amounts

@@ -37,7 +37,7 @@ def test_a_list_without_items_is_null_in_go() -> None:
         (b'{"Pod": {}}', "Pod.metadata: missing, expected an object"),
         (b'{"Pod": {"metadata": {}}}', "Pod.metadata.name: missing, expected a string"),
         (b'{"Pod": {"metadata": {"name": ""}}}', "Pod.metadata.name: must not be empty"),
-        (b'{"Pod": {"metadata": {"name": "p"}}}', "Nodes, NodeNames: one of them must be there"),
+        (b'{"Pod": {"metadata": {"name": "p"}}}', "Nodes, NodeNames: one of them is required"),
         (b'{"Pod": {"metadata": {"name": "p"}}, "NodeNames": "a"}', 'NodeNames: expected a list, got "a"'),
         (b'{"Pod": {"metadata": {"name": "p"}}, "NodeNames": ["a", 1]}', "NodeNames[1]: expected a string, got 1"),
         (b'{"Pod": {"metadata": {"name": "p"}}, "Nodes": []}', "Nodes: expected an object, got a list"),
@@ -66,7 +66,7 @@ def test_victims_come_as_pods_or_as_uids() -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({}, "NodeNameToVictims, NodeNameToMetaVictims: one of them must be there"),
+        ({}, "NodeNameToVictims, NodeNameToMetaVictims: one of them is required"),
         ({"NodeNameToMetaVictims": {"a": None}}, 'NodeNameToMetaVictims["a"]: missing, expected an object'),
         (
             {"NodeNameToMetaVictims": {"a": {"Pods": [{}]}}},

@@ -386,11 +386,11 @@ def test_of_several_profiles_that_of_the_pod_is_asked(caplog: pytest.LogCaptureF
         assert json.loads(found.filter(whole(closed, asking=pod(schedulerName=name))))["FailedNodes"] == failed
     (record,) = caplog.records
     told = (record.message, record.scheduler)  # type: ignore[attr-defined]
-    assert told == ("Pods without a profile here are not evaluated", "stranger")
+    assert told == ("No profile for this scheduler name; its pods are not evaluated", "stranger")
 
 
 def test_a_configuration_without_a_plugin_to_ask_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no profile has a plugin for an extender to ask"):
+    with pytest.raises(ConfigError, match="no profile has a plugin for an extender"):
         service(profile())
-    with pytest.raises(ConfigError, match="no profile has a plugin for an extender to ask"):
+    with pytest.raises(ConfigError, match="no profile has a plugin for an extender"):
         service(profile(sorter=wat("permit")))

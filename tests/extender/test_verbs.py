@@ -1,4 +1,4 @@
-"""The extender over HTTP: what is refused and how, health beside it, many requests at once."""
+"""The extender over HTTP: refusals, health endpoints, concurrent requests."""
 
 import asyncio
 import json
@@ -85,7 +85,7 @@ def test_health_is_served_beside_the_verbs() -> None:
 def test_only_post_is_allowed(method: str) -> None:
     answer = Client(app({"filter": echo})).ask(method, "/filter")
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
-    assert answer.json() == {"Error": f"{method} is not allowed: /filter takes a POST"}
+    assert answer.json() == {"Error": f"{method} is not allowed: /filter expects POST"}
 
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded"])
@@ -119,9 +119,9 @@ def test_bodies_that_are_too_large_are_refused_whether_they_say_so_or_not() -> N
 
 
 def test_nothing_is_answered_until_the_cluster_is_known() -> None:
-    client = Client(app({"filter": echo}, gate=Gate(lambda: "the cluster is not known yet: try again")))
+    client = Client(app({"filter": echo}, gate=Gate(lambda: "the cluster state is not synced yet: try again")))
     answer = post(client, "filter", b"{}")
-    assert (answer.status_code, answer.json()) == (503, {"Error": "the cluster is not known yet: try again"})
+    assert (answer.status_code, answer.json()) == (503, {"Error": "the cluster state is not synced yet: try again"})
 
 
 def test_a_plugin_that_fails_at_scoring_is_a_server_error(worker: Worker) -> None:
@@ -143,8 +143,8 @@ def test_a_mistake_of_ours_is_told_without_its_details(caplog: pytest.LogCapture
 def test_verbs_that_are_not_offered_say_what_to_do() -> None:
     answer = post(Client(app({})), "bind", b"{}")
     assert answer.status_code == 404
-    assert answer.json()["Error"].startswith("pods are not bound here: start kubewasp extender with ")
-    assert post(Client(app({})), "filter", b"{}").json() == {"Error": "filter is not offered here"}
+    assert answer.json()["Error"].startswith("bind is disabled: start kubewasp extender with ")
+    assert post(Client(app({})), "filter", b"{}").json() == {"Error": "the verb filter is not available"}
 
 
 def test_many_requests_at_once_have_each_their_own_answer(worker: Worker) -> None:

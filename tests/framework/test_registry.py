@@ -215,7 +215,7 @@ def test_a_plugin_that_cannot_be_made_is_told_by_name() -> None:
 
     with pytest.raises(ConfigError, match="initializing plugin \"Broken\": 'label'"):
         Registry(plugins={"Broken": broken}).create(one_point("score", "Broken"), None)  # type: ignore[dict-item, arg-type]
-    with pytest.raises(ConfigError, match="plugin \"Mine\" calls itself 'Labels'"):
+    with pytest.raises(ConfigError, match="plugin \"Mine\" has the name attribute 'Labels'"):
         Registry(plugins={"Mine": Labels}).create(one_point("score", "Mine"), None)  # type: ignore[arg-type]
 
 
@@ -242,7 +242,7 @@ def test_a_wasm_plugin_that_is_not_enabled_is_not_loaded() -> None:
 
 def test_a_wasm_plugin_needs_a_host() -> None:
     assert error_of(Registry(), "policy", config=[POLICY]) == (
-        'profiles[0]: "policy" is a wasm plugin, and nothing here runs wasm'
+        'profiles[0]: "policy" is a wasm plugin, but there is no wasm host'
     )
 
 

@@ -115,7 +115,7 @@ def test_an_object_that_cannot_be_read_is_told_and_left_out(
 ) -> None:
     mirror.replaced("Node", [node("a")])
     assert mirror.changed(kind, "ADDED", b"\xff\xff\xff") is None
-    (record,) = [item for item in caplog.records if item.getMessage() == "Unreadable object left out"]
+    (record,) = [item for item in caplog.records if item.getMessage() == "Unreadable object skipped"]
     assert record.kind == kind  # type: ignore[attr-defined]
     assert len(scheduler.table) == 1
 

@@ -82,7 +82,7 @@ async def test_a_bound_pod_takes_no_room_from_itself() -> None:
         lay_out(server, stored(node("a")), stored(pod("web", on="a", cpu="3")))
         found = await explained(server)
         assert found.node == "a"
-        assert list(found.notes) == ["it is bound to a; this is as if it were not, and took up no room there"]
+        assert list(found.notes) == ["bound to a: explained as pending, without its requests there"]
 
 
 @asynchronous

@@ -141,7 +141,7 @@ def test_that_the_plugin_does_not_load_can_be_expected(tmp_path: Path) -> None:
         ({"cluster": [{"name": "a", "label": {}}]}, "cluster[0].label: unknown field; did you mean labels?"),
         (
             {"cluster": [{"name": "a"}, {"name": "a"}]},
-            "cluster[1]: metadata.name: there is a Node a already, in {document}: cluster[0]",
+            "cluster[1]: metadata.name: duplicate Node a, first in {document}: cluster[0]",
         ),
         ({"cluster": [{"kind": "Node", "metadata": {"nam": "a"}}]}, "cluster[0]: metadata.name: a Node needs a name"),
         ({"pods": []}, "pods: not allowed together with pod"),

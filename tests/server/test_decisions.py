@@ -194,5 +194,5 @@ def test_they_are_shown_to_this_machine_only() -> None:
     for host in ("10.1.2.3", "::ffff:10.1.2.3", "fe80::1"):
         answer = Client(app, host=host).get("/debug/decisions")
         assert answer.status_code == 403
-        assert answer.text == "decisions are shown to this machine only: use kubectl port-forward\n"
+        assert answer.text == "decisions are available on loopback only: use kubectl port-forward\n"
         assert Client(app, host=host).get("/healthz").status_code == 200

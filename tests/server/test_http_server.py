@@ -102,7 +102,7 @@ def test_a_port_that_is_taken_is_one_clear_error() -> None:
             with pytest.raises(ServeError) as error:
                 await AppServer(APP, address).start()
         assert str(error.value) == (
-            f"cannot listen on {address}: the port is taken; stop whoever has it, or choose another (0: any)"
+            f"cannot listen on {address}: the port is in use; choose another (0: any free port)"
         )
 
     run(test)
@@ -113,8 +113,8 @@ def test_a_port_that_is_taken_is_one_clear_error() -> None:
     [
         (Address("192.0.2.1", 0), "cannot listen on 192.0.2.1:0: "),
         (Address("no such host.invalid", 0), "cannot listen on no such host.invalid:0: "),
-        (Address(port=70000), "a port is a number from 0 to 65535"),
-        (Address(port=0, certificate="/nowhere/tls.crt"), "HTTPS takes both a certificate and its key"),
+        (Address(port=70000), "expected a port from 0 to 65535"),
+        (Address(port=0, certificate="/nowhere/tls.crt"), "HTTPS needs both a certificate and its key"),
         (Address(port=0, certificate="/nowhere/tls.crt", key="/nowhere/tls.key"), "No such file or directory"),
     ],
 )

@@ -43,7 +43,7 @@ def test_a_pod_that_is_applied_again_stays_where_it_is() -> None:
 
 def test_a_bound_pod_cannot_move() -> None:
     cluster = settled(node("a"), node("b"), pod("web", on="a"))
-    with pytest.raises(ManifestError, match=r"spec\.nodeName: pod default/web is bound to a already"):
+    with pytest.raises(ManifestError, match=r"spec\.nodeName: pod default/web is already bound to a"):
         apply(cluster, pod("web", on="b"))
 
 

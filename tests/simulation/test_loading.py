@@ -103,7 +103,7 @@ def test_bound_pods_come_before_those_that_wait() -> None:
 def test_unknown_kinds_are_listed() -> None:
     widgets = [{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}} for name in "ab"]
     cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "c"}}
-    assert added(*widgets, cron).warnings == ["kinds that are not simulated were left out: 1 CronJob, 2 Widget"]
+    assert added(*widgets, cron).warnings == ["ignored objects of unsupported kinds: 1 CronJob, 2 Widget"]
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Secret", "ServiceAccount", "Role", "Ingress", "Event"])
@@ -115,13 +115,11 @@ def test_kinds_that_say_nothing_about_scheduling_are_left_out_silently(kind: str
 def test_a_kind_of_another_group_is_another_kind() -> None:
     found = added({"apiVersion": "serving.knative.dev/v1", "kind": "Service", "metadata": {"name": "x"}, "spec": 1})
     assert counts(found) == (0, 0, 0, 0)
-    assert found.warnings == ["kinds that are not simulated were left out: 1 Service"]
+    assert found.warnings == ["ignored objects of unsupported kinds: 1 Service"]
 
 
 def test_pods_on_nodes_that_are_not_there_are_warned_of() -> None:
-    assert added(node("a"), pod("web", on="ghost")).warnings == [
-        "pods are bound to nodes that are not in the input: ghost"
-    ]
+    assert added(node("a"), pod("web", on="ghost")).warnings == ["pods bound to nodes outside the input: ghost"]
 
 
 # ---------------------------------------------------------------------- errors
@@ -227,7 +225,7 @@ def test_two_of_a_name_are_one_too_many(tmp_path: Path) -> None:
     with pytest.raises(ManifestError) as caught:
         read([first, second])
     place = f"{first}: document 1"
-    assert str(caught.value) == (f"{second}: document 1: metadata.name: there is a Pod default/web already, in {place}")
+    assert str(caught.value) == (f"{second}: document 1: metadata.name: duplicate Pod default/web, first in {place}")
     assert counts(added(pod("web"), pod("web", namespace="other"), node("web"))) == (1, 2, 0, 0)
 
 

@@ -41,7 +41,7 @@ def test_lists_are_taken_apart_and_unknown_kinds_are_warned_of() -> None:
     items = {"apiVersion": "v1", "kind": "List", "items": [node("a"), {"apiVersion": "x.io/v1", "kind": "Widget"}]}
     result = simulate([items, pod("p")])
     assert result.node_of("default/p") == "a"
-    assert result.warnings == ("kinds that are not simulated were left out: 1 Widget",)
+    assert result.warnings == ("ignored objects of unsupported kinds: 1 Widget",)
 
 
 def test_preempted_pods_have_their_preemptor() -> None:

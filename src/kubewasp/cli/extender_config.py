@@ -64,8 +64,8 @@ def show(
     if as_json:
         output.print_json({"extenders": [stanza.entry(extender)]})
     else:
-        not_asked = verb_plugins.unused_points(profiles)
-        output.write(stanza.text(extender, pre_filter_only=_pre_filter_only(asked), not_asked=not_asked))
+        unused = verb_plugins.unused_points(profiles)
+        output.write(stanza.text(extender, pre_filter_only=_pre_filter_only(asked), unused=unused))
 
 
 def check(extender: Extender) -> None:

@@ -1,4 +1,4 @@
-"""Dry run: the decision on one pod, the rest of the cluster unchanged."""
+"""Dry run: the decision on one pod in an unchanged cluster."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ class ExplainError(KubewaspError):
 def as_pending(
     manifest: Mapping[str, Any], profile: str, profiles: Collection[str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The pod without its node and with that profile (its own, if empty), and notes on these changes."""
+    """The pod without its node and with the profile (its own, if empty), and notes on these changes."""
     key = f"{manifest['metadata'].get('namespace') or 'default'}/{manifest['metadata']['name']}"
     spec = dict(manifest.get("spec") or {})
     phase = (manifest.get("status") or {}).get("phase")
     if phase in ("Succeeded", "Failed"):
-        raise ExplainError(f"pod {key} has finished ({phase}): it needs no node any more")
+        raise ExplainError(f"pod {key} has finished ({phase}) and is not scheduled again")
     if profile and profile not in profiles:
         raise ExplainError(f"there is no profile {profile}; there are: {', '.join(profiles)}")
     notes = []
     node = spec.pop("nodeName", "")
     if node:
-        notes.append(f"it is bound to {node}; this is as if it were not, and took up no room there")
+        notes.append(f"bound to {node}: explained as pending, without its requests there")
     name = spec.get("schedulerName") or DEFAULT_SCHEDULER
     if profile and profile != name:
         spec["schedulerName"] = profile
-        notes.append(f"its scheduler is {name}; this is as if it were {profile}")
+        notes.append(f"schedulerName {name}: explained with profile {profile}")
     elif name not in profiles:
         there = ", ".join(profiles)
         raise ExplainError(
             f"no profile has the schedulerName {name} of pod {key}; there are: {there}. "
-            f"To see what one of them would do with it, name it with --profile"
+            f"Choose one of them with --profile"
         )
     if manifest["metadata"].get("deletionTimestamp"):
-        notes.append("it is being deleted: no scheduler will try it")
+        notes.append("being deleted: schedulers skip it")
     return {**manifest, "spec": spec}, notes
 
 
 def dry_run(scheduler: Scheduler, pod: Pod, notes: Sequence[str] = ()) -> Explanation:
-    """Explains an attempt of a pod in the queue. The scheduler's client must be read-only: preemption is tried too."""
+    """Explains an attempt of a pod in the queue, with preemption: the scheduler's client must be read-only."""
     queued = scheduler.queue.get(pod.uid)
     if queued is not None and queued.gated_by:
-        raise ExplainError(f"pod {pod.key} is held back by {queued.gated_by}: {queued.gate_reason}")
+        raise ExplainError(f"pod {pod.key} is gated by {queued.gated_by}: {queued.gate_reason}")
     record = DecisionRecord()
     choice = scheduler.evaluate(pod, record)
     choice.state.close()

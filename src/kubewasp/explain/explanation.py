@@ -33,7 +33,7 @@ class NodeExplanation:
     weighted: dict[str, int] = field(default_factory=dict)
     total: int | None = None
     hints: list[str] = field(default_factory=list)
-    skipped: str = ""  # reason for not being examined
+    skipped: str = ""  # reason for not being evaluated
 
     @property
     def is_feasible(self) -> bool:
@@ -47,7 +47,7 @@ class NodeExplanation:
 
     @property
     def rejected_by(self) -> str | None:
-        """The deciding plugin: the first that rejects."""
+        """The deciding plugin: the first one that rejects the node."""
         return next(iter(self.objections), None)
 
     def as_dict(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def explain(
     victims: Sequence[Pod] = (),
     rows: Sequence[int] | None = None,
 ) -> Explanation:
-    """Explanation of a record, to be made before the table changes. Victims that are gone are accounted for.
+    """Explanation of a record, before the table changes. Deleted victims are accounted for.
 
     With `rows`, only those are explained; the record must contain no others.
     """
@@ -132,7 +132,7 @@ def explain(
 
 
 class Explainer:
-    """Explains the last attempt of some pods. Recorder and listener of their scheduler, whose node table it gets."""
+    """Explanations of the last attempts of some pods. Recorder and listener of the scheduler that owns `table`."""
 
     def __init__(self, table: NodeTable, pods: Collection[str]) -> None:
         self.last: dict[str, Explanation] = {}
@@ -172,9 +172,9 @@ def _rejections(record: DecisionRecord, found: Mapping[int, NodeExplanation]) ->
         if not status.is_success and status.code != Code.SKIP:
             for item in found.values():
                 item.objections.setdefault(plugin, status)
-    asked: set[int] = set()
+    evaluated: set[int] = set()
     for filtered in record.filters:
-        asked.update(filtered.rows.tolist())
+        evaluated.update(filtered.rows.tolist())
         if filtered.verdicts is None:
             continue
         numbers = np.asarray(filtered.verdicts.numbers).astype(np.int64)
@@ -183,13 +183,13 @@ def _rejections(record: DecisionRecord, found: Mapping[int, NodeExplanation]) ->
             found[row].objections.setdefault(filtered.plugin, filtered.verdicts.statuses[int(numbers[place])])
     if record.filters:
         reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(record.narrowed))}]"
-        for row in found.keys() - asked:
+        for row in found.keys() - evaluated:
             item = found[row]
             for plugin, names in record.narrowed.items():
                 if item.name not in names:
                     item.objections[plugin] = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason)
             if not item.objections:
-                item.skipped = "not looked at: the pod has room on the node it is nominated to"
+                item.skipped = "not evaluated: the pod fits on its nominated node"
 
 
 def _scores(record: DecisionRecord, found: Mapping[int, NodeExplanation]) -> None:
@@ -222,7 +222,7 @@ def hints(
             found.append(f"uncordon {node.name}")
         elif plugin == "NodeAffinity" and not matches_required(pod.spec, node):
             wanted = [f"{k}={v}" for k, v in (pod.spec.node_selector or {}).items() if node.labels.get(k) != v]
-            found.append(f"give it the label {', '.join(wanted)}" if wanted else "match the pod's node affinity")
+            found.append(f"add the label {', '.join(wanted)}" if wanted else "match the pod's node affinity")
         else:
             found += [f"{plugin}: {reason}" for reason in status.reasons]
     return found
@@ -232,7 +232,7 @@ def _shortages(pod: Pod, table: NodeTable, row: int, gone: Sequence[Pod]) -> lis
     found = []
     requests = pod.resources.requests
     if table.pod_count[row] + len(gone) + 1 > table.max_pods[row]:
-        found.append(f"room for one pod more than {int(table.max_pods[row])}")
+        found.append(f"room for more than {int(table.max_pods[row])} pods")
     for name in (CPU, MEMORY, EPHEMERAL, *requests.scalars):
         free = int(table.allocatable_of(name)[row] - table.requested_of(name)[row])
         lacking = requests.get(name) - free + sum(other.resources.requests.get(name) for other in gone)
@@ -248,6 +248,6 @@ def amount(name: str, value: int) -> str:
     if name in (MEMORY, EPHEMERAL):
         for unit, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
             if value >= size:
-                tenths = -(-value * 10 // size)  # rounded up: a little more is enough, a little less is not
+                tenths = -(-value * 10 // size)  # rounded up: less would not be enough
                 return f"{tenths // 10}{unit}" if tenths % 10 == 0 else f"{tenths / 10:.1f}{unit}"
     return str(value)

@@ -1,4 +1,4 @@
-"""The HTTP extender: kube-scheduler keeps its job and calls our plugins.
+"""HTTP extender for kube-scheduler: plugins behind the verbs of the extender protocol.
 
 Private: not part of the documented API.
 """

@@ -1,6 +1,6 @@
-"""Decisions of an extender: plugins' filters, scores and victims for one pod.  HOT PATH (guard: make counts).
+"""Decisions of an extender: filters, scores and victims for one pod.  HOT PATH (guard: make counts).
 
-Works on the scheduler's node table, on its thread.
+For the owner thread of the node table.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ UNKNOWN_NODE = "node(s) not known to the kubewasp extender: is its kubeconfig th
 
 
 class PluginFailure(Exception):  # noqa: N818 - the plugin's, not ours
-    """A failed plugin; the text has its name and the cause."""
+    """Failure of a plugin; the text has its name and the cause."""
 
 
 @dataclass(slots=True)
 class Rejections:
-    """Rejected nodes and the reasons. Removing pods may help `failed` nodes, never `unresolvable` ones."""
+    """Rejected nodes with the reasons. Preemption may help on `failed` nodes, never on `unresolvable` ones."""
 
     failed: dict[str, str] = field(default_factory=dict)
     unresolvable: dict[str, str] = field(default_factory=dict)
@@ -45,16 +45,16 @@ class Rejections:
 
 
 class Decider:
-    """The plugins of one profile on one table of nodes."""
+    """Decisions by the plugins of one profile on one node table."""
 
     def __init__(self, framework: Framework, table: NodeTable) -> None:
         self._framework = framework
         self._table = table
         self._filters = bool(framework.pre_filter or framework.filter)
-        self._most = MAX_SCORE * sum(weight for _, weight in framework.score)
+        self._max_total = MAX_SCORE * sum(weight for _, weight in framework.score)
 
     def filter(self, pod: Pod, names: Sequence[str]) -> Rejections:
-        """PreFilter and Filter. A node that is not in the table is rejected."""
+        """Rejections by PreFilter and Filter. Nodes outside the table are rejected."""
         found = Rejections()
         if not self._filters:
             return found
@@ -74,9 +74,9 @@ class Decider:
         return found
 
     def prioritize(self, pod: Pod, names: Sequence[str]) -> list[int]:
-        """0 to 10 per node: a tenth of the weighted mean of all scores, rounded half up."""
+        """Priorities from 0 to 10 per node: a tenth of the weighted mean of all scores, rounded half up."""
         scores = np.zeros(len(names), np.int64)
-        if not self._most:
+        if not self._max_total:
             return scores.tolist()
         places, rows = self._places(names)
         if not len(rows):
@@ -94,7 +94,7 @@ class Decider:
         return scores.tolist()
 
     def preempt(self, pod: Pod, victims: Mapping[str, Sequence[Pod]]) -> list[str]:
-        """The nodes that pass the filters without the victims on them. All must be in the table."""
+        """The nodes that pass the filters without their victims. All must be in the table."""
         if not self._filters:
             return list(victims)
         state = self._new_state()
@@ -134,7 +134,7 @@ class Decider:
         return outcome
 
     def _places(self, names: Sequence[str]) -> tuple[list[int], Rows]:
-        """The names that have a row, by index, and these rows."""
+        """Indexes of the names with a row, and these rows."""
         rows = list(map(self._table.objects.row, names))
         if None not in rows:
             return list(range(len(names))), np.array(rows, np.int32)
@@ -180,7 +180,7 @@ class Decider:
                 table.add_pod(victim)
 
     def _scaled(self, totals: Scores) -> Scores:
-        return (2 * MAX_PRIORITY * totals + self._most) // (2 * self._most)
+        return (2 * MAX_PRIORITY * totals + self._max_total) // (2 * self._max_total)
 
 
 def _objections(outcome: FilterOutcome) -> Iterator[tuple[int, Status]]:

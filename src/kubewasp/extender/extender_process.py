@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class ExtenderProcess:
-    """Plugins of a configuration, and a scheduler's state without its queue, behind the verbs of an extender."""
+    """Verbs of an extender on the plugins of a configuration and a scheduler's state without its queue."""
 
     def __init__(
         self, config: SchedulerConfig, added: Collection[str], *, all_plugins: bool, managed: Sequence[str]
@@ -55,7 +55,7 @@ class ExtenderProcess:
         setup = set_up(config, added=added, observer=observer)
         self._profiles = verb_plugins.restricted(setup.profiles, all_plugins=all_plugins, source=config.source)
         for plugin, points in verb_plugins.unused_points(setup.profiles).items():
-            logger.warning("Plugin has extension points without a verb", extra={"plugin": plugin, "points": points})
+            logger.warning("Extension points without a verb are not called", extra={"plugin": plugin, "points": points})
         environment = Environment(clock=SYSTEM_CLOCK, client=ReadOnlyClient(), record_event=_log_event)
         self._scheduler = compose(environment, observer=observer)
         self._frameworks = verb_plugins.frameworks(setup.registry, self._profiles, self._scheduler.handle, observer)
@@ -122,7 +122,7 @@ class ExtenderProcess:
         }
 
     async def _until(self, stopped: asyncio.Event, watch: ClusterWatch | None) -> None:
-        """Waits for a signal, or for a watch that fails."""
+        """Waits for a signal or the failure of a watch."""
         if watch is None:
             await stopped.wait()
             return
@@ -147,10 +147,10 @@ class ExtenderProcess:
 
 
 def _problem(worker: Worker, watch: ClusterWatch | None) -> str:
-    """The reason for not answering."""
+    """The reason for refusing requests; empty if there is none."""
     if worker.problem:
-        return f"a change of the cluster could not be taken in: {worker.problem}"
-    return "the cluster is not known yet: try again" if watch is not None and not watch.is_synced else ""
+        return f"a cluster change failed, restart the extender: {worker.problem}"
+    return "the cluster state is not synced yet: try again" if watch is not None and not watch.is_synced else ""
 
 
 def _health(worker: Worker, watch: ClusterWatch | None, stopped: asyncio.Event) -> Health:
@@ -158,10 +158,10 @@ def _health(worker: Worker, watch: ClusterWatch | None, stopped: asyncio.Event) 
     health.add("worker", lambda: worker.problem)
     health.add("shutdown", lambda: "process is shutting down" if stopped.is_set() else "", to=("readyz",))
     if watch is not None:
-        health.add("cluster-sync", lambda: "" if watch.is_synced else "the cluster is not known yet", to=("readyz",))
+        health.add("cluster-sync", lambda: "" if watch.is_synced else "cluster state not synced", to=("readyz",))
     return health
 
 
 def _log_event(event: RecordedEvent) -> None:
-    """An extender does not write to the cluster: plugins' events go to the log."""
-    logger.info("Event of a plugin, not recorded in the cluster", extra={"event": str(event)})
+    """Events of plugins go to the log, as an extender does not write to the cluster."""
+    logger.info("Plugin event not recorded in the cluster", extra={"event": str(event)})

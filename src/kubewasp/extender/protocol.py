@@ -1,7 +1,6 @@
-"""The v1 extender protocol: what kube-scheduler sends and expects, with its field names.
+"""Extender protocol v1: request and response bodies, with the field names of kube-scheduler.
 
-HOT PATH (guard: make counts). Pods and nodes are left as they came; what is wrong with a
-body is told with its field.
+HOT PATH (guard: make counts). Pods and nodes stay unparsed. Errors in a body name the field.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ Manifest = dict[str, Any]
 
 
 class ProtocolError(ValueError):
-    """A body that is not what the verb takes; the text says which field is wrong."""
+    """An invalid request body; the text names the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtenderArgs:
-    """Of `filter` and `prioritize`. `nodes` are whole nodes, where those were sent; `names` are always there."""
+    """Arguments of `filter` and `prioritize`. `nodes` are whole nodes, None if only names were sent."""
 
     pod: Manifest
     names: Sequence[str]
@@ -37,7 +36,7 @@ class ExtenderArgs:
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """The pods that would leave a node: their uids, and the pods themselves if they were sent."""
+    """Victims on a node: uids and, if sent, whole pods."""
 
     uids: Sequence[str]
     pods: Sequence[Manifest]
@@ -46,7 +45,7 @@ class Victims:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionArgs:
-    """Of `preempt`: the candidates, by the names of their nodes."""
+    """Arguments of `preempt`: victims by candidate node."""
 
     pod: Manifest
     victims: Mapping[str, Victims]
@@ -54,7 +53,7 @@ class PreemptionArgs:
 
 @dataclass(frozen=True, slots=True)
 class BindingArgs:
-    """Of `bind`."""
+    """Arguments of `bind`."""
 
     name: str
     namespace: str
@@ -62,19 +61,19 @@ class BindingArgs:
     node: str
 
 
-# ---------------------------------------------------------------------- what is asked
+# ---------------------------------------------------------------------- requests
 
 
 def extender_args(body: bytes) -> ExtenderArgs:
-    asked = _object(body)
-    pod = _pod(asked)
-    listed = asked.get("Nodes")
+    request = _object(body)
+    pod = _pod(request)
+    listed = request.get("Nodes")
     if listed is not None:
         nodes = _list(_checked(listed, dict, "Nodes").get("items"), "Nodes.items")
         return ExtenderArgs(pod, [_name(node, f"Nodes.items[{index}]") for index, node in enumerate(nodes)], nodes)
-    names = asked.get("NodeNames")
+    names = request.get("NodeNames")
     if names is None:
-        raise ProtocolError("Nodes, NodeNames: one of them must be there")
+        raise ProtocolError("Nodes, NodeNames: one of them is required")
     if {*map(type, _list(names, "NodeNames"))} - {str}:
         for index, name in enumerate(names):
             _checked(name, str, f"NodeNames[{index}]")
@@ -82,23 +81,23 @@ def extender_args(body: bytes) -> ExtenderArgs:
 
 
 def preemption_args(body: bytes) -> PreemptionArgs:
-    asked = _object(body)
-    pod = _pod(asked)
+    request = _object(body)
+    pod = _pod(request)
     for field in ("NodeNameToMetaVictims", "NodeNameToVictims"):
-        if asked.get(field) is not None:
-            candidates = _checked(asked[field], dict, field)
+        if request.get(field) is not None:
+            candidates = _checked(request[field], dict, field)
             is_meta = field == "NodeNameToMetaVictims"
             return PreemptionArgs(
                 pod, {name: _victims(item, f"{field}[{quoted(name)}]", is_meta) for name, item in candidates.items()}
             )
-    raise ProtocolError("NodeNameToVictims, NodeNameToMetaVictims: one of them must be there")
+    raise ProtocolError("NodeNameToVictims, NodeNameToMetaVictims: one of them is required")
 
 
 def binding_args(body: bytes) -> BindingArgs:
-    asked = _object(body)
+    request = _object(body)
     values = []
     for field in ("PodName", "PodNamespace", "PodUID", "Node"):
-        value = _checked(asked.get(field), str, field)
+        value = _checked(request.get(field), str, field)
         if not value:
             raise ProtocolError(f"{field}: must not be empty")
         values.append(value)
@@ -121,16 +120,16 @@ def _victims(given: Any, path: str, is_meta: bool) -> Victims:
 
 def _object(body: bytes) -> Manifest:
     try:
-        asked = orjson.loads(body)
+        request = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise ProtocolError(f"the body is not JSON: {error}") from None
-    if not isinstance(asked, dict):
-        raise ProtocolError(f"expected an object, got {shown(asked)}")
-    return asked
+    if not isinstance(request, dict):
+        raise ProtocolError(f"expected an object, got {shown(request)}")
+    return request
 
 
-def _pod(asked: Manifest) -> Manifest:
-    pod: Manifest = _checked(asked.get("Pod"), dict, "Pod")
+def _pod(request: Manifest) -> Manifest:
+    pod: Manifest = _checked(request.get("Pod"), dict, "Pod")
     _name(pod, "Pod")
     return pod
 
@@ -144,7 +143,7 @@ def _name(manifest: Any, path: str) -> str:
 
 
 def _list(value: Any, path: str) -> list[Any]:
-    """Go writes a list without items as null."""
+    """The list; null, as Go writes empty lists, is empty."""
     found: list[Any] = [] if value is None else _checked(value, list, path)
     return found
 
@@ -160,11 +159,11 @@ def _checked(value: Any, kind: type, path: str) -> Any:
     return value
 
 
-# ---------------------------------------------------------------------- what is answered
+# ---------------------------------------------------------------------- responses
 
 
 def filter_result(args: ExtenderArgs, failed: Mapping[str, str], unresolvable: Mapping[str, str]) -> bytes:
-    """In the form that was asked in: whole nodes, or names."""
+    """Result in the form of the request: whole nodes or names."""
     kept: Sequence[Any] = args.nodes if args.nodes is not None else args.names
     if failed or unresolvable:
         kept = [
@@ -187,7 +186,7 @@ def host_priorities(names: Sequence[str], scores: Sequence[int]) -> bytes:
 
 
 def preemption_result(victims: Mapping[str, Victims]) -> bytes:
-    """Always uids alone, however the victims were sent."""
+    """Result with uids only, regardless of the form of the request."""
     return orjson.dumps(
         {
             "NodeNameToMetaVictims": {
@@ -199,5 +198,5 @@ def preemption_result(victims: Mapping[str, Victims]) -> bytes:
 
 
 def failure(text: str) -> bytes:
-    """Something went wrong: the field that results of `filter` and `bind` have for it, alone."""
+    """Result with the error field of `filter` and `bind` only."""
     return orjson.dumps({"Error": text})

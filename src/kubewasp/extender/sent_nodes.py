@@ -1,7 +1,7 @@
-"""Nodes that come with extender requests, put into the node table.  HOT PATH (guard: make counts).
+"""Intake of nodes sent with extender requests into the node table.  HOT PATH (guard: make counts).
 
-A node is parsed again only when its resourceVersion has changed. A node that was not sent for a while is forgotten: an
-extender gets no event for a deleted node.
+A node is parsed again only when its resourceVersion has changed. A node that has not been sent for a while is removed,
+as an extender gets no event for a deleted node.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from kubewasp.clock import Clock
     from kubewasp.scheduler.events import ClusterEvents
 
-# kube-scheduler sends different nodes for different pods: a node that is missing now most likely still exists.
+# kube-scheduler sends different nodes for different pods: a node missing from one request most likely exists.
 KEPT_SECONDS: Final = 300.0
 _SWEEP_SECONDS: Final = 60.0
 
 
 class SentNodes:
-    """Only source of the nodes of a scheduler that watches no cluster."""
+    """Only source of nodes for an extender without a watched cluster."""
 
     def __init__(self, events: ClusterEvents, clock: Clock) -> None:
-        self.known = self.read = 0  # nodes sent in a known version, and nodes parsed
+        self.known = self.read = 0  # nodes of a known version, and nodes parsed
         self._events = events
         self._clock = clock
-        self._versions: dict[str, Any] = {}  # uid and resourceVersion, where the node has them
+        self._versions: dict[str, Any] = {}  # uid and resourceVersion, if the node has them
         self._sent_at: dict[str, float] = {}
         self._swept_at = clock.now()
 
     def counts(self) -> dict[tuple[str, ...], float]:
-        """Nodes sent, by whether they had to be parsed."""
+        """Sent nodes by result: known or read."""
         return {("known",): self.known, ("read",): self.read}
 
     def take(self, names: Sequence[str], nodes: Sequence[Mapping[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Extender service: request bodies to answer bodies. All verbs but `bind` run on the owner thread."""
+"""Extender service: from request bodies to response bodies. All verbs but `bind` run on the owner thread."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ if TYPE_CHECKING:
     from kubewasp.state.node_table import NodeTable
 
 logger = logging.getLogger(__name__)
-_LONGEST_BIND: Final = 30.0
+_BIND_TIMEOUT_SECONDS: Final = 30.0
 NAMES_ONLY: Final = (
-    "NodeNames: names alone were sent, but no cluster is watched here: start kubewasp extender with --kubeconfig, "
-    "or set nodeCacheCapable: false"
+    "NodeNames: names need a watched cluster: start kubewasp extender with --kubeconfig, or set nodeCacheCapable: false"
 )
 
 
 class ExtenderService:
-    """Answers for the plugins of all profiles. Nodes are those of the table, which `sent` fills if given."""
+    """Verbs for the plugins of all profiles. Nodes come from the table; `sent` fills it, if given."""
 
     def __init__(
         self,
@@ -62,7 +61,7 @@ class ExtenderService:
             found = decider.filter(pod, args.names)
         except PluginFailure as failure:
             logger.error("Filter failed", extra={"pod": _key(args.pod), "err": str(failure)})  # noqa: TRY400
-            return protocol.failure(str(failure))  # with status 200: kube-scheduler then shows the text
+            return protocol.failure(str(failure))  # status 200: kube-scheduler shows the text
         return protocol.filter_result(args, found.failed, found.unresolvable)
 
     def prioritize(self, body: bytes) -> bytes:
@@ -75,29 +74,29 @@ class ExtenderService:
         return protocol.host_priorities(args.names, decider.prioritize(pod, args.names))
 
     def preempt(self, body: bytes) -> bytes:
-        """Drops nodes that would still be rejected; the others keep their victims."""
+        """Candidates without those that would still be rejected; victims are unchanged."""
         args = protocol.preemption_args(body)
         pod = self._pod(args.pod)
         decider = self._decider(args.pod)
         if decider is None:
             return protocol.preemption_result(args.victims)
-        # A node that was never sent cannot be judged: it stays.
+        # Nodes that were never sent cannot be evaluated and stay candidates.
         unseen = [name for name in args.victims if self._sent is not None and self.table.row(name) is None]
         judged = {name: item for name, item in args.victims.items() if name not in unseen}
-        guests = list(self._placed(args, judged)) if self._sent is not None else []
-        for guest in guests:
-            self.table.add_pod(guest)
+        sent = list(self._placed(args, judged)) if self._sent is not None else []
+        for victim in sent:
+            self.table.add_pod(victim)
         try:
             kept = {*decider.preempt(pod, {name: self._on(name, item) for name, item in judged.items()}), *unseen}
         finally:
-            for guest in guests:
-                self.table.remove_pod(guest)
+            for victim in sent:
+                self.table.remove_pod(victim)
         return protocol.preemption_result({name: item for name, item in args.victims.items() if name in kept})
 
     # ------------------------------------------------------------------ inside
 
     def _decider(self, pod: Manifest) -> Decider | None:
-        """The decider of the pod's profile, or the only one; None for a pod that is not managed here."""
+        """The decider of the pod's profile, or the only one; None for an unmanaged pod."""
         if self._managed and not self._managed.intersection(_resources(pod)):
             return None
         if len(self._deciders) == 1:
@@ -105,7 +104,7 @@ class ExtenderService:
         name = str((pod.get("spec") or {}).get("schedulerName") or "default-scheduler")
         if name not in self._deciders and name not in self._strangers and len(self._strangers) < len(self._deciders):
             self._strangers.add(name)
-            logger.warning("Pods without a profile here are not evaluated", extra={"scheduler": name})
+            logger.warning("No profile for this scheduler name; its pods are not evaluated", extra={"scheduler": name})
         return self._deciders.get(name)
 
     def _take_nodes(self, args: ExtenderArgs) -> None:
@@ -115,7 +114,7 @@ class ExtenderService:
             self._sent.take(args.names, args.nodes)
 
     def _pod(self, manifest: Manifest) -> Pod:
-        """Parsed once for the two or three requests about a pod."""
+        """The parsed pod, cached for the two or three requests about it."""
         if self._last is None or self._last[0] != manifest:
             self._last = manifest, self._parsed(manifest, "Pod")
         return self._last[1]
@@ -129,20 +128,20 @@ class ExtenderService:
             raise ProtocolError(f"{path}: not a pod: {error}") from None
 
     def _placed(self, args: PreemptionArgs, judged: Mapping[str, Victims]) -> Iterator[Pod]:
-        """The victims of the request, on their nodes; no other pods are known."""
+        """Victims of the request, on their nodes; other pods are unknown without a watch."""
         for name in judged:
             for index, manifest in enumerate(args.victims[name].pods):
                 yield placed_on(self._parsed(manifest, f"NodeNameToVictims[{quoted(name)}].Pods[{index}]"), name)
 
     def _on(self, node: str, victims: Victims) -> Sequence[Pod]:
-        """The victims that are on the node in the table."""
+        """The victims on the node, from the table."""
         row = self.table.row(node)
         there = {} if row is None else self.table.pods_on[row]
         return [there[uid] for uid in victims.uids if uid in there]
 
 
 class Binder:
-    """Binds pods with the scheduler's request. For the event loop."""
+    """`bind` verb: the scheduler's bind request. For the event loop."""
 
     def __init__(self, writes: ClusterWrites) -> None:
         self._writes = writes
@@ -150,7 +149,7 @@ class Binder:
         self._under_way: set[asyncio.Task[bytes]] = set()
 
     async def bind(self, body: bytes) -> bytes:
-        """Completes the bind even if the client has gone."""
+        """Binds a pod; the bind is completed even after a disconnect of the client."""
         binding = asyncio.create_task(self._bound(protocol.binding_args(body)))
         self._under_way.add(binding)  # the loop keeps weak references only
         binding.add_done_callback(self._under_way.discard)
@@ -160,19 +159,19 @@ class Binder:
         metadata = {"name": args.name, "namespace": args.namespace, "uid": args.uid}
         error = ""
         try:
-            async with asyncio.timeout(_LONGEST_BIND):
+            async with asyncio.timeout(_BIND_TIMEOUT_SECONDS):
                 await self._writes.bind(self._parser.parse({"metadata": metadata}), args.node)
         except ApiError as problem:
             error = str(problem)
         except TimeoutError:
-            error = f"the API server did not say in {_LONGEST_BIND:g} s whether the pod was bound"
+            error = f"no response of the API server to the bind within {_BIND_TIMEOUT_SECONDS:g} s"
         if error:
             logger.error("Bind failed", extra={"pod": f"{args.namespace}/{args.name}", "node": args.node, "err": error})
         return protocol.failure(error)
 
 
 def _resources(pod: Manifest) -> Iterator[str]:
-    """Resources that its containers request or limit, as kube-scheduler determines them."""
+    """Resources in the requests and limits of the containers, as in kube-scheduler."""
     spec: Mapping[str, Any] = pod.get("spec") or {}
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         amounts = container.get("resources") or {}

@@ -1,4 +1,4 @@
-"""Plugins of a configuration that an extender runs, and the verbs that follow from them."""
+"""Selection of the plugins that an extender runs, and of its verbs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from kubewasp.framework.observer import SchedulerObserver
     from kubewasp.framework.registry import Registry
 
-# The extension points behind the verbs of the protocol.
+# Extension points behind the verbs of the protocol.
 VERB_POINTS: Final = ("preFilter", "filter", "preScore", "score")
-# Required of a profile; an extender has no queue.
+# A profile requires a queue sort; an extender has no queue.
 _QUEUE_SORT: Final = tuple(EnabledPlugin(name) for name in plugins_at("queueSort"))
 
 
 def restricted(profiles: Sequence[Profile], *, all_plugins: bool, source: str = "") -> list[Profile]:
-    """The profiles with the plugins to run: by default those that kube-scheduler itself does not have."""
+    """The profiles with the plugins to run: by default those that kube-scheduler lacks."""
     found = []
     for profile in profiles:
         plugins = {
@@ -39,7 +39,7 @@ def restricted(profiles: Sequence[Profile], *, all_plugins: bool, source: str = 
     if not any(profile.plugins[point] for profile in found for point in VERB_POINTS):
         points = ", ".join(VERB_POINTS)
         text = (
-            "no profile has a plugin for an extender to ask: built-in plugins are kube-scheduler's own. "
+            "no profile has a plugin for an extender: built-in plugins are kube-scheduler's own. "
             f"Enable a wasm plugin that has one of {points}, or give --all-plugins"
         )
         raise ConfigError([Problem("profiles", text)], source=source)
@@ -47,7 +47,7 @@ def restricted(profiles: Sequence[Profile], *, all_plugins: bool, source: str = 
 
 
 def unused_points(profiles: Sequence[Profile]) -> dict[str, list[str]]:
-    """Extension points of custom plugins that no verb leads to."""
+    """Extension points of custom plugins without a verb."""
     found: dict[str, list[str]] = {}
     for profile in profiles:
         for point in EXTENSION_POINTS:
@@ -59,13 +59,13 @@ def unused_points(profiles: Sequence[Profile]) -> dict[str, list[str]]:
 
 
 def needs_all_objects(profiles: Sequence[Profile]) -> bool:
-    """Whether a plugin may read more than nodes and pods; guests cannot."""
+    """Whether a plugin may read objects other than nodes and pods; guests cannot."""
     names = {item.name for profile in profiles for point in VERB_POINTS for item in profile.plugins[point]}
     return any(name not in profile.wasm for profile in profiles for name in names)
 
 
 def verbs(profiles: Sequence[Profile], *, bind: bool) -> tuple[str, ...]:
-    """The verbs that the plugins can answer. PreFilter alone can reject a pod, so it implies `filter`."""
+    """Verbs of the plugins. PreFilter can reject a pod, so it implies `filter`."""
     has = {point for profile in profiles for point in VERB_POINTS if profile.plugins[point]}
     found = ["filter"] if has & {"preFilter", "filter"} else []
     found += ["prioritize"] if "score" in has else []

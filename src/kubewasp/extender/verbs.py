@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 JSON: Final = "application/json"
 MAX_BODY: Final = 128 * 1024 * 1024
-# kube-scheduler schedules one pod at a time: more than a few concurrent requests are not from it.
-_MOST_AT_ONCE: Final = 64
-_BODY_SECONDS: Final = 30.0
+# kube-scheduler schedules one pod at a time, with a few concurrent requests at most.
+_MAX_CONCURRENT: Final = 64
+_BODY_TIMEOUT_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Checks before every verb. `problem` is the reason for answering none at present."""
+    """Checks before every verb. `problem` returns the reason for refusing all requests, empty if there is none."""
 
     problem: Callable[[], str] = lambda: ""
     max_body: int = MAX_BODY
 
 
 class ExtenderMetrics:
-    """Requests by verb. Fed by the event loop's thread."""
+    """Metrics of requests by verb. Updated on the event loop only."""
 
     def __init__(self, metrics: Metrics) -> None:
         self.requests = metrics.counter("kubewasp_extender_requests_total")
@@ -62,7 +62,7 @@ def create_app(
     metrics: ExtenderMetrics,
     gate: Gate,
 ) -> Starlette:
-    """The app: `answers` by verb, `operations` for all other paths. Answers are not compressed."""
+    """ASGI app with `answers` by verb and `operations` for all other paths. Responses are not compressed."""
     under_way = _UnderWay()
     routes = [Route(f"/{verb}", _Verb(verb, answers.get(verb), metrics, gate, under_way)) for verb in VERBS]
     return Starlette(routes=[*routes, Mount("/", operations)])
@@ -74,7 +74,7 @@ class _UnderWay:
 
 
 class _Verb:
-    """ASGI app of one verb, for all methods: others than POST get an error that says so."""
+    """ASGI app of one verb, for all methods; others than POST get status 405."""
 
     def __init__(
         self,
@@ -124,14 +124,14 @@ class _Verb:
 
     def _checked(self, request: Request) -> Callable[[bytes], Awaitable[bytes]]:
         if request.method != "POST":
-            raise Refusal(405, f"{request.method} is not allowed: /{self._verb} takes a POST")
+            raise Refusal(405, f"{request.method} is not allowed: /{self._verb} expects POST")
         if self._answer is None:
             raise Refusal(404, _missing(self._verb))
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != JSON:  # also a protection: no web page can make a browser send this to another site
+        if kind != JSON:  # also against CSRF: browsers do not send it across sites without a preflight
             raise Refusal(415, f"Content-Type: expected {JSON}, got {kind or 'none'}")
-        if self._under_way.count > _MOST_AT_ONCE:
-            raise Refusal(503, f"more than {_MOST_AT_ONCE} requests at once")
+        if self._under_way.count > _MAX_CONCURRENT:
+            raise Refusal(503, f"more than {_MAX_CONCURRENT} concurrent requests")
         problem = self._gate.problem()
         if problem:
             raise Refusal(503, problem)
@@ -145,19 +145,19 @@ class _Verb:
             raise too_large
         parts, size = [], 0
         try:
-            async with asyncio.timeout(_BODY_SECONDS):
+            async with asyncio.timeout(_BODY_TIMEOUT_SECONDS):
                 async for part in request.stream():
                     parts.append(part)
                     size += len(part)
                     if size > limit:
                         raise too_large
         except TimeoutError:
-            raise Refusal(408, f"the body did not come in {_BODY_SECONDS:g} s") from None
+            raise Refusal(408, f"the body did not arrive within {_BODY_TIMEOUT_SECONDS:g} s") from None
         return b"".join(parts)
 
 
 async def _unless_gone(answer: Awaitable[bytes], receive: Receive) -> bytes:
-    """The answer, unless the client has gone: its request must not delay others."""
+    """The answer; cancelled when the client disconnects, so that its request does not delay others."""
     answering, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(receive())
     try:
         await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -172,5 +172,5 @@ async def _unless_gone(answer: Awaitable[bytes], receive: Receive) -> bytes:
 
 def _missing(verb: str) -> str:
     if verb == "bind":
-        return "pods are not bound here: start kubewasp extender with --kubeconfig and --bind, or leave bindVerb out"
-    return f"{verb} is not offered here"
+        return "bind is disabled: start kubewasp extender with --kubeconfig and --bind, or leave bindVerb out"
+    return f"the verb {verb} is not available"

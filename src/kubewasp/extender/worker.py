@@ -1,4 +1,4 @@
-"""Owner thread of an extender: takes in changes of the cluster and answers requests, one after the other."""
+"""Owner thread of an extender: cluster changes and requests, one after the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _IDLE_SECONDS: Final = 60.0
 
 
 class Worker(Inbox):
-    """Inbox with its thread. A change that fails leaves the state unreliable: `problem` is the cause."""
+    """Inbox with its thread. After a failed change the state is unreliable, and `problem` is the cause."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,5 +47,5 @@ class Worker(Inbox):
         try:
             change()
         except Exception as error:
-            logger.exception("Change of the cluster not taken in")
+            logger.exception("Cluster change failed")
             self.problem = f"{type(error).__name__}: {error}"

@@ -1,8 +1,8 @@
-"""Which plugins there are, and how they are made: built-in ones, Python plugins of other packages, and wasm plugins.
+"""Plugin registry: built-in plugins, Python plugins of installed packages, and wasm plugins.
 
-A package offers Python plugins as entry points of the group `kubewasp.plugins`: a name and a class, whose constructor
-takes the args of the configuration and the handle. They run in this process, with all its rights. What runs wasm lies
-above this layer and is handed in as a `WasmHost`.
+A package provides Python plugins as entry points of the group `kubewasp.plugins`: a name and a class, whose constructor
+takes the args of the configuration and the handle. They run in this process, with all its rights. The wasm runtime is
+in a higher layer and comes as a `WasmHost`.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ ENTRY_POINTS: Final = "kubewasp.plugins"
 
 
 class WasmHost(Protocol):
-    """Runs guests."""
+    """Loader of wasm plugins."""
 
     def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
-        """The extension points that the guest implements."""
+        """Extension points of the guest."""
 
     def create(self, name: str, settings: WasmPluginSettings, handle: SchedulerHandle) -> Plugin: ...
 
 
 class Registry:
-    """Every plugin that a configuration may name. `plugins` adds Python plugins to those of installed packages."""
+    """Plugins by name. `plugins` adds Python plugins to those of installed packages."""
 
     def __init__(self, *, wasm: WasmHost | None = None, plugins: Mapping[str, type[Plugin]] | None = None) -> None:
         self._wasm = wasm
         self._classes = dict(plugins or {})
 
     def profiles(self, config: SchedulerConfig) -> tuple[Profile, ...]:
-        """The profiles as they are run; the ConfigError is that of a scheduler which does not start."""
+        """The profiles in effect. Raises ConfigError with the problems of all profiles."""
         found: list[Profile] = []
         problems = Problems()
         for index, profile in enumerate(config.profiles):
@@ -58,7 +58,7 @@ class Registry:
         return tuple(found)
 
     def create(self, profile: Profile, handle: SchedulerHandle) -> dict[str, list[tuple[Plugin, int]]]:
-        """The plugins of a profile, each made once, for every extension point in order and with their weights."""
+        """Instances of the plugins of a profile, with their weights, in order for each extension point."""
         made: dict[str, Plugin] = {}
         points: dict[str, list[tuple[Plugin, int]]] = {}
         for point in EXTENSION_POINTS:
@@ -83,11 +83,11 @@ class Registry:
         except Exception as error:
             raise _error(f'initializing plugin "{name}": {error or type(error).__name__}') from error
         if getattr(plugin, "name", None) != name:
-            raise _error(f'plugin "{name}" calls itself {getattr(plugin, "name", None)!r}')
+            raise _error(f'plugin "{name}" has the name attribute {getattr(plugin, "name", None)!r}')
         return plugin
 
     def _implemented(self, profile: ProfileConfig) -> dict[str, Collection[str]]:
-        """The extension points of every plugin that the profile names and that exists."""
+        """Extension points by plugin, for the existing plugins of a profile."""
         points: dict[str, Collection[str]] = {}
         for name in profile.plugin_names:
             if name in profile.wasm:
@@ -102,7 +102,7 @@ class Registry:
 
     def _wasm_host(self, name: str) -> WasmHost:
         if self._wasm is None:
-            raise _error(f'"{name}" is a wasm plugin, and nothing here runs wasm')
+            raise _error(f'"{name}" is a wasm plugin, but there is no wasm host')
         return self._wasm
 
     def _python_class(self, name: str) -> type[Plugin]:
@@ -128,10 +128,10 @@ class Registry:
 
 
 def points_of(made_by: type[Plugin]) -> frozenset[str]:
-    """The extension points that a class implements."""
+    """Extension points of a plugin class."""
     points = {point for point, interface in EXTENSION_POINTS.items() if issubclass(made_by, interface)}
     if issubclass(made_by, NodeByNode):
-        # It has both Filter and Score; what the class does not write itself is not meant to be asked.
+        # NodeByNode has both Filter and Score; only methods that the class overrides count.
         for point in ("filter", "score"):
             if not any(_overrides(made_by, method) for method in (point, f"{point}_node")):
                 points.discard(point)

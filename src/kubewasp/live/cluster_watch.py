@@ -1,4 +1,4 @@
-"""Watch of a cluster: one reflector per resource feeds the mirror. Shared by `kubewasp run` and the extender."""
+"""Watch of a cluster: one reflector per resource, into the mirror. Shared by `kubewasp run` and the extender."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# In the order of intake: pods last, after everything that decides on them.
+# In the order of intake: pods last, after all objects that affect them.
 WATCHED: Final = (
     "namespaces",
     "storageclasses",
@@ -43,13 +43,13 @@ WATCHED: Final = (
 NODES_AND_PODS: Final = ("nodes", "pods")
 NOT_FINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
-# Backpressure: changes in the inbox at which watches pause, and the interval of looking again, in seconds.
+# Backpressure: number of changes in the inbox at which watches pause, and the polling interval in seconds.
 _MAX_BACKLOG: Final = 10_000
-_PAUSE: Final = 0.02
+_PAUSE_SECONDS: Final = 0.02
 
 
 class ClusterWatch:
-    """Follows resources of a cluster. `is_synced` once everything that existed at the start is in the state."""
+    """Reflectors of a cluster. `is_synced` once all objects of the first lists are in the state."""
 
     def __init__(self, client: ApiClient, mirror: Mirror, inbox: Inbox, *, resources: Sequence[str] = WATCHED) -> None:
         self.is_synced = False
@@ -69,7 +69,7 @@ class ClusterWatch:
         ]
 
     async def run(self) -> None:
-        """Watches until cancelled; ApiError or ServerTooOldError where no answer can be expected."""
+        """Watches until cancelled. Raises ApiError or ServerTooOldError on permanent errors."""
         await wait_for_server(self._client)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -84,9 +84,9 @@ class ClusterWatch:
             await reflector.synced.wait()
         await on_owner_thread(self._inbox, lambda: None)
         self.is_synced = True
-        gc.freeze()  # most of the state is permanent: the collector need not visit it again
+        gc.freeze()  # most of the state is permanent: excluded from garbage collection
 
     async def _has_room(self) -> None:
-        """Watches are read no faster than their changes are taken in, so that memory stays bounded."""
+        """Waits while the inbox is full, so that memory stays bounded."""
         while len(self._inbox) > _MAX_BACKLOG:
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_PAUSE_SECONDS)

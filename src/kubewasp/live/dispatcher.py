@@ -70,7 +70,7 @@ class Dispatcher:
     # ------------------------------------------------------------------ volumes
 
     def update(self, manifest: Mapping[str, Any]) -> Status:
-        """Blocks until the answer: the pod at hand cannot go on without it, and such updates are few."""
+        """Blocks until the response: updates are rare, and the pod depends on them."""
         written = self._written(lambda: self._writes.update(manifest))
         future = asyncio.run_coroutine_threadsafe(written, self._outbox.loop)
         try:
@@ -92,7 +92,7 @@ class Dispatcher:
         return _WAIT
 
     async def _evict_all(self, victims: Sequence[Pod], preemptor: Pod) -> None:
-        """The last victim after all others: its deletion is the event that requeues the preemptor."""
+        """Evicts the last victim after all others: its deletion is the event that requeues the preemptor."""
         *others, last = victims
         await asyncio.gather(*(self._evict(victim, preemptor) for victim in others))
         await self._evict(last, preemptor)

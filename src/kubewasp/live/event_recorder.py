@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SERIES_PERIOD: Final = 60.0
-# Events that wait to be written. Further ones are dropped: the pod's condition has the same content.
+# Events not yet written. Further ones are dropped, as the pod's condition has the same content.
 _MAX_WAITING: Final = 5000
 
 
 class EventRecorder:
-    """Records events. Safe from any thread. `controller` names the reporter of events that plugins record."""
+    """Recorder of events. Safe from any thread. `controller` is the reporter of plugin events."""
 
     def __init__(
         self,
@@ -52,13 +52,13 @@ class EventRecorder:
         self._waiting = 0
 
     def pod_event(self, kind: str, reason: str, action: str, pod: Pod, note: str) -> None:
-        """An event of the scheduler itself, about a pod."""
+        """Records an event of the scheduler about a pod."""
         controller = pod.spec.scheduler_name
         about = Reference("Pod", pod.namespace, pod.name, pod.uid)
         self._record(EventKey(kind, reason, action, controller, f"{controller}-{self._hostname}", about), note)
 
     def plugin_event(self, event: RecordedEvent) -> None:
-        """An event that a plugin recorded."""
+        """Records an event of a plugin."""
         related = _reference(event.related)
         key = EventKey(
             event.type or "Normal",
@@ -78,7 +78,7 @@ class EventRecorder:
             self.write_due()
 
     def write_due(self) -> None:
-        """Writes the counts of repeated events that are due."""
+        """Writes the due counts of repeated events."""
         with self._lock:
             self._put(self._series.due())
 

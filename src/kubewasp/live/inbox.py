@@ -38,7 +38,7 @@ class Inbox:
         self._awake.set()
 
     def run(self) -> None:
-        """Runs the actions that are here now, up to a limit. For the owner thread."""
+        """Runs the current actions, up to a limit. For the owner thread."""
         for _ in range(min(len(self._actions), _MAX_ACTIONS)):
             self._actions.popleft()()
 
@@ -71,7 +71,7 @@ class OwnerThread:
         self._thread.start()
 
     def stop(self, timeout: float) -> bool:
-        """Ends the thread after the step that is running; returns whether it has ended in time."""
+        """Ends the thread after the current step; returns whether it has ended in time."""
         self._is_stopping = True
         self._inbox.wake()
         self._thread.join(timeout)
@@ -94,7 +94,7 @@ class OwnerThread:
 async def on_owner_thread(inbox: Inbox, function: Callable[[], Result]) -> Result:
     """Runs a function on the owner thread, after everything posted before; returns its result or raises its error.
 
-    A function whose caller has been cancelled meanwhile is not run.
+    The function is skipped if its caller has been cancelled meanwhile.
     """
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Result] = loop.create_future()

@@ -1,6 +1,6 @@
 """Mirror of a real cluster: objects from lists and watches, taken into the scheduler's state on its thread.
 
-Lists follow a new or renewed connection; watches bring single changes. Both may repeat what is known.
+Lists follow a new or renewed connection; watches deliver single changes. Both may repeat known states.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DELETED: Final = "DELETED"
 
 
 class Mirror:
-    """Keeps a scheduler's state in step with the cluster. For the scheduler's thread."""
+    """Synchronizes a scheduler's state with the cluster. For the scheduler's thread."""
 
     def __init__(
         self, events: ClusterEvents, store: ObjectStore, *, on_pod_gone: Callable[[Pod], None] = lambda _pod: None
@@ -45,7 +45,7 @@ class Mirror:
         self._keys: dict[str, dict[tuple[str, str], None]] = {}
 
     def replaced(self, kind: str, objects: Sequence[bytes]) -> None:
-        """All objects of a kind; others that are known are gone."""
+        """Replaces all objects of a kind."""
         seen = set()
         for raw in objects:
             key = self.changed(kind, "MODIFIED", raw)
@@ -55,7 +55,7 @@ class Mirror:
             self._gone(kind, key)
 
     def changed(self, kind: str, change: str, raw: bytes) -> tuple[str, str] | None:
-        """One object of a kind; returns its namespace and name. An unreadable object is logged and left out."""
+        """Applies a change; returns namespace and name of the object. Unreadable objects are logged and skipped."""
         try:
             manifest = decode(kind, raw)
             key = (namespace_of(manifest) if "namespace" in (manifest.get("metadata") or {}) else "", name_of(manifest))
@@ -70,7 +70,7 @@ class Mirror:
                 self._known(kind)[key] = None
                 self._store.put({**manifest, "kind": kind})
         except (WireError, ManifestError, SelectorError, ValueError, KeyError, TypeError) as error:
-            logger.error("Unreadable object left out", extra={"kind": kind, "err": str(error)})  # noqa: TRY400
+            logger.error("Unreadable object skipped", extra={"kind": kind, "err": str(error)})  # noqa: TRY400
             return None
         return key
 

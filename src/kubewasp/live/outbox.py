@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Outbox:
-    """Coroutines to run on an event loop. The loop is woken once for many."""
+    """Coroutines for an event loop, which is woken once for a batch."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -25,7 +25,7 @@ class Outbox:
 
     @property
     def under_way(self) -> int:
-        """Number of requests that have not ended."""
+        """Number of requests in progress."""
         return len(self._tasks) + len(self._requests)
 
     def put(self, request: Coroutine[Any, Any, None]) -> None:
@@ -42,7 +42,7 @@ class Outbox:
                         self._requests.popleft().close()
 
     async def drained(self, timeout: float) -> bool:
-        """Waits for the requests under way, at the end of the process; returns whether all have ended."""
+        """Waits for requests in progress, at the end of the process; returns whether all have ended."""
         self._send()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=timeout)

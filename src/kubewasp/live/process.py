@@ -43,7 +43,7 @@ class ProcessError(KubewaspError):
 
 
 class ClusterProcess:
-    """One of the schedulers of a cluster, of which one leads. To be built in a running event loop."""
+    """One replica of a cluster's scheduler; one of them leads. To be built in a running event loop."""
 
     def __init__(
         self,
@@ -137,12 +137,12 @@ class ClusterProcess:
 
     @property
     def leads(self) -> bool:
-        """Whether it schedules: synced, and the leader."""
+        """Whether it schedules: state synced, lease held."""
         return self._leads and self._may_write()
 
     @property
     def has_lost_lease(self) -> bool:
-        """Whether it still schedules although its lease was not renewed in time."""
+        """Whether it schedules with an expired lease."""
         return self._leads and not self._may_write()
 
     def stop(self) -> None:
@@ -152,7 +152,7 @@ class ClusterProcess:
     # ------------------------------------------------------------------ running
 
     async def run(self) -> None:
-        """Schedules until stopped, or until it cannot go on."""
+        """Schedules until stopped or failed."""
         self._thread.start()
         self._is_begun = True
         tasks = [
@@ -168,7 +168,7 @@ class ClusterProcess:
             raise self._problem
 
     async def _begin(self) -> None:
-        """Schedules once the state is complete; with an election, once it is won."""
+        """Starts scheduling once the state is synced and the election, if any, is won."""
         await self.watch.synced()
         profiles = self.scheduler.frameworks
         foreign = await on_owner_thread(self._inbox, lambda: self._mirror.foreign_pods(profiles))
@@ -191,7 +191,7 @@ class ClusterProcess:
         self._loop.set_active(True)
 
     def _deposed(self) -> None:
-        """Another scheduler leads: this one's knowledge of its own pods may be wrong from now on, so it ends."""
+        """Ends the process after the loss of leadership, as its assumed pods may be wrong from now on."""
         self._loop.set_active(False)
         self._leads = False
         if not self._stop.is_set():
@@ -211,14 +211,14 @@ class ClusterProcess:
             stopped.cancel()
 
     async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
-        """No new pod; binds under way are completed; the election's task gives the lease back."""
+        """Stops scheduling and completes binds in progress; the election task releases the lease."""
         self._stop.set()
         self._loop.set_active(False)
         stopped = await asyncio.to_thread(self._thread.stop, _DRAIN_SECONDS)
         # A deposed leader must not send pending writes.
         drained = await self._outbox.drained(_DRAIN_SECONDS if self._may_write() else 0.0)
         if not (stopped and drained):
-            logger.warning("Stopped with requests under way", extra={"requests": self._outbox.under_way})
+            logger.warning("Stopped with requests in progress", extra={"requests": self._outbox.under_way})
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

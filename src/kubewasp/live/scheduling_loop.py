@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from kubewasp.live.inbox import Inbox
     from kubewasp.scheduler.scheduler import Scheduler
 
-# In seconds: flush of stuck pods, check of deadlines, longest sleep.
+# In seconds: flush of stuck pods, check of deadlines, maximum sleep.
 _FLUSH_PERIOD: Final = 30.0
 _TICK_PERIOD: Final = 0.02
 _MAX_SLEEP: Final = 1.0
@@ -25,12 +25,12 @@ class SchedulingLoop:
         self._ticked_at = 0.0
 
     def set_active(self, active: bool) -> None:
-        """Starts or stops scheduling; the pod at hand is finished. Safe from any thread."""
+        """Starts or stops scheduling; the current pod is completed. Safe from any thread."""
         self._is_active = active
         self._inbox.wake()
 
     def step(self) -> float:
-        """Schedules the next pod, if there is one; returns the seconds until the next step."""
+        """Schedules the next pod, if any; returns the seconds until the next step."""
         scheduler = self._scheduler
         scheduler.settle()
         self._tick()

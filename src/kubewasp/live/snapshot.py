@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kubewasp.explain.explanation import Explanation
     from kubewasp.scheduler.scheduler import Scheduler
 
-_MOST_SUGGESTIONS: Final = 3
+_MAX_SUGGESTIONS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ async def _all_objects(client: ApiClient) -> dict[str, Sequence[RawObject]]:
     others = [problem for problem in problems if not isinstance(problem, ApiError)]
     if others:
         raise others[0]
-    if problems:  # all of them: a missing right is seldom the only one
+    if problems:  # all together: a missing permission is seldom the only one
         raise ExplainError("\n".join(dict.fromkeys(map(str, problems))))
     return {name: found for name, found in zip(WATCHED, lists, strict=True) if not isinstance(found, BaseException)}
 
@@ -90,7 +90,7 @@ async def _missing(client: ApiClient, namespace: str, name: str) -> ExplainError
         return ExplainError(f"there is no namespace {namespace}{_meant(namespace, namespaces)}")
     elsewhere, _ = await list_all(client, PODS.path, field_selector=f"metadata.name={name}")
     if elsewhere:
-        places = ", ".join(sorted(item.namespace for item in elsewhere)[:_MOST_SUGGESTIONS])
+        places = ", ".join(sorted(item.namespace for item in elsewhere)[:_MAX_SUGGESTIONS])
         return ExplainError(f"there is no pod {name} in namespace {namespace}, but there is one in {places}")
     pods, _ = await list_all(client, PODS.path_in(namespace))
     return ExplainError(f"there is no pod {name} in namespace {namespace}{_meant(name, pods)}")
@@ -98,5 +98,5 @@ async def _missing(client: ApiClient, namespace: str, name: str) -> ExplainError
 
 def _meant(name: str, there: Iterable[RawObject]) -> str:
     names = sorted(item.name for item in there)
-    near = [found for found in names if name in found] or difflib.get_close_matches(name, names, _MOST_SUGGESTIONS)
-    return f"; did you mean {', '.join(near[:_MOST_SUGGESTIONS])}?" if near else ""
+    near = [found for found in names if name in found] or difflib.get_close_matches(name, names, _MAX_SUGGESTIONS)
+    return f"; did you mean {', '.join(near[:_MAX_SUGGESTIONS])}?" if near else ""

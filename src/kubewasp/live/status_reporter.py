@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Pauses before a status that could not be written is written again, in seconds.
+# Backoff of failed status writes, in seconds.
 _FIRST_PAUSE: Final = 5.0
 _MAX_PAUSE: Final = 300.0
 
@@ -40,7 +40,7 @@ class _Verdict:
 
 
 class StatusReporter:
-    """Implements `AttemptListener`. Writes only what differs from the pod's status."""
+    """Reporter of attempts. Implements `AttemptListener`; writes only differences from the pod's status."""
 
     def __init__(
         self, scheduler: Scheduler, inbox: Inbox, outbox: Outbox, patches: StatusPatches, events: EventRecorder
@@ -67,7 +67,7 @@ class StatusReporter:
             self._failed(pod, "SchedulerError" if attempt.is_error else "Unschedulable", attempt.message)
 
     def forget(self, pod: Pod) -> None:
-        """A pod that is gone."""
+        """Forgets a deleted pod."""
         self._verdicts.pop(pod.uid, None)
 
     def _failed(self, pod: Pod, reason: str, message: str) -> None:
@@ -89,7 +89,7 @@ class StatusReporter:
         self._write(pod, status, verdict, _FIRST_PAUSE)
 
     def _expected(self, pod: Pod, node: str) -> None:
-        """Nominates a pod to its node while it waits: others see the room as taken, a new leader goes on with it."""
+        """Nominates a waiting pod to its node: the room counts as taken, also for a new leader."""
         before = self._verdicts.get(pod.uid) or _verdict_in(decode("Pod", pod.encoded).get("status") or {})
         if before.nominated_node != node:
             self._write(pod, {"nominatedNodeName": node}, replace(before, nominated_node=node), _FIRST_PAUSE)
@@ -112,7 +112,7 @@ class StatusReporter:
             del self._verdicts[pod.uid]
 
     def _write_again(self, pod: Pod, status: Mapping[str, Any], verdict: _Verdict, pause: float) -> None:
-        """For a pod that is not tried for a long time. A later attempt has a newer status."""
+        """Retries a status write, unless a later attempt has a newer status."""
         if pod.uid not in self._verdicts and self._scheduler.is_left_waiting(pod.uid):
             self._write(pod, status, verdict, pause)
 

@@ -1,7 +1,7 @@
-"""Volume matching for VolumeBinding: volumes or provisioning for the claims of a pod, for all nodes at once.
+"""Volume matching for VolumeBinding: volumes or provisioning for the claims of a pod, for all nodes together.
 
-The candidates of a claim depend on the node only by label requirements of volumes, classes and capacities; these are
-evaluated for all rows together. Assumed bindings of pods in flight are kept on top of the object store.
+The candidates of a claim depend on the node only by label requirements of volumes, classes and capacities, which are
+evaluated for all rows together. Assumed bindings of pods in flight overlay the object store.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class BindingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PodClaims:
-    """The claims of a pod by state. `candidates` are the volumes of each class of a delayed claim."""
+    """Claims of a pod by state. `candidates` are the volumes of each class of a delayed claim."""
 
     bound: tuple[PersistentVolumeClaim, ...]
     delayed: tuple[tuple[PersistentVolumeClaim, StorageClass], ...]
@@ -68,7 +68,7 @@ class PodClaims:
 
 @dataclass(slots=True)
 class Findings:
-    """The reasons against each row (bits, 0 if none), and the volume or provisioning of each claim there."""
+    """Rejections per row (bits, 0 if none), and the volume or provisioning of each claim there."""
 
     reasons: NDArray[np.int8]
     matches: list[tuple[PersistentVolumeClaim, Choice]] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Findings:
 
 
 class Assumed(Generic[Promised]):
-    """Objects of a kind with assumed changes on top of the store, until the store has a newer state."""
+    """Objects of a kind with assumed changes over the store, until the store has a newer state."""
 
     def __init__(self, store: ObjectStore, kind: ObjectKind[Promised]) -> None:
         self._store = store
@@ -135,7 +135,7 @@ class VolumeBinder:
     # ------------------------------------------------------------------ claims of a pod
 
     def claims_of(self, pod: Pod) -> PodClaims:
-        """The claims of a pod; BindingError if one does not exist."""
+        """The claims of a pod. Raises BindingError for a missing claim."""
         bound: list[PersistentVolumeClaim] = []
         delayed: list[tuple[PersistentVolumeClaim, StorageClass]] = []
         immediate: list[PersistentVolumeClaim] = []
@@ -186,7 +186,7 @@ class VolumeBinder:
         return findings
 
     def _check_bound(self, claims: PodClaims, table: NodeTable, rows: Rows, findings: Findings) -> None:
-        """The first claim that fails decides a row."""
+        """Checks bound claims; the first failed claim decides a row."""
         undecided = np.ones(len(rows), np.bool_)
         for claim in claims.bound:
             volume = self.volumes.get(claim.volume)
@@ -307,7 +307,7 @@ def _is_left(choice: Choice, taken: Sequence[Choice]) -> Mask:
 
 
 def _is_eligible(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """The conditions that apply to pre-bound volumes, too."""
+    """Conditions for all volumes, pre-bound ones included."""
     return (
         (volume.claim is None or volume.is_bound_to(claim))
         and volume.capacity.nanos >= claim.size.nanos
@@ -326,14 +326,14 @@ def _is_suitable(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool
 
 
 def _first_reached(
-    suitable: Sequence[int], most: int, volumes: Sequence[PersistentVolume], table: NodeTable, rows: Rows
+    suitable: Sequence[int], limit: int, volumes: Sequence[PersistentVolume], table: NodeTable, rows: Rows
 ) -> NDArray[np.int64]:
-    """The first `most` suitable volumes accessible from each row; -1 where there are no more.
+    """The first `limit` suitable volumes accessible from each row; -1 where there are no more.
 
     Volumes with a requirement on one label, such as local volumes, are looked up by the value of the label.
     """
     none = len(suitable)
-    ranks = np.full((len(rows), most), none, np.int64)
+    ranks = np.full((len(rows), limit), none, np.int64)
     by_label: dict[str, dict[int, list[int]]] = {}
     everywhere = 0
     for rank, place in enumerate(suitable):
@@ -346,14 +346,14 @@ def _first_reached(
         reached = _reaches(volumes[place], table, rows)
         ranks = _smallest(ranks, np.where(reached, rank, none)[:, np.newaxis])
         everywhere += bool(reached.all())
-        if everywhere == most:
+        if everywhere == limit:
             break
     for key, known in by_label.items():
         column = table.label(key)
-        of_value = np.full((len(column.values), most), none, np.int64)
+        of_value = np.full((len(column.values), limit), none, np.int64)
         for number, found in known.items():
             if number >= 0:
-                of_value[number, : len(found)] = found[:most]
+                of_value[number, : len(found)] = found[:limit]
         ranks = _smallest(ranks, of_value[column.ids[rows]])
     return np.array([*suitable, _NONE], np.int64).take(ranks)
 

@@ -1,6 +1,6 @@
-"""VolumeBinding: nodes that can reach or provision a pod's volumes; binding of its claims before the pod.
+"""VolumeBinding: nodes with access to a pod's volumes or provisioning for them; binding of its claims in PreBind.
 
-`volume_binder.py` finds the volumes; this module has the extension points and the writes.
+Volume matching is in `volume_binder.py`; this module has the extension points and the writes.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _STATUSES = (
 
 @dataclass(slots=True)
 class _Work:
-    """The claims of a pod and, once it has a node, each object that is to be written: as it was and as promised."""
+    """The claims of a pod and, from Reserve on, the objects to write: old and assumed state of each."""
 
     claims: PodClaims
     bindings: list[tuple[PersistentVolume | None, PersistentVolume, PersistentVolumeClaim]] = field(
@@ -88,7 +88,7 @@ _WORK = StateKey[_Work]("VolumeBinding")
 class VolumeBinding(
     PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, ReservePlugin, PreBindPlugin, EnqueueExtensions
 ):
-    """Pods without claims skip it."""
+    """Volume binding; skipped for pods without claims."""
 
     name = "VolumeBinding"
 
@@ -118,7 +118,7 @@ class VolumeBinding(
         return PreFilterResult()
 
     def _problem(self, pod: Pod, volume: Volume) -> str:
-        """Why a claim will not do, whatever the node."""
+        """The problem of a claim on all nodes; empty if there is none."""
         name = claim_name(pod, volume)
         claim = self._store.get(PERSISTENT_VOLUME_CLAIM, name, pod.namespace)
         if claim is None:
@@ -149,7 +149,7 @@ class VolumeBinding(
     # ------------------------------------------------------------------ binding
 
     def reserve(self, state: CycleState, pod: Pod, node: str) -> Status:
-        """Promises volumes to the claims, so that no other pod takes them."""
+        """Assumes volumes for the claims, so that no other pod takes them."""
         work = state.get(_WORK)
         row = self._handle.table.row(node)
         if work is None or not work.claims.delayed:
@@ -186,7 +186,7 @@ class VolumeBinding(
         work.provisions.clear()
 
     def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
-        """Writes what was promised, once. Wait means: ask again, until the claims are bound or the time is over."""
+        """Writes the assumed changes once. Returns Wait until the claims are bound or the timeout has passed."""
         work = state.get(_WORK)
         if work is None or work.is_done:
             return SUCCESS
@@ -216,7 +216,7 @@ class VolumeBinding(
         return SUCCESS
 
     def _unbound(self, work: _Work, node: str) -> str:
-        """The first claim that is not bound yet."""
+        """The first unbound claim; empty if all are bound."""
         for stored, promised, claim in work.bindings:
             volume = self._stored(PERSISTENT_VOLUME, promised.name)
             current = self._stored(PERSISTENT_VOLUME_CLAIM, claim.name, claim.namespace)

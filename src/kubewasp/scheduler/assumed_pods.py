@@ -22,26 +22,26 @@ class AssumedPods:
         return uid in self._pods
 
     def assume(self, pod: Pod, node: str) -> Pod:
-        """The pod with its node, added to the table."""
+        """Adds the pod to its node in the table; returns it with the node."""
         assumed = placed_on(pod, node)
         self._pods[pod.uid] = assumed
         self._table.add_pod(assumed)
         return assumed
 
     def forget(self, assumed: Pod) -> None:
-        """Takes the pod off its node, unless the cluster has confirmed or deleted it meanwhile."""
+        """Removes the pod from its node, unless the cluster has confirmed or deleted it meanwhile."""
         if self._pods.pop(assumed.uid, None) is not None:
             self._table.remove_pod(assumed)
 
     def confirm(self, pod: Pod) -> None:
-        """The pod as observed on a node, which may be another one."""
+        """Replaces an assumed pod by the observed one, possibly on another node."""
         assumed = self._pods.pop(pod.uid, None)
         if assumed is not None and assumed.node != pod.node:
             self._table.remove_pod(assumed)
         self._table.add_pod(pod)
 
     def remove(self, pod: Pod) -> Pod | None:
-        """Takes a deleted pod off its node; returns it as it was there, None if it had no node."""
+        """Removes a deleted pod from its node; returns its state there, None if it had no node."""
         assumed = self._pods.pop(pod.uid, None)
         placed = pod if pod.node else assumed
         if placed is not None:

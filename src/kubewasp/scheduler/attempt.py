@@ -44,7 +44,7 @@ class AttemptListener(Protocol):
 
 
 class DecisionRecorder(Protocol):
-    """Chooses the attempts whose decision is recorded."""
+    """Selection of the attempts to record."""
 
     def record_for(self, pod: Pod) -> DecisionRecord | None:
         """The record to fill in the pod's next attempt, or None."""

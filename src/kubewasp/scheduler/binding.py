@@ -1,4 +1,4 @@
-"""Binding cycle: PreBind, Bind, PostBind; and undoing a placement that failed."""
+"""Binding cycle: PreBind, Bind, PostBind; rollback of failed placements."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from kubewasp.scheduler.queued_pod import QueuedPod
     from kubewasp.scheduler.waiting import WaitingPod
 
-# Interval at which a PreBind plugin that answered `Wait` is called again, in seconds.
+# Retry interval of PreBind plugins after `Wait`, in seconds.
 PRE_BIND_RETRY: Final = 1.0
 _REMOVED: Final = Status(Code.UNSCHEDULABLE, "removed")
 
 
 @dataclass(eq=False, slots=True)
 class Binding:
-    """A pod on its way to a node: `prepared` are the PreBind plugins that are through, `bound_by` the Bind plugin."""
+    """A pod in its binding cycle: `prepared` are the completed PreBind plugins, `bound_by` is the Bind plugin."""
 
     queued: QueuedPod
     framework: Framework
@@ -44,7 +44,7 @@ class Binding:
 
 
 class BindingCycle:
-    """Binds pods. Binds that wait for the cluster are kept by uid until their result arrives."""
+    """Binding cycles of pods. Binds in progress are kept by uid until their result arrives."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class BindingCycle:
         self._clock = clock
         self._observer = observer
         self._under_way: dict[str, Binding] = {}
-        self._held_up: dict[str, Binding] = {}  # of those: waiting in PreBind
+        self._held_up: dict[str, Binding] = {}  # subset waiting in PreBind
 
     def __len__(self) -> int:
         return len(self._under_way)
@@ -78,7 +78,7 @@ class BindingCycle:
     # ------------------------------------------------------------------ the way to a node
 
     def decided(self, waiting: WaitingPod, status: Status) -> Attempt:
-        """Binds a pod that was allowed, or undoes the placement of one that was rejected."""
+        """Binds an allowed pod, or undoes the placement of a rejected one."""
         self._observer.permit_wait(status.label, self._clock.now() - waiting.started)
         queued, framework, assumed, state = waiting.queued, waiting.framework, waiting.assumed, waiting.state
         if status.is_success:
@@ -90,7 +90,7 @@ class BindingCycle:
         return self._advance(Binding(queued, framework, assumed, state))
 
     def retry(self) -> Iterator[Attempt]:
-        """Calls the PreBind plugins again that are due; the attempts that end, one by one."""
+        """Repeats PreBind calls that are due; yields the completed attempts."""
         now = self._clock.now()
         due = [item for item in self._held_up.values() if item.retry_at is not None and item.retry_at <= now]
         for binding in due:
@@ -102,7 +102,7 @@ class BindingCycle:
                     yield attempt
 
     def finish(self, uid: str, status: Status) -> Attempt | None:
-        """Result of a bind under way; None for a bind that is not known any more."""
+        """Completes a bind with its result; None for an unknown bind."""
         binding = self._under_way.pop(uid, None)
         if binding is None:
             return None
@@ -111,7 +111,7 @@ class BindingCycle:
         return self._end(binding, status)
 
     def _advance(self, binding: Binding) -> Attempt:
-        """PreBind and Bind, up to the first that waits for the cluster."""
+        """Runs PreBind and Bind plugins, up to the first that waits for the cluster."""
         framework, assumed, state = binding.framework, binding.assumed, binding.state
         status = framework.run_pre_bind(state, assumed, assumed.node, binding.prepared)
         if status.code == Code.WAIT:
@@ -144,7 +144,7 @@ class BindingCycle:
     # ------------------------------------------------------------------ the way back
 
     def undo(self, queued: QueuedPod, framework: Framework, assumed: Pod, state: CycleState, status: Status) -> Attempt:
-        """Undoes a placement after Permit or Bind. Other pods were tried meanwhile: the freed room is an event."""
+        """Undoes a placement after Permit or Bind. The freed room is an event for pods tried meanwhile."""
         framework.run_unreserve(state, assumed, assumed.node)
         self.forget(assumed, state)
         freed = ClusterChange("AssignedPod", Action.DELETE, assumed, None)

@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from kubewasp.framework.observer import SchedulerObserver
     from kubewasp.scheduler.attempt import AttemptListener, DecisionRecorder
 
-# Python's own thresholds are 700, 10, 10. Next to nothing of a scheduler's garbage is cyclic.
+# Python's defaults are 700, 10, 10. Hardly any garbage of a scheduler is cyclic.
 _COLLECTOR_THRESHOLDS: Final = (20_000, 20, 20)
 
 
 def tune_garbage_collector() -> None:
-    """Thresholds for a process that schedules."""
+    """Sets the thresholds for a scheduler process."""
     gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """Surroundings of a scheduler: time, cluster and listeners. `wake` wakes its thread, from any other thread."""
+    """Environment of a scheduler: time, cluster and listeners. `wake` wakes its thread; safe from any thread."""
 
     clock: Clock
     client: Client
@@ -93,8 +93,8 @@ class Setup:
 def set_up(config: SchedulerConfig, *, added: Collection[str] = (), observer: SchedulerObserver = NO_OBSERVER) -> Setup:
     """Loads the guests of a configuration and resolves its profiles.
 
-    `added` are wasm plugins that were put into the configuration by their file alone: one that sorts the queue replaces
-    the default plugin there, as a profile has exactly one.
+    `added` are wasm plugins added by file only: one with a queue sort replaces the default queue sort, as a profile has
+    exactly one.
     """
     guests = GuestLoader(observer)
     registry = Registry(wasm=guests)
@@ -124,10 +124,10 @@ def compose(
     tuning: Tuning | None = None,
     observer: SchedulerObserver = NO_OBSERVER,
 ) -> Scheduler:
-    """A scheduler whose plugins are made with its handle; without profiles by default.
+    """A scheduler with its plugins; without profiles by default.
 
-    Plugins call the handle, and the handle asks the frameworks that the plugins are in: `cycles` and `frameworks` are
-    the registries that close this circle. They are filled here, before anything is scheduled.
+    Plugins call the handle, and the handle uses the frameworks of the plugins: the registries `cycles` and `frameworks`
+    close this circle. They are filled here, before scheduling starts.
     """
     clock, table = environment.clock, environment.table
     tuning = Tuning() if tuning is None else tuning

@@ -1,4 +1,4 @@
-"""Configuration of a command: a file, and plugins that are given by their guests alone."""
+"""Configuration of a command: a file, and plugins given as guests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def configure_named(
 
 
 def _named(plugins: Sequence[str]) -> dict[str, str]:
-    """Guests by the name of their file."""
+    """Guests by file name."""
     named: dict[str, str] = {}
     for guest in plugins:
         name = PurePath(without_credentials(guest).split("?")[0]).stem

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kubewasp.scheduler.preemption import Nominator
     from kubewasp.state.node_table import NodeTable
 
-_SMALLEST_SAMPLE = 100
+_MIN_SAMPLE_NODES = 100
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ class SchedulingCycle:
     # ------------------------------------------------------------------ filtering
 
     def _filtered(self, state: CycleState, pod: Pod, rows: Rows, record: DecisionRecord | None) -> FilterOutcome:
-        """Filtering for the pod itself, not for trials of preemption: the `Filter` of the metrics."""
+        """Filters for the pod itself, without preemption trials: `Filter` in the metrics."""
         began = time.perf_counter()
         outcome = self.filter_rows(state, pod, rows, record)
         seconds = time.perf_counter() - began
@@ -128,7 +128,7 @@ class SchedulingCycle:
     ) -> FilterOutcome:
         """All filters; on nodes with nominated pods of at least the same priority, once more with those pods added.
 
-        A node must pass both ways. A failure with the nominated pods is the one reported.
+        A node must pass both times. A failure with the nominated pods is the reported one.
         """
         outcome = self.framework.run_filters(state, pod, self._table, rows, record)
         if not len(self._nominator) or not outcome.error.is_success:
@@ -136,7 +136,7 @@ class SchedulingCycle:
         failed: list[int] = []
         late: list[Objection] = []
         contested = self._contested(pod, rows)
-        # Where nodes do not influence each other, all are tried at once.
+        # Without influence between nodes, all are tried together.
         at_once = len(contested) > 1 and record is None and self.framework.judges_by_counts(state)
         for some in [contested] if at_once else [[one] for one in contested]:
             trial = self._with_nominated(state, pod, some, record)
@@ -167,7 +167,7 @@ class SchedulingCycle:
     def _with_nominated(
         self, state: CycleState, pod: Pod, contested: Sequence[tuple[int, list[Pod]]], record: DecisionRecord | None
     ) -> FilterOutcome:
-        """The filters on those rows, nominated pods added."""
+        """The filters on the rows with their nominated pods added."""
         table, trial = self._table, state.clone()
         added: list[Pod] = []
         try:
@@ -197,19 +197,19 @@ class SchedulingCycle:
         return (np.roll(order, -self._rotation.start) if self._rotation.start else order), 0
 
     def _sampled(self, rows: Rows, feasible: Rows) -> tuple[Rows, int]:
-        """The feasible rows up to the number wanted, and the rows examined for them: up to the first one too many."""
+        """The feasible rows up to the wanted number, and the number of rows examined up to the first surplus one."""
         wanted = self._wanted(len(rows))
         if len(feasible) <= wanted:
             return feasible, len(rows)
         return feasible[:wanted], int(np.flatnonzero(rows == feasible[wanted])[0])
 
     def _wanted(self, count: int) -> int:
-        """All rows, or the configured sample; one where no plugin scores."""
+        """Wanted number of feasible rows: all, or the configured sample; one without score plugins."""
         if not self.framework.score:
             return 1
-        if not self._percentage or count < _SMALLEST_SAMPLE:
+        if not self._percentage or count < _MIN_SAMPLE_NODES:
             return count
-        return max(_SMALLEST_SAMPLE, count * self._percentage // 100)
+        return max(_MIN_SAMPLE_NODES, count * self._percentage // 100)
 
     # ------------------------------------------------------------------ no node
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ClusterEvents:
-    """Takes in one change after the other. Pods of other schedulers count only when they have a node."""
+    """Intake of changes, one after the other. Pods of other schedulers count only once they have a node."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class ClusterEvents:
     # ------------------------------------------------------------------ nodes
 
     def put_node(self, node: Node) -> None:
-        """A node that is new or has changed."""
+        """Handles a new or changed node."""
         began = time.perf_counter()
         row = self._table.row(node.name)
         before = None if row is None else self._table.nodes[row]
@@ -75,7 +75,7 @@ class ClusterEvents:
     # ------------------------------------------------------------------ pods
 
     def put_pod(self, pod: Pod, before: Pod | None = None) -> None:
-        """A pod that is new or has changed."""
+        """Handles a new or changed pod."""
         began = time.perf_counter()
         if pod.is_finished:
             if before is not None:
@@ -110,7 +110,7 @@ class ClusterEvents:
             self._queue.nomination_ended(replace(before, nominated_node=nominated))
 
     def _put_assumed(self, pod: Pod, before: Pod | None) -> None:
-        """A change on the way to a node: after a failure, the pod is tried in its new state."""
+        """Handles a change of an assumed pod: after a failure, the pod is retried in its new state."""
         known = self._queue.get(pod.uid)
         if known is not None:
             before = before or known.pod
@@ -129,7 +129,7 @@ class ClusterEvents:
 
     def delete_pod(self, pod: Pod) -> None:
         began = time.perf_counter()
-        self._queue.delete(pod.uid)  # first: undoing the placement must not bring it back
+        self._queue.delete(pod.uid)  # before the rollback of its placement, which requeues known pods
         self._evictions.pod_gone(pod.uid)
         self._binding.remove(pod.uid, self._waiting.remove(pod.uid))
         nominated = self._nominator.node_of(pod.uid)
@@ -144,7 +144,7 @@ class ClusterEvents:
     # ------------------------------------------------------------------ other objects
 
     def object_changed(self, kind: str, before: Any, after: Any) -> None:
-        """A change of the object store."""
+        """Handles a change of the object store."""
         action = Action.ADD if before is None else Action.DELETE if after is None else Action.UPDATE
         began = time.perf_counter()
         self._queue.move(ClusterChange(kind, action, before, after))

@@ -27,7 +27,7 @@ class FailureHandler:
         self._observer = observer
 
     def no_node(self, queued: QueuedPod, choice: Choice) -> Attempt:
-        """A pod that no node was found for."""
+        """Handles a pod without a feasible node."""
         observe_attempt(self._observer, queued, "error" if choice.is_error else "unschedulable")
         queued.message = choice.message
         choice.state.close()
@@ -45,7 +45,7 @@ class FailureHandler:
         )
 
     def not_placed(self, queued: QueuedPod, status: Status) -> Attempt:
-        """A pod that had a node, and failed or was rejected on the way there."""
+        """Handles a pod whose placement failed or was rejected."""
         observe_attempt(self._observer, queued, "unschedulable" if status.is_rejected else "error")
         if status.is_rejected:
             message = fit_error(1, dict.fromkeys(status.reasons, 1))
@@ -68,5 +68,5 @@ class FailureHandler:
 
 
 def observe_attempt(observer: SchedulerObserver, queued: QueuedPod, result: str) -> None:
-    """Duration by the machine's clock, as for everything that takes time; waiting times are by the scheduler's."""
+    """Observes an attempt. Durations are by the machine's clock, waiting times by the scheduler's."""
     observer.attempt(result, queued.pod.spec.scheduler_name, time.perf_counter() - queued.began)

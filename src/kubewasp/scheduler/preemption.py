@@ -1,4 +1,4 @@
-"""Preemption under way: nominations to nodes, and evictions of victims."""
+"""Preemption in progress: nominations to nodes, and evictions of victims."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Nominator:
-    """Pods nominated to nodes: room is kept for them until they are scheduled."""
+    """Pods nominated to nodes, with room reserved until they are scheduled."""
 
     def __init__(self) -> None:
         self._by_node: dict[str, dict[str, Pod]] = {}
@@ -66,7 +66,7 @@ class Nominator:
 
 
 class Evictions:
-    """Victims whose eviction was sent, until they are gone; and preemptors, until all evictions are accepted."""
+    """Victims with a sent eviction, until their deletion; preemptors, until all their evictions are accepted."""
 
     def __init__(self) -> None:
         self._sent: set[str] = set()

@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.queueing_hints import QueueingHints
 
-# Longest wait for an event, in seconds: then the pod is tried without one.
+# Maximum wait for an event, in seconds; then the pod is retried without one.
 FLUSH_AFTER: Final = 5 * 60.0
 
 
 class SchedulingQueue:
-    """All pods without a node, by uid, and the part of the queue that each is in."""
+    """All pods without a node, by uid, each in one part of the queue or in flight."""
 
     def __init__(
         self,
@@ -72,14 +72,14 @@ class SchedulingQueue:
         return len(self._pods)
 
     def __iter__(self) -> Iterator[QueuedPod]:
-        """All pods as of now. Safe from any thread."""
+        """A copy of all pods. Safe from any thread."""
         return iter(list(self._pods.values()))
 
     def get(self, uid: str) -> QueuedPod | None:
         return self._pods.get(uid)
 
     def upcoming(self, count: int) -> list[Pod]:
-        """At most that many pods of the head of the active queue, in order."""
+        """Up to `count` pods from the head of the active queue, in order."""
         return self._active.upcoming(count)
 
     def events_in_flight(self) -> Counter[str]:
@@ -89,7 +89,7 @@ class SchedulingQueue:
     # ------------------------------------------------------------------ in and out
 
     def add(self, pod: Pod) -> QueuedPod:
-        """A new pod; replaces one with the same uid."""
+        """Adds a pod; replaces one with the same uid."""
         self.delete(pod.uid)
         now = self._clock.now()
         queued = QueuedPod(pod, timestamp=now, added_at=now, last_flush=now)
@@ -98,7 +98,7 @@ class SchedulingQueue:
         return queued
 
     def update(self, pod: Pod, action: Action, old: Pod) -> None:
-        """A new state of a pod."""
+        """Updates a pod to its new state."""
         queued = self._pods.get(pod.uid)
         if queued is None:
             self.add(pod)
@@ -111,7 +111,7 @@ class SchedulingQueue:
             self._requeue(queued, change.label)
 
     def delete(self, uid: str) -> None:
-        """A pod that is scheduled or gone."""
+        """Removes a scheduled or deleted pod."""
         queued = self._pods.pop(uid, None)
         if queued is not None:
             self._unschedulable.remove(queued)
@@ -119,7 +119,7 @@ class SchedulingQueue:
             self.done(uid)
 
     def pop(self) -> QueuedPod | None:
-        """The next pod to schedule. With no active pod, the head of the backoff queue comes before its time."""
+        """The next pod to schedule. Without active pods, the head of the backoff queue comes early."""
         for queued in self._backoff.pop_expired(self._clock.now()):
             self._active.push(queued)
             self._observer.queue_incoming(ACTIVE, BACKOFF_OVER)
@@ -140,7 +140,7 @@ class SchedulingQueue:
         self._in_flight.end(uid)
 
     def give_back(self, queued: QueuedPod, rejected_by: frozenset[str]) -> None:
-        """A pod after a failed attempt. Without a rejecting plugin it is tried again after its backoff."""
+        """Returns a pod after a failed attempt. Without a rejecting plugin it is retried after its backoff."""
         uid = queued.pod.uid
         if self._pods.get(uid) is not queued:
             self.done(uid)
@@ -180,12 +180,12 @@ class SchedulingQueue:
                 self._requeue(queued, label)
 
     def nomination_ended(self, pod: Pod) -> None:
-        """To pods of no higher priority, a nominated pod was as good as on its node."""
+        """Requeues pods of no higher priority that the nomination may have blocked."""
         change = ClusterChange("AssignedPod", Action.DELETE, pod, None)
         self.move(change, lambda other: other.priority <= pod.priority)
 
     def activate(self, uid: str) -> None:
-        """Tries a pod again without an event."""
+        """Retries a pod without an event."""
         queued = self._pods.get(uid)
         if queued is None or queued.place == ACTIVE:
             return

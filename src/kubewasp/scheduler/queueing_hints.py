@@ -1,4 +1,4 @@
-"""Queueing hints: the events that each plugin registered for, and whether an event may help a pod."""
+"""Queueing hints: event registrations of the plugins, and the decision whether an event may help a pod."""
 
 from __future__ import annotations
 

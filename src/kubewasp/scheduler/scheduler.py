@@ -86,7 +86,7 @@ class Scheduler:
     # ------------------------------------------------------------------ a pod's way
 
     def schedule_one(self) -> Attempt | None:
-        """Tries the next pod; None when there is none now."""
+        """Schedules the next pod; None if no pod is ready."""
         self.settle()
         queued = self.queue.pop()
         if queued is None:
@@ -97,7 +97,7 @@ class Scheduler:
         return attempt
 
     def _skip(self, queued: QueuedPod) -> Attempt:
-        """A pod that is being deleted. Its nomination stands until it is gone."""
+        """Skips a terminating pod. Its nomination stays until its deletion."""
         self.queue.delete(queued.pod.uid)
         return Attempt(queued.pod, message=f"skip schedule deleting pod: {queued.pod.key}")
 
@@ -114,7 +114,7 @@ class Scheduler:
         return replace(attempt, feasible=choice.feasible, seconds=time.perf_counter() - began)
 
     def _place(self, queued: QueuedPod, framework: Framework, choice: Choice) -> Attempt:
-        """Assume, Reserve, Permit; then the pod is bound, or waits."""
+        """Runs Assume, Reserve and Permit, then binds the pod or lets it wait."""
         pod, node, state = queued.pod, choice.node, choice.state
         assumed = self._assumed.assume(pod, node)
         self.nominator.withdraw(pod.uid)
@@ -139,12 +139,12 @@ class Scheduler:
     # ------------------------------------------------------------------ between two pods
 
     def settle(self) -> None:
-        """Acts on the decisions on waiting pods; plugins may make more on the way."""
+        """Processes the decisions on waiting pods, including those that plugins add meanwhile."""
         while (decision := self.waiting.next_decision()) is not None:
             self._notify(self.binding.decided(decision.waiting, decision.status))
 
     def tick(self) -> None:
-        """Acts on what is due: expired permissions, PreBind plugins that wait."""
+        """Processes expired permissions and due PreBind retries."""
         while self.waiting.expire(self.clock.now()):
             self.settle()
         for attempt in self.binding.retry():
@@ -162,7 +162,7 @@ class Scheduler:
         return min((when for when in times if when is not None), default=None)
 
     def is_left_waiting(self, uid: str) -> bool:
-        """Whether that pod is in the queue and not on its way to a node."""
+        """Whether the pod is in the queue and not in its binding cycle."""
         return uid not in self._assumed and self.queue.get(uid) is not None
 
     def _notify(self, attempt: Attempt) -> None:
@@ -181,14 +181,14 @@ class Scheduler:
         self._evictions.sent(victim, preemptor)
 
     def evicted(self, victim: Pod, preemptor: Pod) -> None:
-        """After the last eviction the preemptor may be tried again, if the victim is gone already."""
+        """After the last eviction, requeues the preemptor if the victim is already deleted."""
         if self._evictions.accepted(victim, preemptor) and not self._evictions.is_victim(victim.uid):
             gone = ClusterChange("AssignedPod", Action.DELETE, victim, None)
             self.queue.move(gone, lambda pod: pod.uid == preemptor.uid)
             self.settle()
 
     def not_evicted(self, victim: Pod, preemptor: Pod) -> None:
-        """The preemptor looks for another node."""
+        """Requeues the preemptor for another node."""
         self._evictions.failed(victim, preemptor)
         self.queue.activate(preemptor.uid)
         self.settle()

@@ -22,7 +22,7 @@ IN_FLIGHT: Final = "in flight"
 
 
 class ActiveQueue:
-    """Heap of the pods to schedule, in the order of their sort keys. Entries of pods that left are skipped."""
+    """Heap of the pods to schedule, by sort key. Stale entries are skipped."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[Any, int, QueuedPod]] = []
@@ -40,7 +40,7 @@ class ActiveQueue:
         return None
 
     def upcoming(self, count: int) -> list[Pod]:
-        """At most that many pods of the head, in order."""
+        """Up to `count` pods from the head, in order."""
         heap = self._heap
         found: list[Pod] = []
         front = [(heap[0], 0)] if heap else []
@@ -62,7 +62,7 @@ def _is_valid(entry: tuple[Any, int, QueuedPod]) -> bool:
 
 
 class BackoffQueue:
-    """Heap of the pods that back off, by the end of their backoff. Entries of pods that left are skipped."""
+    """Heap of the pods in backoff, by its end. Stale entries are skipped."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, Any, int, QueuedPod]] = []
@@ -82,7 +82,7 @@ class BackoffQueue:
                 yield queued
 
     def pop_early(self) -> QueuedPod | None:
-        """The head, before its time. Pods that failed with an error keep waiting."""
+        """The head, before the end of its backoff. Pods after an error keep waiting."""
         waiting = []
         found = None
         while self._heap:
@@ -105,7 +105,7 @@ class BackoffQueue:
 
 
 class UnschedulablePods:
-    """Pods that wait for an event, by the plugins that rejected or gated them."""
+    """Pods waiting for an event, by the plugins that rejected or gated them."""
 
     def __init__(self) -> None:
         self._pods: dict[str, QueuedPod] = {}
@@ -122,7 +122,7 @@ class UnschedulablePods:
             self._by_plugin.setdefault(plugin, {})[uid] = queued
 
     def remove(self, queued: QueuedPod) -> bool:
-        """Whether the pod was here. Must precede a change of its rejecting or gating plugins."""
+        """Removes a pod; returns whether it was here. Must precede a change of its rejecting or gating plugins."""
         uid = queued.pod.uid
         if self._pods.pop(uid, None) is None:
             return False
@@ -131,7 +131,7 @@ class UnschedulablePods:
         return True
 
     def rejected_by(self, plugins: Iterable[str]) -> list[QueuedPod]:
-        """The pods of those plugins, and those of no plugin."""
+        """Pods rejected by one of the plugins, and pods without a rejecting plugin."""
         found = dict(self._by_plugin.get("", {}))
         for plugin in plugins:
             found |= self._by_plugin.get(plugin, {})
@@ -144,7 +144,7 @@ def _plugins_of(queued: QueuedPod) -> tuple[str, ...]:
 
 
 class InFlightEvents:
-    """Events during scheduling cycles: a pod that fails is checked against those since its start."""
+    """Events during scheduling cycles: a failed pod is checked against those since its start."""
 
     def __init__(self) -> None:
         self._starts: dict[str, int] = {}
@@ -161,7 +161,7 @@ class InFlightEvents:
         self._changes.append(change)
 
     def since_start(self, uid: str) -> list[ClusterChange] | None:
-        """None for a pod that is not in flight."""
+        """Events since the start of the pod's cycle; None if it is not in flight."""
         start = self._starts.get(uid)
         return None if start is None else list(itertools.islice(self._changes, start - self._dropped, None))
 

@@ -1,7 +1,7 @@
 """Pods that wait on Permit, and the decisions on them.
 
-Plugins allow or reject waiting pods from any thread. A decision counts at once; the scheduler's thread acts on it when
-the hook that is running has returned.
+Plugins allow or reject waiting pods from any thread. A decision counts immediately; the scheduler's thread processes it
+after the current hook.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class WaitingPod:
-    """A pod that waits on Permit: `timeouts` are the plugins that hold it back, and for how many seconds each."""
+    """A pod that waits on Permit; `timeouts` are seconds by delaying plugin."""
 
     queued: QueuedPod
     framework: Framework
@@ -79,7 +79,7 @@ class WaitingPods:
             return list(self._waiting.values())
 
     def allow(self, uid: str, plugin: str) -> bool:
-        """Ends that plugin's hold; the last one allows the pod. False if no pod waits under that uid."""
+        """Permission by one plugin; the last one allows the pod. False if the pod does not wait."""
         with self._lock:
             waiting = self._waiting.get(uid)
             if waiting is None:
@@ -93,7 +93,7 @@ class WaitingPods:
         return True
 
     def reject(self, uid: str, status: Status) -> bool:
-        """False if no pod waits under that uid."""
+        """Rejects the pod. False if it does not wait."""
         with self._lock:
             if uid not in self._waiting:
                 return False
@@ -113,7 +113,7 @@ class WaitingPods:
             self._waiting[waiting.assumed.uid] = waiting
 
     def expire(self, now: float) -> bool:
-        """Rejects the first pod whose time is over, if there is one. Its undoing may decide on others."""
+        """Rejects the first expired pod, if any. Its rollback may decide on others."""
         with self._lock:
             for uid, waiting in self._waiting.items():
                 if waiting.deadline <= now:
@@ -123,14 +123,14 @@ class WaitingPods:
         return False
 
     def next_decision(self) -> Decision | None:
-        """The oldest decision that was not acted on."""
+        """The oldest unprocessed decision."""
         if not self._decided:
             return None
         with self._lock:
             return self._decided.pop(next(iter(self._decided)))
 
     def remove(self, uid: str) -> WaitingPod | None:
-        """A deleted pod, decided on or not."""
+        """Removes a deleted pod, decided on or not."""
         if uid not in self._waiting and uid not in self._decided:
             return None
         with self._lock:

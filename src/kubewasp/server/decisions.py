@@ -1,7 +1,7 @@
 """Recent decisions, explained: feasible nodes with their scores, rejected nodes with the reasons.
 
-Kept in memory only, bounded in number and bytes. A sample of all attempts is kept in full: a recorded attempt costs
-several times as much. The last failed attempt of each pod is kept in short, from data that exists anyway.
+In memory only, bounded in number and bytes. Full traces exist for a sample of the attempts, as recording multiplies the
+cost of an attempt; short traces exist for the last failed attempt of each pod, from existing data.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DecisionSettings:
-    """`share` of the attempts is kept in full: the last `count`, at most `size` bytes; as many are kept in short.
-
-    At most `nodes` nodes are listed per attempt: the best ones; in short, one for each reason.
+    """Bounds of the store. `share`: sampled share of the attempts; `count` and `size`: traces and bytes, for full and
+    short traces each; `nodes`: nodes per trace, the best ones in a full trace, one per reason in a short one.
     """
 
     share: float = 0.01
@@ -44,7 +43,7 @@ class DecisionSettings:
 
 
 class DecisionStore:
-    """Recorder and listener of a scheduler, whose node table it gets. Read from any thread."""
+    """Recorder and listener of the scheduler that owns `table`. `as_json` is safe from any thread."""
 
     def __init__(
         self, settings: DecisionSettings, table: NodeTable, clock: Clock, *, chance: Callable[[], float] = random.random
@@ -60,7 +59,7 @@ class DecisionStore:
         self._lock = threading.Lock()
 
     def attempted(self, attempt: Attempt) -> None:
-        """Keeps the attempt, if it was recorded or failed. Implements `AttemptListener`."""
+        """Stores a recorded or failed attempt. Implements `AttemptListener`."""
         full = None
         if self._record is not None and self._record[0] == attempt.pod.uid:
             record, self._record = self._record[1], None
@@ -75,7 +74,7 @@ class DecisionStore:
                 self._failed.put(attempt.pod.key, attempt.pod.key, trace)
 
     def as_json(self, pod: str = "") -> bytes:
-        """All decisions, or those on a pod (`namespace/name`), newest first."""
+        """Decisions on all pods or on one (`namespace/name`), newest first."""
         with self._lock:
             sampled, failed = list(self._sampled.of(pod)), list(self._failed.of(pod))
             kept, size = len(self._sampled), self._sampled.size + self._failed.size
@@ -128,27 +127,27 @@ class DecisionStore:
             **explained.as_dict(),
         }
         if record is not None:
-            said = {plugin: status.label for plugin, status in record.pre_filter if not status.is_success}
-            trace["pre_filter"] = said
+            rejections = {plugin: status.label for plugin, status in record.pre_filter if not status.is_success}
+            trace["pre_filter"] = rejections
         return orjson.dumps(trace)
 
     def _rows(self, attempt: Attempt, record: DecisionRecord) -> list[int]:
-        """Rows to list: the chosen node, the best, then others in the order of visits."""
-        most, table = self._settings.nodes, self._table
+        """Rows of the trace: the chosen node, the best nodes, then others in the order of visits."""
+        limit, table = self._settings.nodes, self._table
         found: dict[int, None] = {}
         chosen = table.row(attempt.node or attempt.nominated_node)
         if chosen is not None:
             found[chosen] = None
         if record.scored_rows is not None and record.totals is not None:
-            best = np.argsort(-record.totals, kind="stable")[:most]
+            best = np.argsort(-record.totals, kind="stable")[:limit]
             found |= dict.fromkeys(record.scored_rows[best].tolist())
-        if len(found) < most:
-            found |= dict.fromkeys(table.order()[:most].tolist())
-        return list(found)[:most]
+        if len(found) < limit:
+            found |= dict.fromkeys(table.order()[:limit].tolist())
+        return list(found)[:limit]
 
 
 def _shown(trace: bytes) -> Any:
-    """Secrets are removed on reading: few traces are ever read, and the scheduler must not wait."""
+    """The trace without secrets. Redaction on reading, as few traces are read and the scheduler must not wait."""
     return document_without_secrets(orjson.loads(trace))
 
 
@@ -172,8 +171,8 @@ class _Traces:
             self._drop(next(iter(self._kept)))
 
     def of(self, pod: str) -> Iterator[bytes]:
-        """Newest first; of all pods by default."""
-        return (trace for about, trace in reversed(self._kept.values()) if not pod or about == pod)
+        """Traces of a pod, by default of all pods; newest first."""
+        return (trace for key, trace in reversed(self._kept.values()) if not pod or key == pod)
 
     def _drop(self, key: str) -> None:
         self.size -= len(self._kept.pop(key)[1])

@@ -1,4 +1,4 @@
-"""What the process answers over HTTP: health, metrics, the configuration in use, and decisions."""
+"""HTTP endpoints of a process: health, metrics, configuration in use, recent decisions."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from kubewasp.server.health import Health
 
 _NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
-_COMPRESSED_FROM = 4096
+_MIN_GZIP_BYTES = 4096
 
 
 class Exposed(Protocol):
-    """Metrics of whatever kind of process."""
+    """Metrics of a process of any kind."""
 
     def exposed(self, accept: str = "") -> tuple[bytes, str]:
-        """All of them in the format that the reader asks for, and the name of that format."""
+        """All metrics in a format of the `Accept` header, and its content type."""
 
 
 def create_app(
@@ -43,7 +43,7 @@ def create_app(
     configuration: Callable[[], Mapping[str, Any]],
     decisions: DecisionStore | None = None,
 ) -> Starlette:
-    """`configuration` gives what `/configz` tells, see `shown_configuration`; decisions are shown if they are kept."""
+    """ASGI app of all endpoints. `configuration` is the content of `/configz`, see `shown_configuration`."""
     routes = [_health_route(health, endpoint) for endpoint in ENDPOINTS]
     routes += [_check_route(health, endpoint) for endpoint in ENDPOINTS]
     routes += [_metrics_route(metrics), Route("/configz", lambda _: _json(configuration()))]
@@ -51,20 +51,20 @@ def create_app(
         routes.append(_decisions_route(decisions))
     return Starlette(
         routes=routes,
-        middleware=[Middleware(GZipMiddleware, minimum_size=_COMPRESSED_FROM)],
+        middleware=[Middleware(GZipMiddleware, minimum_size=_MIN_GZIP_BYTES)],
         exception_handlers={HTTPException: _problem},
     )
 
 
 def shown_configuration(config: SchedulerConfig, profiles: Sequence[Profile]) -> Mapping[str, Any]:
-    """The configuration as kube-scheduler shows its own, without credentials."""
+    """Content of `/configz` in the format of kube-scheduler, without credentials."""
     return {"componentconfig": document_without_secrets(as_document(config, profiles))}
 
 
 def _health_route(health: Health, endpoint: str) -> Route:
     async def respond(request: Request) -> Response:
         report = health.report(endpoint, exclude=request.query_params.getlist("exclude"))
-        if report.failed:  # told at length, whether asked for or not
+        if report.failed:  # verbose in any case
             return PlainTextResponse(report.text, status_code=500, headers=_NO_SNIFFING)
         text = report.text if "verbose" in request.query_params else "ok"
         return PlainTextResponse(text, headers=_NO_SNIFFING)
@@ -73,7 +73,7 @@ def _health_route(health: Health, endpoint: str) -> Route:
 
 
 def _check_route(health: Health, endpoint: str) -> Route:
-    """One check alone, as `/readyz/ping`."""
+    """Endpoint of a single check, such as `/readyz/ping`."""
 
     async def respond(request: Request) -> Response:
         check = health.check(endpoint, request.path_params["name"])
@@ -87,7 +87,7 @@ def _check_route(health: Health, endpoint: str) -> Route:
 
 
 def _metrics_route(metrics: Exposed) -> Route:
-    # No coroutine, so it runs on a thread: a large scheduler has thousands of lines, and the loop has binds to send.
+    # A plain function runs on a thread: thousands of lines must not delay binds on the event loop.
     def respond(request: Request) -> Response:
         content, kind = metrics.exposed(request.headers.get("accept", ""))
         return Response(content, headers={"Content-Type": kind})
@@ -96,10 +96,10 @@ def _metrics_route(metrics: Exposed) -> Route:
 
 
 def _decisions_route(decisions: DecisionStore) -> Route:
-    def respond(request: Request) -> Response:  # no coroutine, as above
-        # The names of all pods are not for everybody who can reach this port, as probes and Prometheus must.
+    def respond(request: Request) -> Response:  # plain, as above
+        # Loopback only: the port is open to probes and Prometheus, the names of all pods are not for them.
         if request.client is None or not _is_loopback(request.client.host):
-            text = "decisions are shown to this machine only: use kubectl port-forward\n"
+            text = "decisions are available on loopback only: use kubectl port-forward\n"
             return PlainTextResponse(text, status_code=403, headers=_NO_SNIFFING)
         pod = request.query_params.get("pod", "")
         if pod and "/" not in pod:

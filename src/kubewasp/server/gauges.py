@@ -1,4 +1,4 @@
-"""Metrics that are read at each scrape: state of scheduler, plugins, guests, reflectors and leadership."""
+"""Metrics read at each scrape: state of scheduler, plugins, guests, reflectors and leadership."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_scheduler(metrics: Metrics, scheduler: Scheduler) -> None:
-    """Queue, events in flight, binds under way and size of the state."""
+    """Queue, events in flight, binds in progress and size of the state."""
     queue = scheduler.queue
     metrics.gauge("scheduler_pending_pods", lambda: {(part,): count for part, count in pending_pods(queue).items()})
     metrics.gauge("scheduler_unschedulable_pods", lambda: dict(rejected_pods(queue).items()))
@@ -31,7 +31,7 @@ def add_scheduler(metrics: Metrics, scheduler: Scheduler) -> None:
 def add_plugins(metrics: Metrics, frameworks: Mapping[str, Framework]) -> None:
     """Evaluations of all plugins; instances, memory and cache hits of guests."""
     plugins = _wasm_plugins(frameworks)
-    guests = list({id(plugin.guest): plugin.guest for plugin in plugins}.values())  # profiles may share one
+    guests = list({id(plugin.guest): plugin.guest for plugin in plugins}.values())  # shared between profiles
     metrics.read_counter("scheduler_plugin_evaluation_total", lambda: _evaluations(frameworks))
     metrics.gauge(
         "kubewasp_guest_memory_bytes", lambda: _sums(((guest.name,), guest.pool.memory_bytes) for guest in guests)
@@ -57,7 +57,7 @@ def add_plugins(metrics: Metrics, frameworks: Mapping[str, Framework]) -> None:
 
 
 def add_leadership(metrics: Metrics, lease: str, leads: Callable[[], bool]) -> None:
-    """Whether this process holds the lease of that name."""
+    """Leadership of this process, by lease name."""
     metrics.gauge("leader_election_master_status", lambda: {(lease,): float(leads())})
 
 
@@ -79,7 +79,7 @@ def _wasm_plugins(frameworks: Mapping[str, Framework]) -> list[WasmPlugin]:
 
 
 def _sums(pairs: Iterable[tuple[Labels, float]]) -> Mapping[Labels, float]:
-    """Sums by labels: several profiles may have a plugin of one name."""
+    """Sums by labels: plugins of several profiles may have the same name."""
     found: defaultdict[Labels, float] = defaultdict(float)
     for labels, value in pairs:
         found[labels] += value

@@ -1,4 +1,4 @@
-"""Whether the process lives and is ready: checks by name, told as Kubernetes tells them."""
+"""Health checks by name and endpoint, in the text format of Kubernetes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENDPOINTS: Final = ("healthz", "livez", "readyz")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Something that must hold. The function returns what is wrong, or an empty text; it must not block."""
+    """A health check. `problem` returns the cause of a failure, empty on success; it must not block."""
 
     name: str
     problem: Callable[[], str]
@@ -23,7 +23,7 @@ class Check:
 
 @dataclass(slots=True)
 class Report:
-    """What came of the checks of an endpoint."""
+    """Results of the checks of an endpoint."""
 
     endpoint: str
     lines: list[str] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Report:
 
 
 class Health:
-    """The checks of each endpoint. `ping` is always among them."""
+    """Checks of each endpoint; `ping` is always one of them."""
 
     def __init__(self) -> None:
         self._checks: dict[str, dict[str, Check]] = {endpoint: {} for endpoint in ENDPOINTS}
@@ -50,7 +50,7 @@ class Health:
         return self._checks[endpoint].get(name)
 
     def report(self, endpoint: str, *, exclude: Collection[str] = ()) -> Report:
-        """Why a check fails is told in the log only: these endpoints are open to anybody."""
+        """Runs the checks. Causes of failures go to the log only, as the endpoints are public."""
         report = Report(endpoint)
         unknown = sorted(set(exclude) - self._checks[endpoint].keys())
         for check in list(self._checks[endpoint].values()):
@@ -74,6 +74,6 @@ class Health:
 def problem_of(check: Check) -> str:
     try:
         return check.problem()
-    except Exception as error:  # a check that cannot be made has failed
-        logger.exception("health check %s", check.name)
+    except Exception as error:
+        logger.exception("Health check raised an exception", extra={"check": check.name})
         return f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""Runs the ASGI app beside everything else on an event loop that is there already."""
+"""HTTP server for an ASGI app, on the running event loop."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 logger = logging.getLogger(__name__)
-# The port of kube-scheduler.
+# Port of kube-scheduler.
 DEFAULT_PORT: Final = 10259
 _GRACE_SECONDS = 5
-_LAST_PORT = 65535
+_MAX_PORT = 65535
 
 
 class ServeError(KubewaspError):
-    """Nothing can be served there; the text says what to change."""
+    """Address or certificate that cannot be used; the text has the cause and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen; port 0 is any free one. With a certificate and its key (files), HTTPS is spoken; with a CA of
-    clients (a file), only to those that have a certificate of it.
+    """Listen address; port 0 is any free port. `certificate` and `key` (files) mean HTTPS, `client_ca` (a file)
+    requires client certificates of that CA.
 
-    kube-scheduler speaks HTTPS on all interfaces, with a certificate it makes and signs itself, and asks the API server
-    whether a reader may see its metrics. Here the default is plain HTTP on loopback: nobody but this machine (this pod)
-    can connect, and no certificate pretends to more. Listen elsewhere where a kubelet probes or Prometheus scrapes, and
-    then give a certificate or leave access to a network policy: nothing served there is secret or changes anything.
+    kube-scheduler serves HTTPS on all interfaces, with a self-signed certificate, and authorizes readers of its metrics
+    through the API server. Here the default is plain HTTP on loopback, reachable from this machine (this pod) only.
+    Probes of a kubelet and scrapes of Prometheus need another address, with a certificate or a network policy. All
+    endpoints are read-only and without secrets.
     """
 
     host: str = "127.0.0.1"
@@ -53,20 +53,20 @@ class Address:
 
 
 def host_and_port(text: str) -> tuple[str, int]:
-    """`HOST:PORT`; an IPv6 address stands in brackets, no host means all interfaces."""
+    """Host and port of `HOST:PORT`; an IPv6 address is in brackets, an empty host means all interfaces."""
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > _LAST_PORT or (":" in host and host[:1] + host[-1:] != "[]"):
+    if not colon or not port.isdecimal() or int(port) > _MAX_PORT or (":" in host and host[:1] + host[-1:] != "[]"):
         raise ServeError(f"cannot listen on {text!r}: expected HOST:PORT, such as 127.0.0.1:8888 or [::1]:8888")
     return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104
 
 
 class AppServer:
-    """An app that is served from `start` to `stop`."""
+    """Server of one app, from `start` to `stop`."""
 
     def __init__(
         self, app: ASGIApp, address: Address, *, backlog: int = 128, grace_seconds: int = _GRACE_SECONDS
     ) -> None:
-        """`backlog`: how many connections may come at once; `grace_seconds`: how long requests may take to end."""
+        """`backlog`: connections not yet accepted; `grace_seconds`: time for open requests at the end."""
         self.address = address
         self._app = app
         self._backlog = backlog
@@ -79,7 +79,7 @@ class AppServer:
         return f"{'https' if self.address.certificate else 'http'}://{self.address}"
 
     async def start(self) -> None:
-        """Returns when requests are taken; ServeError if that cannot be."""
+        """Starts the server; returns once it accepts requests. Raises ServeError."""
         config = self._config()
         listening = _listening(self.address, self._backlog)
         self.address = replace(self.address, port=listening.getsockname()[1])
@@ -90,11 +90,11 @@ class AppServer:
         ready.cancel()
         if self._task.done():
             listening.close()
-            raise ServeError(f"cannot serve on {self.address}: {self._task.exception() or 'the server ended at once'}")
+            raise ServeError(f"cannot serve on {self.address}: {self._task.exception() or 'it ended immediately'}")
         self._task.add_done_callback(self._ended)
 
     async def stop(self) -> None:
-        """Lets requests that are under way end, for as long as they are given."""
+        """Stops the server; open requests have `grace_seconds` to end."""
         if self._server is not None and self._task is not None:
             self._server.should_exit = True
             await asyncio.wait((self._task,))
@@ -102,14 +102,14 @@ class AppServer:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:
-            logger.error("%s is served no more", self.url, exc_info=task.exception())
+            logger.error("HTTP server failed", extra={"url": self.url}, exc_info=task.exception())
 
     def _config(self) -> uvicorn.Config:
         address = self.address
         if bool(address.certificate) != bool(address.key):
-            raise ServeError(f"cannot serve on {address}: HTTPS takes both a certificate and its key")
+            raise ServeError(f"cannot serve on {address}: HTTPS needs both a certificate and its key")
         if address.client_ca and not address.certificate:
-            raise ServeError(f"cannot serve on {address}: clients have certificates with HTTPS only: give our own too")
+            raise ServeError(f"cannot serve on {address}: client certificates need HTTPS: add a server certificate")
         config = uvicorn.Config(
             self._app,
             log_config=None,
@@ -132,7 +132,7 @@ class AppServer:
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the process, and tells when it is ready."""
+    """Uvicorn server without signal handlers, with a `ready` event."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -148,16 +148,16 @@ class _Server(uvicorn.Server):
 
 
 def _listening(address: Address, backlog: int) -> socket.socket:
-    if not 0 <= address.port <= _LAST_PORT:
-        raise ServeError(f"cannot listen on {address}: a port is a number from 0 to {_LAST_PORT}")
+    if not 0 <= address.port <= _MAX_PORT:
+        raise ServeError(f"cannot listen on {address}: expected a port from 0 to {_MAX_PORT}")
     try:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         made = socket.create_server((address.host, address.port), family=family, backlog=backlog)
-        # asyncio switches Nagle's delay off only for sockets that say they are TCP: 40 ms an answer, if they do not.
+        # asyncio sets TCP_NODELAY only on sockets with an explicit protocol; without it, a response takes 40 ms.
         return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=made.detach())
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            text = f"cannot listen on {address}: the port is taken; stop whoever has it, or choose another (0: any)"
+            text = f"cannot listen on {address}: the port is in use; choose another (0: any free port)"
         elif error.errno == errno.EACCES:
             text = f"cannot listen on {address}: not allowed; ports below 1024 need privileges"
         else:

@@ -1,7 +1,7 @@
-"""Counters, histograms and gauges that cost one dictionary look-up to feed.
+"""Counters, histograms and gauges without locks: one dictionary look-up per observation.
 
-The classes of prometheus-client take a lock and most of a microsecond for each observation, several times per pod. Here
-a set of labels is fed by one thread only, so plain numbers suffice. A scrape may be one observation behind.
+The classes of prometheus-client take a lock and most of a microsecond per observation, several times per pod. Here each
+set of labels is updated by one thread only, so plain numbers suffice. A scrape may be one observation behind.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Distribution:
         self._sum += value
 
     def buckets(self) -> list[tuple[str, float]]:
-        """Upper bounds, and the cumulative counts."""
+        """Upper bounds with cumulative counts."""
         names = [*map(floatToGoString, self._bounds), "+Inf"]
         return list(zip(names, accumulate(self._counts), strict=True))
 
@@ -52,7 +52,7 @@ class Distribution:
 
 
 class Histogram(Collector):
-    """`histogram.values[labels].add(value)`; a set of labels is created on first use."""
+    """Histogram, updated by `histogram.values[labels].add(value)`; labels are created on first use."""
 
     def __init__(self, info: MetricInfo) -> None:
         self.info = info
@@ -68,7 +68,7 @@ class Histogram(Collector):
 
 
 class Counter(Collector):
-    """`counter.values[labels] += 1`."""
+    """Counter, updated by `counter.values[labels] += 1`."""
 
     def __init__(self, info: MetricInfo) -> None:
         self.info = info
@@ -81,7 +81,7 @@ class Counter(Collector):
 
 
 class ReadCounter(Collector):
-    """Counter that is kept elsewhere, and read at each scrape."""
+    """Counter of another object, read at each scrape."""
 
     def __init__(self, info: MetricInfo, read: Read) -> None:
         self.info = info
@@ -92,7 +92,7 @@ class ReadCounter(Collector):
 
 
 class Gauge(Collector):
-    """Number that goes up and down, read at each scrape; no samples by default."""
+    """Gauge, read at each scrape; no samples by default."""
 
     def __init__(self, info: MetricInfo, read: Read = dict) -> None:
         self.info = info

@@ -1,9 +1,9 @@
-"""Logs as Kubernetes components write them: klog's text, or JSON, one line a record, without secrets.
+"""Logs in the formats of Kubernetes components: klog text or JSON, one line per record, without secrets.
 
     logger.log(verbosity(2), "Successfully bound pod to node", extra={"pod": pod.key, "node": node})
 
-What stands in `extra` are the keys, in that order. klog's `-v=N` is Python's level 20 - N: `-v=0` shows INFO and above,
-`-v=10` DEBUG too.
+The keys of `extra` are the fields of the line, in that order. klog's `-v=N` is Python's level 20 - N: `-v=0` shows INFO
+and above, `-v=10` includes DEBUG.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LogFormat = Literal["text", "json"]
-MOST_VERBOSE: Final = 19
+_MAX_VERBOSITY: Final = 19
 
 _LETTERS = ((logging.CRITICAL, "F"), (logging.ERROR, "E"), (logging.WARNING, "W"), (0, "I"))
 _LEVELS = {"F": "fatal", "E": "error", "W": "warning", "I": "info"}
-_OF_A_RECORD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "guest_line"}
+_STANDARD_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "guest_line"}
 _TEXT = r'"(?:[^"\\]|\\.)*"'
 _STRUCTURED = re.compile(rf"{_TEXT}(?: [^\s=\"]+={_TEXT})*")
 _STRUCTURED_PAIR = re.compile(rf" ([^\s=\"]+)=({_TEXT})")
@@ -36,12 +36,12 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def verbosity(level: int) -> int:
-    """Python's level for lines that klog shows from `-v=level` on."""
-    return logging.INFO - min(max(level, 0), MOST_VERBOSE)
+    """Python's level of klog's `-v=level`."""
+    return logging.INFO - min(max(level, 0), _MAX_VERBOSITY)
 
 
 def configure(format: LogFormat = "text", level: int = 0, stream: TextIO | None = None) -> logging.Handler:  # noqa: A002
-    """Sets up logging for the process. Of other libraries, only warnings are shown."""
+    """Sets up logging for the process. Other libraries log warnings and errors only."""
     handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
     handler.setFormatter(JsonFormatter() if format == "json" else KlogFormatter())
     root = logging.getLogger()
@@ -52,7 +52,7 @@ def configure(format: LogFormat = "text", level: int = 0, stream: TextIO | None 
 
 
 class KlogFormatter(logging.Formatter):
-    """`I1115 12:00:00.000000    4711 queue.py:96] "message" key="value"`."""
+    """klog text: `I1115 12:00:00.000000    4711 queue.py:96] "message" key="value"`."""
 
     def format(self, record: logging.LogRecord) -> str:
         message, keys = _content(record)
@@ -62,29 +62,29 @@ class KlogFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One object a line; `ts` is in milliseconds since 1970, as klog writes it."""
+    """klog JSON: one object per line; `ts` is in milliseconds since 1970."""
 
     def format(self, record: logging.LogRecord) -> str:
         message, keys = _content(record)
-        told: dict[str, Any] = {
+        line: dict[str, Any] = {
             "ts": round(record.created * 1000, 3),
             "level": _LEVELS[_letter(record)],
             "caller": f"{record.filename}:{record.lineno}",
             "msg": message,
         }
         if _letter(record) == "I":
-            told["v"] = max(0, logging.INFO - record.levelno)
-        told |= {name: value for name, value in keys.items() if name not in told}
-        return _json(told)
+            line["v"] = max(0, logging.INFO - record.levelno)
+        line |= {name: value for name, value in keys.items() if name not in line}
+        return _json(line)
 
 
 def _content(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
     """The message and the keys, without secrets."""
-    keys: dict[str, Any] = {name: value for name, value in record.__dict__.items() if name not in _OF_A_RECORD}
+    keys: dict[str, Any] = {name: value for name, value in record.__dict__.items() if name not in _STANDARD_ATTRIBUTES}
     line = getattr(record, "guest_line", None)
     if isinstance(line, str):
-        message, said = _of_guest(line)
-        keys = {**said, **keys}  # whatever the guest says, the plugin's name is ours
+        message, fields = _of_guest(line)
+        keys = {**fields, **keys}  # a guest cannot override the plugin's name
     else:
         message = record.getMessage()
     if record.exc_info and record.exc_info[1] is not None:
@@ -94,7 +94,7 @@ def _content(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
 
 
 def _of_guest(line: str) -> tuple[str, Mapping[str, str]]:
-    """A guest's line may be structured already."""
+    """Message and fields of a guest's line; a plain line has no fields."""
     if _STRUCTURED.fullmatch(line) is None:
         return line, {}
     first = re.match(_TEXT, line)
@@ -131,7 +131,7 @@ def _header(record: logging.LogRecord) -> str:
 
 
 def _key(name: str) -> str:
-    """A key is one word: what a guest calls one may be anything."""
+    """The key, quoted unless it is a single word; keys of guests are arbitrary."""
     return name if name and not re.search(r'[\s="]', name) and name.isprintable() else quoted(name)
 
 
@@ -148,14 +148,14 @@ def _shown(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """The module json, not orjson: half a surrogate pair in a file's name must not cost the line."""
+    """JSON by `json` instead of orjson, which rejects the lone surrogates of undecodable file names."""
     text = json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
-    # Line separators other than \n are no control characters to JSON, but to some that read lines.
+    # JSON leaves line separators such as U+2028 unescaped; some log readers break lines there.
     return text if text.isprintable() else "".join(map(_plain, text))
 
 
 def quoted(text: str) -> str:
-    """The text between quotes, on one line: what cannot be printed is escaped."""
+    """The text in quotes, on one line, with escapes for unprintable characters."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(_ESCAPES.get(char) or _plain(char) for char in text) + '"'
@@ -165,7 +165,7 @@ def _plain(char: str) -> str:
     if char.isprintable():
         return char
     number = ord(char)
-    if number > 0xFFFF:  # as JSON does, in two halves
+    if number > 0xFFFF:  # surrogate pair, as in JSON
         number -= 0x10000
         return f"\\u{0xD800 + (number >> 10):04x}\\u{0xDC00 + (number & 0x3FF):04x}"
     return f"\\u{number:04x}"

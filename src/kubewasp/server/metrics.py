@@ -1,4 +1,4 @@
-"""Registry of a process's metrics, and their exposition to Prometheus."""
+"""Metrics registry of a process, with exposition to Prometheus."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Instrument = TypeVar("Instrument", Counter, ReadCounter, Histogram, Gauge)
 
 
 class Metrics(Collector):
-    """Metrics of one process, by the names of `metric_list`. Two schedulers in a process have two registries.
+    """Metrics by the names of `metric_list`. Each scheduler of a process has its own registry.
 
-    `counter` and `histogram` return the numbers themselves: hot paths keep them, instead of looking them up.
+    `counter` and `histogram` return mutable values, for hot paths to hold without a look-up.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Metrics(Collector):
         return self._add(Histogram(_INFO[name])).values
 
     def read_counter(self, name: str, read: Read) -> None:
-        """A counter that is kept elsewhere, and read at each scrape."""
+        """A counter of another object, read at each scrape."""
         self._add(ReadCounter(_INFO[name], read))
 
     def gauge(self, name: str, read: Read) -> None:
@@ -56,12 +56,12 @@ class Metrics(Collector):
         self._add(Gauge(_INFO[name], read))
 
     def exposed(self, accept: str = "") -> tuple[bytes, str]:
-        """All metrics in the format that the reader accepts, text or OpenMetrics, and its content type."""
+        """All metrics in a format of the `Accept` header, text or OpenMetrics, and its content type."""
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type
 
     def collect(self) -> Iterable[Metric]:
-        """Metrics that this kind of process has no source for: name and help only."""
+        """Metrics without a source in this kind of process: name and help only."""
         for name, info in _INFO.items():
             if name not in self._registered:
                 yield from _KINDS[info.kind](info).collect()

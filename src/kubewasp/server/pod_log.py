@@ -1,4 +1,4 @@
-"""Log lines about attempts, with the texts and keys of kube-scheduler."""
+"""Log lines of scheduling attempts, with the texts and keys of kube-scheduler."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class PodLog:
-    """Implements `AttemptListener`. An attempt under way is logged at its end."""
+    """Logger of attempts. Implements `AttemptListener`; waiting and binding pods are logged at their end."""
 
     def attempted(self, attempt: Attempt) -> None:
         if attempt.is_waiting or attempt.is_binding:

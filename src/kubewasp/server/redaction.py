@@ -1,4 +1,4 @@
-"""Takes secrets out of texts that people will read: logs, `/configz`, decision traces."""
+"""Redaction of secrets in logs, `/configz` and decision traces."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _NAME = (
     r"|sig|auth|keyData|key-data|client-key-data)"
 )
 _SECRET_NAME = re.compile(rf"(?i)^{_NAME}$")
-# Cheap to look for: most texts have none of these and are left alone at once.
+# Cheap first check: most texts have no match and stay unchanged.
 _HINT = re.compile(
     r"(?i)://[^/\s]*@|token|passw|secret|credential|sig|api.?key|access.?key|private|auth|bearer|eyJ|key.?data"
 )
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
-# Each begins where a word does, not within one: a guest's long line must not take long.
+# All patterns are anchored at the start of a word: a guest's long line must not cost quadratic time.
 _USER_INFO = re.compile(r"(?i)(?<![a-z0-9+.-])([a-z][a-z0-9+.-]*://)[^/\s\"']*@")
 _SCHEME = re.compile(r"(?i)\b(bearer|basic)(\s+)(?!token\b|auth)[A-Za-z0-9+/=._~-]{4,}")
 _JWT = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?")
@@ -28,7 +28,7 @@ _PAIR = re.compile(
 
 
 def without_secrets(text: str) -> str:
-    """The text, with `REDACTED` for credentials in URLs, tokens, passwords and private keys."""
+    """The text with `REDACTED` in place of credentials in URLs, tokens, passwords and private keys."""
     if _HINT.search(text) is None:
         return text
     text = _PRIVATE_KEY.sub(REDACTED, text)
@@ -39,12 +39,12 @@ def without_secrets(text: str) -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what stands under that name is not to be shown, whatever it looks like."""
+    """Whether values of that name are secret, regardless of their form."""
     return _SECRET_NAME.match(name) is not None
 
 
 def document_without_secrets(value: Any) -> Any:
-    """The same for all texts of a JSON document."""
+    """The JSON document with all its texts redacted."""
     if isinstance(value, str):
         return without_secrets(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Metrics of requests to one API server, as client-go has them.  HOT PATH (guard: make counts)."""
+"""Metrics of requests to one API server, those of client-go.  HOT PATH (guard: make counts)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class RequestMetrics:
-    """Implements the API client's `RequestObserver`, for one host. Fed by the event loop's thread."""
+    """Request metrics of one host. Implements `RequestObserver`; updated on the event loop only."""
 
     def __init__(self, metrics: Metrics, host: str) -> None:
         self._host = host

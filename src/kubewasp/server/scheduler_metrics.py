@@ -1,4 +1,4 @@
-"""Metrics of a scheduler: the observer that feeds them.  HOT PATH (guard: make counts)."""
+"""Metrics of a scheduler, updated through its observer interface.  HOT PATH (guard: make counts)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
     from kubewasp.server.metrics import Metrics
 
-# Share of cycles in which plugins are timed one by one: that of kube-scheduler.
+# Share of cycles with timing of single plugins, as in kube-scheduler.
 SAMPLED: Final = 0.1
 _MANY_ATTEMPTS: Final = 15
 
 
 class SchedulerMetrics:
-    """Implements `SchedulerObserver`."""
+    """Metrics of one scheduler. Implements `SchedulerObserver`."""
 
     def __init__(self, metrics: Metrics, *, chance: Callable[[], float] = random.random) -> None:
         self._chance = chance

@@ -1,6 +1,6 @@
-"""Objects of a simulated cluster, and what API server and controllers do with them.
+"""Objects of a simulated cluster, with the work of API server and controllers.
 
-Implements the scheduler's client: a bind, an update or an eviction takes effect at once.
+Implements the scheduler's client: binds, updates and evictions take effect immediately.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class ObjectListener(Protocol):
 
 
 class PlacementListener(Protocol):
-    """Listener for pods that were bound."""
+    """Listener for bound pods."""
 
     def placed(self, pod: Pod) -> None: ...
 
 
 class ClusterObjects:
-    """All objects of a cluster. Also implements `framework.handle.Client`, hence its number of methods (26)."""
+    """All objects of a cluster. Implements `framework.handle.Client`."""
 
     def __init__(self, clock: Clock, store: ObjectStore) -> None:
         self.store = store
@@ -104,7 +104,7 @@ class ClusterObjects:
                 self._budgets.take(manifest, self.pods.values())
 
     def delete(self, kind: str, namespace: str, name: str) -> bool:
-        """Whether the object existed."""
+        """Deletes an object; returns whether it existed."""
         if kind == "Node":
             return self._delete_node(name)
         if kind == "Pod":
@@ -133,7 +133,7 @@ class ClusterObjects:
         try:
             pod = self._parser.parse(stored, encode("Pod", stored))
         except SelectorError as error:
-            raise ManifestError("spec", f"a selector cannot be used: {error}") from None
+            raise ManifestError("spec", f"invalid selector: {error}") from None
         self.manifests[key] = stored
         self.pods[key] = pod
         self._uids[uid] = key
@@ -147,7 +147,7 @@ class ClusterObjects:
             listener.put_pod(pod, before)
 
     def _uid(self, key: str, manifest: Mapping[str, Any]) -> str:
-        """The pod's own uid, or a new one: a later pod of the same name is another pod."""
+        """The uid of the manifest, or a new one for each pod of the same name."""
         given = (manifest.get("metadata") or {}).get("uid")
         if given:
             if given in self._uids:
@@ -157,7 +157,7 @@ class ClusterObjects:
         return f"uid-{key}" if self._births[key] == 1 else f"uid-{key}-{self._births[key]}"
 
     def _delete_node(self, name: str) -> bool:
-        """Its pods go with it; their controllers replace them."""
+        """Deletes a node and its pods, which their controllers replace."""
         existed = self.node_manifests.pop(name, None) is not None
         for listener in self._listeners:
             listener.delete_node(name)
@@ -176,7 +176,7 @@ class ClusterObjects:
         return True
 
     def _delete_workload(self, identity: Identity) -> bool:
-        """The objects it owns go with it."""
+        """Deletes a workload and the objects it owns."""
         existed = self.workloads.pop(identity, None) is not None
         existed |= self.owners.pop(identity, None) is not None
         for owner in [key for key, owner in self.owners.items() if controller_of(owner) == identity]:
@@ -191,7 +191,7 @@ class ClusterObjects:
         return [pod for pod in self.pods.values() if pod.node == node]
 
     def pods_of(self, owner: Identity) -> list[str]:
-        """Keys of a controller's pods, those with a node first."""
+        """Keys of a controller's pods, bound pods first."""
         kind, namespace, name = owner
         found = [
             (key, pod)
@@ -246,7 +246,7 @@ class ClusterObjects:
     # ------------------------------------------------------------------ controllers
 
     def remove_pod(self, pod: Pod) -> None:
-        """Deletes a pod as an eviction does: its controller replaces it."""
+        """Evicts a pod; its controller replaces it."""
         lost = {**(manifest := self.manifests[pod.key]), "spec": {**manifest["spec"], "nodeName": pod.node}}
         self._delete_pod(pod.key)
         owner = self._owner(pod)
@@ -257,7 +257,7 @@ class ClusterObjects:
                 self.apply(successor)
 
     def finish_pod(self, pod: Pod) -> None:
-        """Ends a pod that has done its work: it frees its room and is not replaced."""
+        """Deletes a completed pod; its controller does not replace it."""
         self._delete_pod(pod.key)
 
     def _owner(self, pod: Pod) -> Mapping[str, Any] | None:
@@ -267,8 +267,8 @@ class ClusterObjects:
 
 
 def _still_bound(manifest: Mapping[str, Any], before: Pod) -> Mapping[str, Any]:
-    """A pod that is applied again stays on its node."""
+    """The manifest with the node of the bound pod, which stays there."""
     spec = manifest.get("spec") or {}
     if spec.get("nodeName") not in (None, "", before.node):
-        raise ManifestError("spec.nodeName", f"pod {before.key} is bound to {before.node} already")
+        raise ManifestError("spec.nodeName", f"pod {before.key} is already bound to {before.node}")
     return {**manifest, "spec": {**spec, "nodeName": before.node}}

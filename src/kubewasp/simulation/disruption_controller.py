@@ -1,4 +1,4 @@
-"""The controller of disruption budgets, for a cluster without Kubernetes: it says how many pods may go."""
+"""Disruption controller of a simulated cluster: allowed disruptions of PodDisruptionBudgets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Watched:
-    """A budget, what it wants, and how many of its pods there are and run."""
+    """A budget with the numbers of its pods and of those that run."""
 
     budget: DisruptionBudget
     spec: Mapping[str, Any]
@@ -34,14 +34,14 @@ class _Watched:
 
 
 class DisruptionController:
-    """Keeps `disruptionsAllowed` of the budgets whose manifests leave it open; a status that is given stays."""
+    """Updates `disruptionsAllowed` of budgets; a status in the manifest stays unchanged."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
         self._watched: dict[tuple[str, str], _Watched] = {}
 
     def take(self, manifest: Mapping[str, Any], pods: Iterable[Pod]) -> None:
-        """A budget is new, or has changed."""
+        """Handles a new or changed budget."""
         budget = parse_budget(manifest)
         key = (budget.namespace, budget.name)
         self._watched.pop(key, None)
@@ -56,7 +56,7 @@ class DisruptionController:
         self._watched.pop((namespace, name), None)
 
     def moved(self, before: Pod | None, after: Pod | None) -> None:
-        """A pod came, changed or went."""
+        """Handles a new, changed or deleted pod."""
         for watched in self._watched.values():
             counted = (watched.pods, watched.running)
             if before is not None:

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from kubewasp.scheduler.composition import Setup
     from kubewasp.scheduler.scheduler import Scheduler
 
-# Some pods fail over and over: after an error, or when their permission expires. A real scheduler goes on for ever; a
-# simulation gives up after this many attempts without any pod placed.
+# Some pods fail in every attempt, by an error or an expired permission. A real scheduler retries forever; a
+# simulation stops after this many attempts without a placement.
 _MAX_ERRORS: Final = 3
 _MAX_TRIES: Final = 10
-# Attempts without an event for pods that wait for one, before time leaps to the next thing on the agenda.
+# Flushes of pods that wait for an event, before time advances to the next action on the agenda.
 _MAX_FLUSHES: Final = 3
 _MAX_EVENTS: Final = 10_000
 
 
 class SimulatedClock:
-    """Clock that moves only by `advance_to`. `epoch` is the wall-clock time at its start."""
+    """Clock advanced by `advance_to` only. `epoch` is the wall-clock time at its start."""
 
     def __init__(self, epoch: float = 0.0) -> None:
         self._epoch = epoch
@@ -51,9 +51,9 @@ class SimulatedClock:
 
 
 class EmbeddedCluster:
-    """A cluster in memory and its scheduler. `epoch` is the wall-clock time at the start.
+    """A cluster in memory with its scheduler. `epoch` is the wall-clock time at the start.
 
-    The scheduler writes to the cluster, unless another `client` is given.
+    By default, the scheduler's `client` is the cluster itself.
     """
 
     def __init__(
@@ -101,16 +101,16 @@ class EmbeddedCluster:
         self.scheduler.settle()
 
     def delete(self, kind: str, namespace: str, name: str) -> bool:
-        """Whether the object existed."""
+        """Deletes an object; returns whether it existed."""
         existed = self.objects.delete(kind, namespace, name)
         self.scheduler.settle()
         return existed
 
     def why_pending(self, pod: Pod) -> str:
-        """The reason of a pod without a node."""
+        """The reason why a pod has no node."""
         waiting = self.scheduler.waiting.get(pod.uid)
         if waiting is not None:
-            return f"waiting for permission to go to {waiting.assumed.node}"
+            return f"waiting on Permit for node {waiting.assumed.node}"
         queued = self.scheduler.queue.get(pod.uid)
         if queued is None:
             return f"no profile has the schedulerName {pod.spec.scheduler_name}"
@@ -119,11 +119,11 @@ class EmbeddedCluster:
     # ------------------------------------------------------------------ time
 
     def at(self, when: float, action: Callable[[], None]) -> None:
-        """Puts an action on the agenda; actions of the same time run in the order of these calls."""
+        """Puts an action on the agenda; actions of the same time run in the order of the calls."""
         heapq.heappush(self._agenda, (when, next(self._order), action))
 
     def settle(self, until: float = math.inf) -> None:
-        """Schedules until nothing changes any more; idle time leaps to the next event, up to `until`."""
+        """Schedules until nothing changes; idle time is skipped to the next event, up to `until`."""
         while True:
             self._schedule()
             when = self._next_moment()
@@ -148,7 +148,7 @@ class EmbeddedCluster:
         self.scheduler.settle()
 
     def _reset_tries(self) -> None:
-        """After a change: further attempts may succeed."""
+        """Allows further attempts after a change."""
         self._tries.clear()
         self._is_stuck = False
         self._flushes = 0

@@ -1,4 +1,4 @@
-"""Input of a simulation: manifests, folders and dumps, checked and put into a cluster."""
+"""Input of a simulation: validation of manifests, folders and dumps, and their load into a cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kubewasp.simulation.workloads import Expansion
 
 _SUFFIXES = (".yaml", ".yml", ".json")
-# Kinds that say nothing about scheduling: no need to warn of them.
+# Kinds without influence on scheduling: ignored without a warning.
 _IRRELEVANT = frozenset(
     [
         "ConfigMap",
@@ -51,17 +51,17 @@ _IRRELEVANT = frozenset(
 )
 
 
-# No cluster is larger; beyond, a simulation would only run out of memory.
-_MOST_PODS = 1_000_000
-_LARGEST_COUNT = 2**31 - 1
-_LARGEST_QUANTITY = 10**15
-_LARGEST_VOLUME = 2**63 - 1
+# Beyond any real cluster; a larger simulation would run out of memory.
+_MAX_PODS = 1_000_000
+_MAX_COUNT = 2**31 - 1
+_MAX_QUANTITY = 10**15
+_MAX_VOLUME_BYTES = 2**63 - 1
 _GROUPS = {"Deployment": "apps", "ReplicaSet": "apps", "StatefulSet": "apps", "DaemonSet": "apps", "Job": "batch"}
 
 
 @dataclass(slots=True)
 class ClusterInput:
-    """The objects of a simulated cluster."""
+    """Objects of a simulated cluster. `unknown` are counts of ignored objects by kind, `sources` origins by object."""
 
     nodes: list[Mapping[str, Any]] = field(default_factory=list)
     pods: list[Mapping[str, Any]] = field(default_factory=list)
@@ -80,18 +80,18 @@ class ClusterInput:
         if not missing:
             return []
         shown = ", ".join(sorted(missing)[:5]) + (", …" if len(missing) > 5 else "")
-        return [f"pods are bound to nodes that are not in the input: {shown}"]
+        return [f"pods bound to nodes outside the input: {shown}"]
 
 
 def left_out(unknown: Mapping[str, int]) -> list[str]:
     if not unknown:
         return []
     listed = ", ".join(f"{count} {kind}" for kind, count in sorted(unknown.items()))
-    return [f"kinds that are not simulated were left out: {listed}"]
+    return [f"ignored objects of unsupported kinds: {listed}"]
 
 
 def read(paths: Sequence[Path]) -> ClusterInput:
-    """Everything in those files and folders."""
+    """All objects in files and folders."""
     found = ClusterInput()
     for path in paths:
         for file in files(path):
@@ -101,7 +101,7 @@ def read(paths: Sequence[Path]) -> ClusterInput:
 
 
 def add(found: ClusterInput, manifest: Manifest) -> None:
-    """Checks an object and puts it where it belongs."""
+    """Validates an object and adds it to the input."""
     kind = manifest.kind
     if not kind:
         raise ManifestError("", "kind is missing", source=manifest.source)
@@ -114,7 +114,7 @@ def add(found: ClusterInput, manifest: Manifest) -> None:
     key = (kind, "" if kind in CLUSTER_SCOPED else namespace_of(body), name_of(body))
     if key in found.sources:
         name = "/".join(part for part in key[1:] if part)
-        problem = f"there is a {kind} {name} already, in {found.sources[key]}"
+        problem = f"duplicate {kind} {name}, first in {found.sources[key]}"
         raise ManifestError("metadata.name", problem, source=manifest.source)
     found.sources[key] = manifest.source
     if kind == "Node":
@@ -128,7 +128,7 @@ def add(found: ClusterInput, manifest: Manifest) -> None:
 
 
 def _is_foreign(manifest: Manifest) -> bool:
-    """Whether it is nothing that is simulated; a Service of Knative is none of ours."""
+    """Whether the object is not simulated, by kind and API group: a Knative Service is foreign."""
     kind, group = manifest.kind, manifest.api_version.rpartition("/")[0]
     if kind not in ("Node", "Pod") and kind not in WORKLOADS and kind not in KINDS:
         return True
@@ -136,7 +136,7 @@ def _is_foreign(manifest: Manifest) -> bool:
 
 
 def fill(cluster: ClusterObjects, found: ClusterInput) -> None:
-    """Puts all of it into a cluster: first what pods need, then bound pods, then those that wait."""
+    """Applies the input to a cluster: nodes and other objects, then bound pods, then pending pods."""
     for body in [*found.others, *found.nodes]:
         cluster.apply(body)
     for pod in found.pods:
@@ -152,7 +152,7 @@ def fill(cluster: ClusterObjects, found: ClusterInput) -> None:
 
 
 def _expanded(cluster: ClusterObjects, found: ClusterInput) -> Expansion:
-    """Lets the controllers look at the cluster as it is now, with the pods that are about to come."""
+    """Runs the workload controllers on the current cluster and the pods of the input."""
     workloads = {identity(item): item for item in found.workloads}
     cluster.workloads |= workloads
     if found.nodes:
@@ -187,7 +187,7 @@ def _apply_pod(cluster: ClusterObjects, pod: Mapping[str, Any], found: ClusterIn
 
 
 def _check(manifest: Manifest) -> None:
-    """Every object is checked by encoding it; a workload by the pods it makes."""
+    """Validates an object by encoding it, a workload by encoding its pods."""
     body, kind = manifest.body, manifest.kind
     try:
         metadata = body.get("metadata")
@@ -204,9 +204,9 @@ def _check(manifest: Manifest) -> None:
             _check_quantities((body.get("status") or {}).get("allocatable"), "status.allocatable")
         elif kind == "PersistentVolumeClaim":
             requests = ((body.get("spec") or {}).get("resources") or {}).get("requests")
-            _check_quantities(requests, "spec.resources.requests", most=_LARGEST_VOLUME)
+            _check_quantities(requests, "spec.resources.requests", maximum=_MAX_VOLUME_BYTES)
         elif kind == "PersistentVolume":
-            _check_quantities((body.get("spec") or {}).get("capacity"), "spec.capacity", most=_LARGEST_VOLUME)
+            _check_quantities((body.get("spec") or {}).get("capacity"), "spec.capacity", maximum=_MAX_VOLUME_BYTES)
     except ManifestError as error:
         raise (error if error.source else error.at(manifest.source)) from None
 
@@ -220,9 +220,9 @@ def _check_workload(manifest: Manifest) -> None:
     _encoded("Pod", {"metadata": body["metadata"]}, "")
     spec = _object(body, "spec", "spec")
     for count in ("replicas", "parallelism", "completions"):
-        _check_count(spec.get(count), f"spec.{count}", _LARGEST_COUNT if count == "completions" else _MOST_PODS)
+        _check_count(spec.get(count), f"spec.{count}", _MAX_COUNT if count == "completions" else _MAX_PODS)
     ordinals = _object(spec, "ordinals", "spec.ordinals")
-    _check_count(ordinals.get("start"), "spec.ordinals.start", _LARGEST_COUNT)
+    _check_count(ordinals.get("start"), "spec.ordinals.start", _MAX_COUNT)
     selector = spec.get("selector")
     if selector is not None:
         if kind == "ReplicationController":
@@ -239,7 +239,7 @@ def _check_workload(manifest: Manifest) -> None:
     for number, claim in enumerate(claims):
         _encoded("PersistentVolumeClaim", claim, f"spec.volumeClaimTemplates[{number}].")
     status = _object(body, "status", "status")
-    _check_count(status.get("succeeded"), "status.succeeded", _LARGEST_COUNT)
+    _check_count(status.get("succeeded"), "status.succeeded", _MAX_COUNT)
     conditions = status.get("conditions") or []
     if not isinstance(conditions, list) or not all(isinstance(item, dict) for item in conditions):
         raise ManifestError("status.conditions", "expected a list of objects")
@@ -253,7 +253,7 @@ def _object(parent: Mapping[str, Any], key: str, path: str) -> dict[str, Any]:
 
 
 def _encoded(kind: str, body: Any, path: str) -> None:
-    """Checks a part of an object that has the form of another one."""
+    """Validates a part of an object in the form of another kind."""
     if not isinstance(body, dict):
         raise ManifestError(path.rstrip("."), f"expected an object, got {shown(body)}")
     try:
@@ -262,34 +262,34 @@ def _encoded(kind: str, body: Any, path: str) -> None:
         raise ManifestError(path + error.path, error.problem) from None
 
 
-def _check_count(value: Any, path: str, most: int) -> None:
+def _check_count(value: Any, path: str, maximum: int) -> None:
     if value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise ManifestError(path, f"expected an integer from 0 to {most}, got {shown(value)}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= maximum:
+        raise ManifestError(path, f"expected an integer from 0 to {maximum}, got {shown(value)}")
 
 
 def _check_amounts(spec: Mapping[str, Any], path: str) -> None:
-    """What the pod asks for, of a spec that is well formed otherwise."""
-    asking = [(f"{path}.resources", spec.get("resources"))]
+    """Validates the resource quantities of a well-formed pod spec."""
+    parts = [(f"{path}.resources", spec.get("resources"))]
     for kind in ("containers", "initContainers"):
         items = enumerate(spec.get(kind) or ())
-        asking += [(f"{path}.{kind}[{number}].resources", item.get("resources")) for number, item in items]
-    for place, resources in asking:
-        for part in ("requests", "limits"):
-            _check_quantities((resources or {}).get(part), f"{place}.{part}")
+        parts += [(f"{path}.{kind}[{number}].resources", item.get("resources")) for number, item in items]
+    for place, resources in parts:
+        for key in ("requests", "limits"):
+            _check_quantities((resources or {}).get(key), f"{place}.{key}")
     _check_quantities(spec.get("overhead"), f"{path}.overhead")
 
 
-def _check_quantities(amounts: Mapping[str, Any] | None, path: str, *, most: int = _LARGEST_QUANTITY) -> None:
+def _check_quantities(amounts: Mapping[str, Any] | None, path: str, *, maximum: int = _MAX_QUANTITY) -> None:
     for name, written in (amounts or {}).items():
-        if not 0 <= quantity.parse(written).nanos <= most * 10**9:
-            problem = f"expected a quantity from 0 to {most:.0e}, got {shown(written)}".replace("e+", "e", 1)
+        if not 0 <= quantity.parse(written).nanos <= maximum * 10**9:
+            problem = f"expected a quantity from 0 to {maximum:.0e}, got {shown(written)}".replace("e+", "e", 1)
             raise ManifestError(f"{path}[{quoted(name)}]", problem)
 
 
 def files(path: Path) -> list[Path]:
-    """The file itself, or the manifests in a folder."""
+    """The file, or the manifests in the folder."""
     if path.is_dir():
         found = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
         if not found:

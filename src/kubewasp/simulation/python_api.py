@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A pod (`namespace/name`) that was bound to a node, at a moment in simulated seconds."""
+    """A pod (`namespace/name`) bound to a node, with the time in simulated seconds."""
 
     pod: str
     node: str
@@ -39,7 +39,7 @@ class PendingPod:
 
 @dataclass(frozen=True, slots=True)
 class PreemptedPod:
-    """A pod (`namespace/name`) that was preempted on a node, and its preemptor."""
+    """A pod (`namespace/name`) preempted on a node, and its preemptor."""
 
     pod: str
     by: str
@@ -48,7 +48,7 @@ class PreemptedPod:
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """The end of a simulation. `placements` are those that lasted, in the order of binding."""
+    """Result of a simulation. `placements` are those at the end, in the order of binding."""
 
     placements: tuple[Placement, ...]
     pending: tuple[PendingPod, ...]
@@ -57,7 +57,7 @@ class SimulationResult:
     simulated_seconds: float
 
     def node_of(self, pod: str) -> str | None:
-        """The node that the pod was bound to, by its `namespace/name`."""
+        """The node of a pod (`namespace/name`), None if it has none."""
         return next((placement.node for placement in self.placements if placement.pod == pod), None)
 
 
@@ -70,9 +70,9 @@ def simulate(
     seed: int = 0,
     start_time: float | None = None,
 ) -> SimulationResult:
-    """Schedules the pods of the manifests on their nodes, in memory, until nothing changes any more.
+    """Schedules the pods of the manifests on their nodes, in memory, until nothing changes.
 
-    Manifests are files, folders, or objects. `config` is the file of a KubeSchedulerConfiguration. `plugins` adds wasm
+    Manifests are files, folders, or objects. `config` is a file with a KubeSchedulerConfiguration. `plugins` adds wasm
     plugins by name (a path or an address each), `plugin_configs` are their `guestConfig`. `start_time` is the
     wall-clock time at the start, in seconds since 1970; by default now.
 

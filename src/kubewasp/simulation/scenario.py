@@ -4,7 +4,7 @@
 kind: Scenario
 startTime: 2026-01-05T12:00:00Z   # date and time at the start
 lifetimes:
-  - selector: {app: batch}     # pods with these labels finish that long after their placement
+  - selector: {app: batch}     # pods with these labels finish 10 minutes after their placement
     after: 10m
 steps:
   - {at: 1m, apply: burst.yaml}
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 
 _ACTIONS = ("apply", "delete", "cordon", "uncordon", "drain", "finish")
-_LONGEST = 10 * 365 * 24 * 3600.0
-# Guests get the time in nanoseconds; a signed 64-bit number ends in 2262.
-_LATEST = timestamps.parse("2200-01-01T00:00:00Z") / timestamps.MICROSECONDS
+_MAX_DURATION_SECONDS = 10 * 365 * 24 * 3600.0
+# Guests get the time in nanoseconds, as a signed 64-bit number: up to the year 2262.
+_MAX_START_TIME = timestamps.parse("2200-01-01T00:00:00Z") / timestamps.MICROSECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """Time from placement to end, for pods with those labels."""
+    """Time from placement to completion, for pods with matching labels."""
 
     selector: LabelSelector
     after: float
@@ -72,7 +72,7 @@ class Scenario:
 
 @dataclass(slots=True)
 class _Reading:
-    """Context of reading: source, folder of the named files, kinds that are not simulated."""
+    """Context of parsing: source, base folder of files, ignored objects by kind."""
 
     source: str
     folder: Path
@@ -96,7 +96,7 @@ def load(path: Path) -> Scenario:
 
 
 def parse(body: Mapping[str, Any], source: str, folder: Path) -> Scenario:
-    """The timeline in an object, which may have other fields; named files are relative to the folder."""
+    """The timeline in an object, which may have other fields; files are relative to the folder."""
     try:
         start = body.get("startTime")
         epoch = None if start is None else start_time(start, "startTime")
@@ -110,22 +110,22 @@ def parse(body: Mapping[str, Any], source: str, folder: Path) -> Scenario:
 
 
 def start_time(value: Any, path: str) -> float:
-    """Seconds since 1970 of an RFC 3339 time."""
+    """An RFC 3339 time in seconds since 1970."""
     try:
         if not isinstance(value, str):
-            raise TypeError("not a text")
+            raise TypeError("not a string")
         seconds = timestamps.parse(value) / timestamps.MICROSECONDS
     except (TypeError, ValueError):
         raise ManifestError(path, f"expected a time such as 2026-01-05T12:00:00Z, got {shown(value)}") from None
-    if not 0 <= seconds < _LATEST:
+    if not 0 <= seconds < _MAX_START_TIME:
         raise ManifestError(path, f"expected a time in the years 1970 to 2199, got {shown(value)}")
     return seconds
 
 
 def run(cluster: EmbeddedCluster, scenario: Scenario, *, until: float = math.inf) -> None:
-    """Plays the timeline to its end, scheduling all the while, and then until nothing changes.
+    """Runs the timeline to its end, with scheduling, and then until nothing changes.
 
-    With `until`, time goes on to exactly that moment, and pods that wait for nothing but time are tried again then.
+    With `until`, time advances to exactly that moment, and pods due by then are tried again.
     """
     lifetimes = _Lifetimes(cluster, scenario.lifetimes)
     for step in scenario.steps:
@@ -140,7 +140,7 @@ def run(cluster: EmbeddedCluster, scenario: Scenario, *, until: float = math.inf
 
 
 class _Lifetimes:
-    """Implements `PlacementListener`: finishes pods some time after their placement."""
+    """Completion of pods after their lifetime. Implements `PlacementListener`."""
 
     def __init__(self, cluster: EmbeddedCluster, lifetimes: Sequence[Lifetime]) -> None:
         self._cluster = cluster
@@ -222,7 +222,7 @@ def _argument(action: str, value: Any, path: str, reading: _Reading) -> Any:
             or not {"kind", "name"} <= value.keys() <= {"kind", "name", "namespace"}
             or not all(isinstance(part, str) and part for part in value.values())
         ):
-            raise ManifestError(path, "expected an object with kind, name and, where it has one, namespace")
+            raise ManifestError(path, "expected an object with kind, name and optional namespace")
         return value["kind"], value.get("namespace", "default"), value["name"]
     if not isinstance(value, str) or not value:
         wanted = "namespace/name of a pod" if action == "finish" else "the name of a node"
@@ -231,7 +231,7 @@ def _argument(action: str, value: Any, path: str, reading: _Reading) -> Any:
 
 
 def _objects(value: Any, path: str, reading: _Reading) -> loading.ClusterInput:
-    """Objects of files, of folders, or inline."""
+    """Objects from files, folders or inline."""
     found = loading.ClusterInput()
     for number, item in enumerate(value if isinstance(value, list) else [value]):
         place = f"{path}[{number}]" if isinstance(value, list) else path
@@ -243,7 +243,7 @@ def _objects(value: Any, path: str, reading: _Reading) -> loading.ClusterInput:
             raise ManifestError(place, f"expected a file or an object, got {shown(item)}")
         for manifest in objects:
             if manifest.kind == "Scenario":
-                raise ManifestError(place, "a scenario cannot be applied by a scenario")
+                raise ManifestError(place, "a scenario cannot apply another scenario")
             loading.add(found, manifest)
     for kind, count in found.unknown.items():
         reading.unknown[kind] = reading.unknown.get(kind, 0) + count
@@ -255,7 +255,7 @@ def _lifetime(item: Any, path: str) -> Lifetime:
         raise ManifestError(path, "expected selector and after")
     labels = item["selector"]
     if not isinstance(labels, dict) or not all(isinstance(v, str) for v in labels.values()):
-        raise ManifestError(f"{path}.selector", "expected labels and their values")
+        raise ManifestError(f"{path}.selector", "expected a map of labels")
     return Lifetime(map_selector(labels), _time(item["after"], f"{path}.after"))
 
 
@@ -264,14 +264,14 @@ def _time(value: Any, path: str) -> float:
         seconds = parse_duration(value) if isinstance(value, str) else _number(value)
     except (TypeError, ValueError, OverflowError):
         raise ManifestError(path, f"expected a duration such as 90s or 5m, got {shown(value)}") from None
-    if not 0 <= seconds <= _LONGEST:
+    if not 0 <= seconds <= _MAX_DURATION_SECONDS:
         raise ManifestError(path, f"expected a time from 0 to ten years, got {shown(value)}")
     return seconds
 
 
 def _number(value: Any) -> float:
     if isinstance(value, bool):
-        raise TypeError("a truth value is no time")
+        raise TypeError("a boolean is not a duration")
     return float(value)
 
 

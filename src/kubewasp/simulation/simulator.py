@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SimulationReport:
-    """Outcome of a simulation: placements, pending pods, preemptions, use of the nodes, timing."""
+    """Result of a simulation: placements, pending pods, preemptions, node usage, timing."""
 
     cluster: EmbeddedCluster
     before: dict[str, dict[str, int]]
@@ -35,20 +35,20 @@ class SimulationReport:
     warnings: Sequence[str]
 
     def placements(self) -> list[Pod]:
-        """The pods that were placed, with their nodes."""
+        """Pods placed by the simulation."""
         placed = {pod.uid for _, pod in self.cluster.objects.bindings}
         return [pod for pod in self.cluster.pods.values() if pod.node and pod.uid in placed]
 
     def pending(self) -> list[tuple[Pod, str]]:
-        """The pods without a node, and the reasons."""
+        """Pods without a node, with the reasons."""
         return [(pod, self.cluster.why_pending(pod)) for pod in self.cluster.pods.values() if not pod.node]
 
     def nodes(self) -> list[dict[str, Any]]:
-        """Every node: allocatable resources, and the requests before and after."""
+        """All nodes: allocatable resources, and requests before and after."""
         return _nodes(self.cluster, self.before)
 
     def as_dict(self) -> dict[str, Any]:
-        """The result as plain values, as `kubewasp simulate -o json` prints it."""
+        """The result as plain values, in the format of `kubewasp simulate -o json`."""
         spent: dict[str, float] = {}
         for framework in self.cluster.scheduler.frameworks.values():
             for name, seconds in framework.seconds.items():
@@ -80,10 +80,10 @@ class Simulation:
         paths: Manifests, folders of manifests, dumps of a cluster.
         config: A KubeSchedulerConfiguration; the default profile without it.
         plugins: Guests to add to all profiles, by path or URL.
-        plugin_configs: Configuration strings of these, by the name of their file.
+        plugin_configs: `guestConfig` of these guests, by file name.
         timeline: A scenario.
-        explained: A pod (`namespace/name`) whose last attempt is explained.
-        seed: Seed of everything that is random.
+        explained: Pod (`namespace/name`) to explain, by its last attempt.
+        seed: Seed of all random choices.
         start_time: Wall-clock time at the start, in seconds since 1970; that of the timeline or now without it.
     """
 
@@ -130,7 +130,7 @@ class Simulation:
         seconds = time.perf_counter() - began
         explanation = self._explainer.last.get(explained)
         if explained and explanation is None:
-            raise ManifestError("", f"pod {explained} was not tried: it is not there, or it does not wait for a node")
+            raise ManifestError("", f"pod {explained} has no scheduling attempt: it does not exist or is not pending")
         return SimulationReport(cluster, before, seconds, self._counter.attempts, explanation, self.warnings)
 
 
@@ -147,7 +147,7 @@ def embedded_cluster(
     recorder: DecisionRecorder | None = None,
     listeners: Sequence[AttemptListener] = (),
 ) -> tuple[EmbeddedCluster, list[str]]:
-    """A cluster with the objects of the manifests, before any scheduling; and the warnings."""
+    """A cluster with the objects of the manifests before scheduling, and the warnings."""
     settings, added = configure(config, plugins, plugin_configs)
     found = loading.read(paths)
     cluster = EmbeddedCluster(
@@ -165,7 +165,7 @@ def embedded_cluster(
 
 
 class _Counter:
-    """Counts attempts."""
+    """Counter of attempts. Implements `AttemptListener`."""
 
     def __init__(self) -> None:
         self.attempts = 0

@@ -1,6 +1,6 @@
-"""The controllers of volumes, for a cluster without Kubernetes: they bind claims, provision volumes, keep phases.
+"""Volume controllers of a simulated cluster: binding of claims, provisioning and phases of volumes.
 
-Nothing here takes time and nothing is random: the same objects in the same order end the same way.
+Deterministic and without delays: the result depends only on the objects and their order.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _SETTLED = ("Bound", "Released", "Failed")
 
 
 class VolumeController:
-    """Takes note of what changes in the store; `sync` does all the work there is.
+    """Queues changes of the store; `sync` processes them.
 
-    `labels_of` gives the labels of a node by name: volumes provisioned for it are reached from nodes alike.
+    `labels_of` returns the labels of a node: volumes provisioned for it are accessible from its topology.
     """
 
     def __init__(self, store: ObjectStore, labels_of: Callable[[str], Mapping[str, str]] | None = None) -> None:
@@ -43,7 +43,7 @@ class VolumeController:
         self._labels_of = labels_of or (lambda _node: {})
         self._todo: dict[tuple[str, Key], None] = {}
         self._free: dict[str, dict[str, None]] = {}
-        # Claims that wait for a volume: any of a class, or one that they name.
+        # Pending claims: by storage class, and by the name of the volume they request.
         self._waiting: dict[str, dict[Key, None]] = {}
         self._waiting_for: dict[str, dict[Key, None]] = {}
         self._deleted: set[Key] = set()
@@ -54,7 +54,7 @@ class VolumeController:
         store.subscribe(self._note)
 
     def sync(self) -> None:
-        """Works until nothing is left to do."""
+        """Processes queued changes until none is left."""
         while self._todo:
             kind, (namespace, name) = work = next(iter(self._todo))
             del self._todo[work]
@@ -68,7 +68,7 @@ class VolumeController:
                     self._sync_claim(claim)
 
     def create_claims_of(self, pod: Pod) -> None:
-        """Makes the claims of a pod's ephemeral volumes, which are the pod's own."""
+        """Creates the claims of a pod's ephemeral volumes, owned by the pod."""
         owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": True}
         for volume in pod.spec.volumes:
             name = claim_name(pod, volume)
@@ -86,7 +86,7 @@ class VolumeController:
             )
         self.sync()
 
-    # ------------------------------------------------------------------ what is to be done
+    # ------------------------------------------------------------------ queue of changes
 
     def _note(self, kind: str, old: Any, new: Any) -> None:
         if kind == _VOLUME:
@@ -139,11 +139,11 @@ class VolumeController:
                 self._set_phase(volume, "Bound")
         elif (reference.namespace, reference.name) in self._deleted and volume.phase == "Bound":
             self._reclaim(volume)
-        else:  # the claim may still come: objects come in any order
+        else:  # objects arrive in any order: the claim may follow
             self._set_phase(volume, volume.phase or "Available")
 
     def _reclaim(self, volume: PersistentVolume) -> None:
-        """The claim is gone."""
+        """Releases or deletes a volume after its claim."""
         if (volume.manifest.get("spec") or {}).get("persistentVolumeReclaimPolicy") == "Delete":
             self._store.delete(_VOLUME, "", volume.name)
         else:
@@ -181,16 +181,16 @@ class VolumeController:
                 self._waiting.setdefault(claim.storage_class, {})[claim.namespace, claim.name] = None
 
     def _default_class(self) -> StorageClass | None:
-        """The newest of the default classes."""
+        """The newest default class."""
         defaults = sorted(
             (item for item in self._store.all(STORAGE_CLASS) if item.is_default), key=lambda item: item.name
         )
         return max(defaults, key=lambda item: item.created, default=None)
 
     def _match(self, claim: PersistentVolumeClaim, *, delays: bool) -> PersistentVolume | None:
-        """The volume that names the claim, else the smallest that offers little more than the access modes asked for.
+        """The volume reserved for the claim, else the smallest with the fewest access modes beyond the requested ones.
 
-        Claims that wait for their first consumer get a volume here only if it names them.
+        Claims with WaitForFirstConsumer get a reserved volume only.
         """
         free = (self._store.get(PERSISTENT_VOLUME, name) for name in self._free.get(claim.storage_class, {}))
         fitting = [volume for volume in free if volume is not None and _fits(volume, claim)]
@@ -210,7 +210,7 @@ class VolumeController:
         return min(suitable, key=lambda volume: (len(volume.access_modes), volume.capacity.nanos), default=None)
 
     def _bind(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
-        """Writes both sides; what is written already is left alone."""
+        """Writes both sides of the binding, if they differ."""
         owned = bound_to(volume, claim)
         self._write(changed(owned.manifest, status={"phase": "Bound"}), volume)
         annotations = dict((claim.manifest.get("metadata") or {}).get("annotations") or {})
@@ -251,7 +251,7 @@ class VolumeController:
         return self._store.put_parsed(PERSISTENT_VOLUME, ("", name), volume)
 
     def _topology(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> list[dict[str, Any]]:
-        """The nodes that reach a new volume: as its driver knows the selected node, else as the class allows it."""
+        """Topology of a new volume: that of the selected node by its driver, else those allowed by the class."""
         if claim.selected_node:
             labels = self._labels_of(claim.selected_node)
             csi_node = self._store.get(CSI_NODE, claim.selected_node)
@@ -287,7 +287,7 @@ def _belongs_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def _may_be_bound(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether a claim gets the volume that it names itself."""
+    """Whether a claim can be bound to the volume it requests by name."""
     return volume.storage_class == claim.storage_class and _fits(volume, claim)
 
 

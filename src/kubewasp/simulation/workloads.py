@@ -1,6 +1,6 @@
-"""Turns Deployments, ReplicaSets, StatefulSets, Jobs and DaemonSets into the pods that their controllers would make.
+"""Workload controllers of a simulated cluster: pods of Deployments, ReplicaSets, StatefulSets, Jobs and DaemonSets.
 
-Pods that are there already count: a dump of a whole cluster gives no pod twice.
+Existing pods count: a dump of a whole cluster gives no pod twice.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Identity = tuple[str, str, str]
 
 @dataclass(slots=True)
 class Expansion:
-    """What controllers make: the owners as they are now (ReplicaSets of Deployments too), pods, and their claims."""
+    """Output of the controllers: current owners (with the ReplicaSets of Deployments), pods, and their claims."""
 
     owners: list[Manifest] = field(default_factory=list)
     pods: list[Manifest] = field(default_factory=list)
@@ -50,7 +50,7 @@ def expand(
     nodes: Sequence[Manifest],
     replica_sets: Iterable[Manifest] = (),
 ) -> Expansion:
-    """The pods that are missing. `replica_sets` are those known from before, of Deployments that are applied again."""
+    """The missing pods. `replica_sets` are existing ReplicaSets of Deployments that are applied again."""
     found = Expansion([item for item in workloads if item.get("kind") != "Deployment"])
     known = list(replica_sets)
     for deployment in (item for item in workloads if item.get("kind") == "Deployment"):
@@ -71,14 +71,14 @@ def expand(
 
 
 def surplus(owner: Manifest, pods: Sequence[str]) -> Sequence[str]:
-    """Which of the pods of an owner are too many; the last go first."""
+    """The pods of an owner beyond its replicas, from the end of the list."""
     return () if owner["kind"] == "DaemonSet" else pods[wanted(owner) :]
 
 
 def replacement(
     owner: Manifest, lost: Manifest, taken: Container[str], nodes: Mapping[str, Manifest]
 ) -> Manifest | None:
-    """The pod that a controller makes when one of its pods is gone; a StatefulSet gives it the same name."""
+    """The controller's replacement for a lost pod; in a StatefulSet it has the same name."""
     if owner["kind"] == "StatefulSet":
         return _pod(owner, name_of(lost))
     if owner["kind"] == "DaemonSet":
@@ -111,7 +111,7 @@ def _missing_pods(
 
 
 def wanted(owner: Manifest, succeeded: int = 0) -> int:
-    """How many pods there should be, `succeeded` of a Job's being done."""
+    """Desired number of pods; `succeeded` is the number of completed pods of a Job."""
     spec = owner.get("spec") or {}
     if owner["kind"] != "Job":
         return 1 if spec.get("replicas") is None else int(spec["replicas"])
@@ -131,7 +131,7 @@ def wanted(owner: Manifest, succeeded: int = 0) -> int:
 
 
 def _rolled_out(deployment: Manifest, known: Iterable[Manifest]) -> list[Manifest]:
-    """The ReplicaSet of a Deployment; those of earlier templates go down to no pods."""
+    """The ReplicaSets of a Deployment; those of earlier templates are scaled to zero."""
     sets: list[Manifest] = []
     current = None
     for replica_set in known:
@@ -207,7 +207,7 @@ def _claim_templates(owner: Manifest) -> Sequence[Manifest]:
 
 
 def _claims(owner: Manifest, pod: str) -> list[Manifest]:
-    """The claims of a pod of a StatefulSet."""
+    """Claims of a StatefulSet's pod."""
     made: list[Manifest] = []
     for template in _claim_templates(owner):
         metadata = {
@@ -227,7 +227,7 @@ def _claims(owner: Manifest, pod: str) -> list[Manifest]:
 
 
 def _daemon_pod(owner: Manifest, node: Manifest, name: str) -> dict[str, Any] | None:
-    """The pod of a DaemonSet for one node, if that node should have one."""
+    """The pod of a DaemonSet for a node; None if the node is not eligible."""
     pod = _pod(owner, name)
     spec = pod["spec"]
     tolerations = list(spec.get("tolerations") or ())
@@ -257,7 +257,7 @@ def _daemon_pod(owner: Manifest, node: Manifest, name: str) -> dict[str, Any] | 
 
 
 def _pinned_to(pod: Manifest) -> str:
-    """The node that the pod of a DaemonSet is on, or is meant for."""
+    """The node of a DaemonSet's pod, bound or by affinity."""
     spec = pod.get("spec") or {}
     if spec.get("nodeName"):
         return str(spec["nodeName"])
@@ -269,7 +269,7 @@ def _pinned_to(pod: Manifest) -> str:
     return ""
 
 
-# ---------------------------------------------------------------------- who owns what
+# ---------------------------------------------------------------------- owners
 
 
 def is_finished(pod: Manifest) -> bool:
@@ -288,7 +288,7 @@ def identity(manifest: Manifest) -> Identity:
 
 
 def is_made_up(reference: Manifest, namespace: str) -> bool:
-    """Whether an owner reference has a uid of ours."""
+    """Whether the uid of an owner reference was generated here."""
     made_up = _made_up_uid((reference.get("kind") or "", namespace, reference.get("name") or ""))
     return reference.get("uid") == made_up
 
