@@ -1,4 +1,4 @@
-// Nodenumber-signed is nodenumber as the documentation has it: it says which pods are alike, and is asked once for all of them.
+// Nodenumber-signed is nodenumber with signatures, as in the documentation: pods with the same digit share results.
 package main
 
 import kubewasp "kubewasp.dev/sdk"
