@@ -1,4 +1,4 @@
-"""The same policy places pods alike, whatever it is written in: in-process, in WebAssembly text, in Go, in Python."""
+"""Equal placements of one policy in all forms: in process, in WebAssembly text, in Go, in Python."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""`kubewasp explain` without manifests: a real cluster is read, or what a running scheduler has recorded."""
+"""`kubewasp explain` without manifests: a cluster, or the record of a running scheduler."""
 
 import asyncio
 import re

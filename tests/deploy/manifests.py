@@ -1,4 +1,4 @@
-"""The files under deploy/ as they are, before kustomize or Helm make something of them."""
+"""Source files under deploy/, before rendering by kustomize or Helm."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The manifests of the kustomize base: fields that exist, references that lead somewhere, a pod with few rights."""
+"""Manifests of the kustomize base: known fields, valid references, a restricted pod."""
 
 from pathlib import Path, PurePosixPath
 from typing import Any

@@ -1,4 +1,4 @@
-"""What tests ask of a cluster that `kubewasp run` serves: its pods, their events and conditions."""
+"""Pods, events and conditions of a cluster with `kubewasp run`."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""A proxy between a scheduler and its API server. It does what networks and busy servers do, on demand, and counts it.
+"""Proxy between a scheduler and its API server, with injected faults and their counts.
 
 TLS ends here, so that requests can be told apart: clients must use tokens, not certificates. HTTP/1.1, watches in
 protobuf. The event loop runs on a thread of its own; every method may be called from any thread.

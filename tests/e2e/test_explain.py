@@ -1,4 +1,4 @@
-"""`kubewasp explain` on a real API server: it says what `kubewasp run` does, and never writes."""
+"""`kubewasp explain` on a real API server: the decisions of `kubewasp run`, without writes."""
 
 import json
 import subprocess

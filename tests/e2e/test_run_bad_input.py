@@ -1,4 +1,4 @@
-"""What cannot work ends with one clear line and exit code 1; what may get better is waited for, and the log says so."""
+"""Permanent errors end with one line and exit code 1; transient errors are logged and retried."""
 
 import http.server
 import json

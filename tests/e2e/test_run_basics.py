@@ -1,4 +1,4 @@
-"""kubewasp binds the pods of its profiles, and tells what became of them as kube-scheduler does."""
+"""Binds of the pods of all profiles, with the events and conditions of kube-scheduler."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Hot churn: pods and nodes come, change and go all the time; afterwards all is in order.
+"""Churn: concurrent creation, change and deletion of pods and nodes, with a consistent end state.
 
 `CHURN=1000x5000x180` asks for other numbers of nodes, pods and seconds.
 """

@@ -1,4 +1,4 @@
-"""Preemption: who must go is told why, and the pod that they made way for gets their room."""
+"""Preemption: events of the victims, and placement of the preemptor."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Everything the scheduler does, with the rights of the deployment files: they are enough, and none is too many.
+"""Rights of the deployment files: sufficient for all requests of the scheduler, and none unused.
 
 The API server records who asked for what. One run does it all; the tests look at the record.
 """

@@ -1,4 +1,4 @@
-"""Volumes that are bound late: the scheduler chooses with the pod in mind, and waits until the claim is bound.
+"""Delayed volume binding: the node of the pod decides, and the pod waits for its claim.
 
 There is no controller manager: the tests play the controller that binds claims, and the provisioner.
 """

@@ -1,4 +1,4 @@
-"""The extender over HTTP: what is refused and how, health beside it, many requests at once."""
+"""Extender over HTTP: refused requests, health, concurrency."""
 
 import asyncio
 import json

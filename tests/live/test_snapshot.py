@@ -1,4 +1,4 @@
-"""A cluster read once from an API server."""
+"""One-time snapshot of a cluster from an API server."""
 
 from collections.abc import Iterable
 

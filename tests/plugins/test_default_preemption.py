@@ -1,4 +1,4 @@
-"""DefaultPreemption: who may preempt, where it helps, who has to go, and which node it is."""
+"""DefaultPreemption: eligibility, candidates, victims, and the chosen node."""
 
 import random
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""docs/first-plugin.md: a reader who does what it says sees what it shows."""
+"""Commands and output of docs/first-plugin.md."""
 
 import os
 import re

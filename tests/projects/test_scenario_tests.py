@@ -1,4 +1,4 @@
-"""Scenario tests are read strictly: what they may say, and what is said of anything else."""
+"""Strict parsing of scenario tests: valid fields, and errors for all others."""
 
 import math
 from pathlib import Path

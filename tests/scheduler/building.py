@@ -1,4 +1,4 @@
-"""A scheduler with a cluster around it that does at once what the API server and the kubelet would do."""
+"""Scheduler in a fake cluster with an immediate API server and kubelet."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""From a configuration to a scheduler that runs: built-in, Python and wasm plugins."""
+"""From a configuration to a running scheduler: built-in, Python and wasm plugins."""
 
 from importlib.metadata import EntryPoint
 from typing import Any

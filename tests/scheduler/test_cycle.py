@@ -1,4 +1,4 @@
-"""One scheduling cycle: which nodes are looked at, which one is chosen, and what is told if there is none."""
+"""One scheduling cycle: evaluated nodes, the chosen node, and reasons without one."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The default profile as a whole: the messages, the totals and the order of plugins that kube-scheduler 1.36 has."""
+"""Default profile: messages, totals and plugin order of kube-scheduler 1.36."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The promises of the plugin handle on threads: every method of `Handle` may be called from any thread."""
+"""Thread safety of the plugin handle: every method of `Handle` on any thread."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Whatever happens, and whatever plugins do: no node is over-committed, no pod bound twice, nothing stays reserved."""
+"""Properties under any events and plugins: no over-committed node, no double bind, no leaked reservation."""
 
 import random
 from collections import Counter

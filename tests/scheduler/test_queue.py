@@ -1,4 +1,4 @@
-"""The scheduling queue: order, backoff, events, gates, and what happens while a pod is being scheduled."""
+"""Scheduling queue: order, backoff, events, gates, and events during a scheduling attempt."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The scheduler: from the queue to a bound pod, all the ways back, and what others hear of it."""
+"""Scheduler: from the queue to a bound pod, all failures, and notifications."""
 
 from collections.abc import Mapping
 from dataclasses import replace

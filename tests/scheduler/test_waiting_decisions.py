@@ -1,4 +1,4 @@
-"""What plugins decide about waiting pods in the middle of something else: it is done when that has come to an end."""
+"""Decisions about waiting pods during another step: applied after that step."""
 
 from collections.abc import Callable
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""docs/sdk-python.md: its code runs and does what it says, and it names everything that the SDK has."""
+"""docs/sdk-python.md: code that runs with the shown results, and a complete reference."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""What Prometheus would read."""
+"""Metrics in the Prometheus text format."""
 
 from prometheus_client.samples import Sample
 

@@ -1,4 +1,4 @@
-"""A scheduler that runs, and what its metrics tell of it."""
+"""Gauges of a running scheduler."""
 
 import threading
 from typing import Any

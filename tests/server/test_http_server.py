@@ -1,4 +1,4 @@
-"""The server on a real port of the loopback interface."""
+"""HTTP server on a loopback port."""
 
 import asyncio
 import datetime as dt

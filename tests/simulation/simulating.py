@@ -1,4 +1,4 @@
-"""Clusters in memory for tests: objects in a line each, and a scheduler that has done what it could."""
+"""Clusters in memory for tests: one-line objects, and a scheduler that has run until idle."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A scheduler's handle for guests that ask for one."""
+"""Fake scheduler handle for guests."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Asks for anything of kubewasp/v1 through the guest `extension`."""
+"""Calls of any kubewasp/v1 import through the guest `extension`."""
 
 import struct
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The adapter against the same ABI answered by plain Python callbacks: the same values, reasons and log lines."""
+"""Adapter against plain Python callbacks of the same ABI: equal values, reasons and log lines."""
 
 from functools import cache
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a guest can ask of nodes, pods and scores through kubewasp/v1, import by import."""
+"""Imports of kubewasp/v1 for nodes, pods and scores, one by one."""
 
 import struct
 

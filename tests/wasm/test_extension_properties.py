@@ -1,4 +1,4 @@
-"""After any changes, guests read of nodes what a plain host answers, and what can be computed from the manifests."""
+"""Properties of kubewasp/v1 after any changes: node values of a plain host and of the manifests."""
 
 import gc
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The hooks of kubewasp/v1 in a whole scheduler: the queue, cycle states in preemption, pods that wait for others."""
+"""Hooks of kubewasp/v1 in a scheduler: queue, cycle states in preemption, waiting pods."""
 
 import logging
 from typing import Any

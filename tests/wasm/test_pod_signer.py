@@ -1,4 +1,4 @@
-"""Pods are signed with a hook of its own, some of them before it is their turn."""
+"""Signing of pods with `signpod`, partly ahead of their cycles."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast

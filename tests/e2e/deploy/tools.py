@@ -1,4 +1,4 @@
-"""Builds kustomize and Helm from tests/e2e/deploy/tools into .build/deploy-tools, and runs them.
+"""kustomize and Helm, built from tests/e2e/deploy/tools into .build/deploy-tools.
 
 The folder's name carries a hash of the sources and of the Go version, so nothing is built twice and nothing stale is
 used. A first build takes about a minute on two free cores.

@@ -1,4 +1,4 @@
-"""A time of day that jumps for one kubewasp, while the rest of the world goes on as before. Linux only."""
+"""Jumps of the time of day for one kubewasp process. Linux only."""
 
 import shutil
 import struct

@@ -1,4 +1,4 @@
-"""Servers of their own for these tests, which kill them and read the audit log; a wave of pods; a table of counts."""
+"""Fixtures of the fault tests: separate servers with an audit log, a wave of pods, a table of counts."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""The time of day jumps, by an hour and by a day, forward and back, while a wave is scheduled."""
+"""Jumps of the time of day during a wave: an hour and a day, forward and back."""
 
 import sys
 from collections.abc import Callable, Iterator

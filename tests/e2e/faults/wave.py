@@ -1,4 +1,4 @@
-"""A wave of pods on nodes with room for most of them: what a scheduler must have made of it, whatever went wrong.
+"""Wave of pods on nodes with room for most of them, and the expected result after any fault.
 
 All pods that fit anywhere are of one size, and every node has room for 8 of them: by CPU, by memory or by number. So
 there is a place for every pod wherever the others are, and one more on any node is one too many.

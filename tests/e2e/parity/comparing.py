@@ -1,4 +1,4 @@
-"""What two schedulers said of the same pod, side by side. Every difference is either explained here, or told."""
+"""Comparison of two schedulers' results for the same pod. Known differences are explained here, others reported."""
 
 import re
 from collections import Counter

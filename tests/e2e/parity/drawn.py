@@ -1,4 +1,4 @@
-"""One drawn cluster: everything in it, and the pods that schedulers are asked about."""
+"""One drawn cluster: its objects, and the probe pods."""
 
 import json
 from collections.abc import Sequence

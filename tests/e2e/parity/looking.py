@@ -1,4 +1,4 @@
-"""kubewasp's decisions about the same objects, with a record of what each plugin said."""
+"""kubewasp's decisions about the same objects, with the results of each plugin."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

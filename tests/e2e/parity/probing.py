@@ -1,4 +1,4 @@
-"""One pod after the other given to a scheduler that may not bind: what it says of each, as the API server saw it.
+"""Probes, one by one, for a scheduler without the right to bind: its result for each, from the API server.
 
 The scheduler's user may read everything, write the status of pods, and delete pods; neither bind nor touch volumes.
 So it decides about a pod, is refused, and has to let go of it: the next pod finds the cluster as it was. Pods that were

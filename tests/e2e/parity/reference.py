@@ -1,4 +1,4 @@
-"""kube-scheduler's decisions, from its log: which nodes were feasible, and each plugin's score."""
+"""kube-scheduler's decisions, from its log: feasible nodes, and each plugin's score."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Drawn volumes: classes, volumes, claims, and what nodes can attach."""
+"""Drawn volumes: classes, volumes, claims, and attach limits of nodes."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""`python -m tools.bench`: options, files and output. Nothing is measured here: the layers give made-up figures."""
+"""`python -m tools.bench`: options, files and output, with synthetic figures."""
 
 import json
 import os

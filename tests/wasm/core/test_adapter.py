@@ -1,4 +1,4 @@
-"""What the adapter answers from inside the sandbox: values, and buffers that are too small for them."""
+"""Adapter imports inside the sandbox: values, and buffers that are too small."""
 
 import re
 

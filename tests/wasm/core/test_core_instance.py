@@ -1,4 +1,4 @@
-"""One instance: how it starts, what it may see of the machine, who may use it, and what it may take."""
+"""One core instance: start, isolation from the machine, ownership, and limits."""
 
 import gc
 import struct

@@ -1,4 +1,4 @@
-"""The shared memory's picture of the nodes, as guests see it after any sequence of changes."""
+"""Nodes in the shared memory, read by guests after any sequence of changes."""
 
 import weakref
 from functools import cache
