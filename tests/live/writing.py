@@ -35,7 +35,7 @@ def asynchronous(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], 
 
 
 class FakeWrites:
-    """Takes note of requests and answers with the errors it was given."""
+    """Records requests and raises the given errors."""
 
     def __init__(self, **errors: str) -> None:
         self.errors = errors

@@ -15,7 +15,7 @@ BIN = Path(sys.executable).parent
 
 
 def same_units(text: str) -> list[str]:
-    """What was built before takes milliseconds, not seconds."""
+    """Lines without units of time: cached builds take milliseconds, not seconds."""
     return [line.replace("# ms", "# s") for line in skeleton(text)]
 
 

@@ -22,7 +22,7 @@ HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerCo
 
 
 class Cluster:
-    """The client of its own scheduler. Victims go at once, or stay terminating where `victims_linger`."""
+    """Client of its scheduler. Victims go at once, or stay terminating where `victims_linger`."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from tests.simulation.simulating import config, node, pending, placed, pod, prof
 
 
 class Names(NodeByNode):
-    """Keeps pods off a node by name, and prefers the node with the fewest pods of any kind."""
+    """Rejects a node by name, and prefers the node with the fewest pods."""
 
     name = "Names"
 

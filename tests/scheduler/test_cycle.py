@@ -44,7 +44,7 @@ def only(*numbers: int, nodes: int = 4) -> dict[str, Status]:
 
 
 def heap_root(totals: Sequence[int]) -> int:
-    """Which place comes to the root of a binary max-heap that is built in place."""
+    """Index at the root of a binary max-heap that is built in place."""
     heap = list(range(len(totals)))
 
     def better(one: int, other: int) -> bool:

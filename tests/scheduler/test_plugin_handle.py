@@ -77,7 +77,7 @@ def running() -> Iterator[Running]:
 
 
 def elsewhere(call: Callable[[], Any]) -> Any:
-    """The result of a call on a thread of its own."""
+    """The result of a call on a new thread."""
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(call()), name="elsewhere")
     thread.start()

@@ -27,7 +27,7 @@ OUTCOMES = st.sampled_from([unschedulable("no"), error("broken")])
 
 
 class Faulty(ReservePlugin, PermitPlugin, PreBindPlugin, BindPlugin):
-    """Fails where it is told to, and keeps account of what it has reserved."""
+    """Fails at the configured hooks, and records its reservations."""
 
     def __init__(self, name: str) -> None:
         self.name = name

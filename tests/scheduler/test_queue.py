@@ -21,7 +21,7 @@ WILDCARD = ClusterChange("*", Action.ALL)
 
 
 class Bench:
-    """A queue, its clock, and plugins A and B; each hears of what its events say."""
+    """A queue, its clock, and plugins A and B with their events."""
 
     def __init__(self, *plugins: Scripted, **settings: Any) -> None:
         self.clock = FakeClock()

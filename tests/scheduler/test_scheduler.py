@@ -412,7 +412,7 @@ def test_a_pod_that_gets_a_node_elsewhere_is_nominated_no_more() -> None:
 
 
 class Listener:
-    """A cluster with one rejected pod, and what its plugin hears of."""
+    """A cluster with one rejected pod, and the events for its plugin."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, Action]] = []

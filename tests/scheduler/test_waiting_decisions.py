@@ -64,7 +64,7 @@ def decide(cluster: Cluster, pod: Pod, *, allow: bool) -> Callable[[], object]:
 
 
 def effects(plugin: Scripted) -> list[Any]:
-    """What became of pods, and when hooks ended that decided something."""
+    """Results of pods, and the ends of hooks with decisions."""
     return [item for item in plugin.log if isinstance(item, str) or item[1].startswith("end of")]
 
 

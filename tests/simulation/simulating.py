@@ -114,7 +114,7 @@ def placed(cluster: EmbeddedCluster) -> dict[str, str]:
 
 
 def pending(cluster: EmbeddedCluster) -> dict[str, str]:
-    """What every pod without a node was told."""
+    """Messages of pods without a node."""
     found = {}
     for pod in cluster.pods.values():
         if not pod.node:

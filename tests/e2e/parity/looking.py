@@ -24,7 +24,7 @@ _HEAD: Final = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSch
 
 @dataclass(slots=True)
 class Decision(Scored):
-    """And what is told of it."""
+    """Decision with its message and preemption candidates."""
 
     message: str = ""
     is_error: bool = False
