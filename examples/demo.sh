@@ -14,7 +14,7 @@ show() {
 say "The cluster: a web shop with 28 nodes (on demand, spot, GPU) in three zones and about 240 pods."
 say "The policy: a wasm plugin of 0.9 KB that prefers nodes with a label, here capacity=spot."
 show kubewasp plugin inspect "$guest" --config capacity=spot
-say "Simulation: the plugins of kube-scheduler and this one; and an explanation for one pod that does not fit."
+say "Simulation: the default plugins and this one, and an explanation for a pod that does not fit."
 # shellcheck disable=SC2086
 show kubewasp simulate $shop --config examples/clusters/shop/spot-first.yaml --explain default/train-17
 say "Cost of the plugin, compared with plain Python callbacks:"

@@ -1,4 +1,4 @@
-"""What all tests share: a cache of compiled guests that is not the user's, and a small cluster."""
+"""Fixtures of all tests: a separate cache of compiled guests, and a small cluster."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Pods and nodes for tests, as small as they may be."""
+"""Minimal pods and nodes for tests."""
 
 from typing import Any
 

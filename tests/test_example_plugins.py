@@ -1,4 +1,4 @@
-"""Each project in examples/plugins passes its own tests, and its page shows what really happens."""
+"""Projects in examples/plugins: their own tests, and the commands of their READMEs."""
 
 import re
 import shlex

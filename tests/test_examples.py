@@ -1,4 +1,4 @@
-"""The files in examples/ work, and show what they say they show."""
+"""Files in examples/: valid, with the documented results."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The same policy places pods alike, whatever it is written in: in-process, in WebAssembly text, in Go, in Python."""
+"""Equal placements of one policy in all forms: in process, in WebAssembly text, in Go, in Python."""
 
 import functools
 import json
@@ -30,7 +30,7 @@ NAMES = [*(f"node-{number}" for number in range(6)), "node-13", "node-23", "spar
 
 
 class NodeNumber(NodeByNode):
-    """Pods like the node that has their number."""
+    """Prefers the node with the pod's number."""
 
     name = "NodeNumber"
 

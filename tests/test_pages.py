@@ -1,4 +1,4 @@
-"""The pages about the project itself agree with the code: layers, files, versions, length of the README, navigation."""
+"""Pages about the project against the code: layers, files, versions, length of the README, navigation."""
 
 from __future__ import annotations
 

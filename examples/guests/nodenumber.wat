@@ -1,31 +1,31 @@
-;; A scheduling policy in WebAssembly text: pods like the node that has their number.
+;; Scheduling policy in WebAssembly text: prefers the node with the pod's number.
 ;;
-;;   score   10 points for a node whose name ends in the same digit as the pod's name (web-3 likes node-3), else 0
-;;   filter  one number may be reserved: its nodes are closed to everybody
+;;   score   10 points for a node whose name ends in the same digit as the pod's name (web-3 prefers node-3), else 0
+;;   filter  one number may be reserved: its nodes accept no pods
 ;;
 ;; Configuration (guestConfig), any text:
-;;   {"reverse": true}   turns the score around: 10 points where the digits differ
-;;   {"reserved": 3}     closes the nodes that end in 3
-;; The policy does not parse JSON. It looks for the word `true` and for the first digit, which is all it needs.
+;;   {"reverse": true}   reverses the score: 10 points where the digits differ
+;;   {"reserved": 3}     rejects nodes with a name that ends in 3
+;; The policy does not parse JSON. It searches for the word `true` and for the first digit.
 ;;
 ;; A name that does not end in a digit never scores.
 (module
-  ;; Getters of the host. They fill a buffer and answer the length of the value; if that is more than the limit,
-  ;; nothing was written and the guest asks again with a larger buffer.
+  ;; Getters of the host. They fill a buffer and return the length of the value; if that is more than the limit,
+  ;; nothing is written and the guest calls again with a larger buffer.
   (type $getter (func (param $buffer i32) (param $limit i32) (result i32)))
   (import "k8s.io/scheduler" "currentPod" (func $current_pod (type $getter)))            ;; protobuf core.v1.Pod
   (import "k8s.io/scheduler" "currentNodeName" (func $current_node_name (type $getter))) ;; text
   (import "k8s.io/scheduler" "get_config" (func $get_config (type $getter)))             ;; text
-  ;; Why a node was refused.
+  ;; Sets the reason of a rejection.
   (import "k8s.io/scheduler" "result.status_reason" (func $status_reason (param $text i32) (param $length i32)))
 
-  ;; The host reads and writes this memory: the text of the reason lies at 0, what the host answers from 1024 on.
+  ;; The host reads and writes this memory: the text of the reason is at 0, values of the host from 1024 on.
   (memory (export "memory") 1)
   (data (i32.const 0) "node number N is reserved")
   (global $buffer i32 (i32.const 1024))
 
-  ;; What the policy remembers. -1 is "no digit". The host gives one pod at a time to one instance, and begins each
-  ;; with prefilter, so plain globals are enough.
+  ;; State. -1 is "no digit". An instance has one pod at a time, whose cycle begins with prefilter, so plain globals
+  ;; are enough.
   (global $reverse (mut i32) (i32.const 0))
   (global $reserved (mut i32) (i32.const -1))
   (global $pod_digit (mut i32) (i32.const -1))
@@ -40,19 +40,19 @@
     (loop $next
       (if (i32.lt_u (local.get $at) (local.get $end))
         (then
-          ;; Four bytes at a time: "true" is one 32-bit number. Behind the config memory is still zero.
+          ;; Four bytes at a time: "true" is one 32-bit number. The memory after the configuration is zero.
           (if (i32.eq (i32.load (local.get $at)) (i32.const 0x65757274)) (then (global.set $reverse (i32.const 1))))
           (local.set $digit (call $digit (local.get $at)))
           (if (i32.eq (global.get $reserved) (i32.const -1)) (then (global.set $reserved (local.get $digit))))
           (local.set $at (i32.add (local.get $at) (i32.const 1)))
           (br $next)))))
 
-  ;; Called at the beginning of every scheduling cycle: look at the pod once, not once for every node.
+  ;; Called at the beginning of every scheduling cycle: reads the pod once, not once per node.
   ;; 0 is the status Success.
   (func (export "prefilter") (result i32)
     (local $metadata i32) (local $name i32)
     (global.set $pod_digit (i32.const -1))
-    ;; Pod.metadata is field 1 of the message, ObjectMeta.name is field 1 inside of it.
+    ;; Pod.metadata is field 1 of the message, ObjectMeta.name is field 1 of ObjectMeta.
     (local.set $metadata (call $field_1 (global.get $buffer) (i32.add (global.get $buffer) (call $read_pod))))
     (if (local.get $metadata)
       (then
@@ -61,18 +61,18 @@
           (then (global.set $pod_digit (call $last_digit (local.get $name) (global.get $field_end)))))))
     (i32.const 0))
 
-  ;; Called for every node. 2 is the status Unschedulable: not this node.
+  ;; Called for every node. 2 is the status Unschedulable.
   (func (export "filter") (result i32)
     (local $digit i32)
     (local.set $digit (call $node_digit))
     (if (i32.or (i32.eq (local.get $digit) (i32.const -1)) (i32.ne (local.get $digit) (global.get $reserved)))
       (then (return (i32.const 0))))
-    ;; Put the digit in the place of the N.
+    ;; The digit replaces the N.
     (i32.store8 (i32.const 12) (i32.add (local.get $digit) (i32.const 48)))
     (call $status_reason (i32.const 0) (i32.const 25))
     (i32.const 2))
 
-  ;; Called for every node that is left. The answer carries two numbers: the score in the high 32 bits, the status
+  ;; Called for every feasible node. The result has two numbers: the score in the high 32 bits, the status
   ;; (0, Success) in the low ones.
   (func (export "score") (result i64)
     (local $digit i32)
@@ -83,14 +83,14 @@
       (then (i64.shl (i64.const 10) (i64.const 32)))
       (else (i64.const 0))))
 
-  ;; ---- asking the host --------------------------------------------------------------------------------------------
+  ;; ---- calls to the host -------------------------------------------------------------------------------------------
 
   (func $node_digit (result i32)
     ;; Kubernetes allows names of up to 253 bytes: this buffer is always large enough.
     (call $last_digit (global.get $buffer)
       (i32.add (global.get $buffer) (call $current_node_name (global.get $buffer) (i32.const 1024)))))
 
-  ;; Both answer the length of what now lies at $buffer. If it did not fit, make room and ask again.
+  ;; Both return the length of the value at $buffer. If it did not fit, they grow the memory and call again.
   (func $read_config (result i32)
     (local $length i32)
     (local.set $length (call $get_config (global.get $buffer) (call $room)))
@@ -119,7 +119,7 @@
 
   ;; ---- digits -----------------------------------------------------------------------------------------------------
 
-  ;; The digit that the character at this address stands for, or -1. Below "0" the subtraction wraps around to a huge
+  ;; The digit at this address, or -1. Below "0" the subtraction wraps around to a huge
   ;; unsigned number, so one comparison is enough.
   (func $digit (param $at i32) (result i32)
     (local $value i32)
@@ -134,9 +134,9 @@
 
   ;; A message is a sequence of fields, and a field is a key and a value. The key is `number * 8 + wire type`; wire
   ;; type 2 (strings and messages) is a length and that many bytes. Lengths and keys are varints: seven bits a byte,
-  ;; lowest first, and the high bit says that more follow.
+  ;; lowest first, and the high bit is set if more follow.
   ;;
-  ;; Looks for field 1 of wire type 2. Answers the address of its value and leaves the end of it in $field_end; or 0.
+  ;; Finds field 1 of wire type 2. Returns the address of its value, or 0; $field_end is the end of the value.
   (global $field_end (mut i32) (i32.const 0))
   (func $field_1 (param $at i32) (param $end i32) (result i32)
     (local $key i32) (local $wire_type i32) (local $length i32)

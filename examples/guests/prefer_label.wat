@@ -1,8 +1,8 @@
-;; prefer_label: prefers nodes that carry a label. The configuration is the label, e.g. `capacity=spot`.
+;; prefer_label: prefers nodes with a label. The configuration is the label, e.g. `capacity=spot`.
 ;;
 ;; A label is one entry of the map `metadata.labels` (field 11 of field 1) of the Node's protobuf: 0x0a, the length of the
-;; key, the key, 0x12, the length of the value, the value. The wanted entry is put together once, when the guest starts;
-;; then each node's metadata is walked, field by field, until it is found.
+;; key, the key, 0x12, the length of the value, the value. The wanted entry is encoded once, when the guest starts;
+;; then the fields of each node's metadata are compared with it.
 (module
   (import "k8s.io/scheduler" "get_config" (func $get_config (param i32 i32) (result i32)))
   (import "k8s.io/scheduler" "currentNodeName" (func $node_name (param i32 i32) (result i32)))
@@ -14,8 +14,8 @@
 
   (func (export "_initialize")
     (local $len i32) (local $key_len i32) (local $value_len i32)
-    ;; All pods are alike to this policy. A signature that is set here, and not for a pod in prefilter, holds for all of
-    ;; them: the host asks again only about nodes that have changed.
+    ;; All pods share their results. A signature that is set here, and not in prefilter, applies to all pods: only changed
+    ;; nodes are evaluated again.
     (call $pod_signature (i32.const 1) (i32.const 0))
     (local.set $len (call $get_config (i32.const 0) (i32.const 256)))
     ;; the key ends at the first `=`
@@ -37,7 +37,7 @@
       (local.get $value_len))
     (global.set $needle_len (i32.add (i32.const 4) (i32.add (local.get $key_len) (local.get $value_len)))))
 
-  ;; Whether the sequence stands at that place.
+  ;; 1 if the sequence is at this address.
   (func $stands_at (param $at i32) (result i32)
     (local $i i32)
     (loop $next
@@ -50,7 +50,7 @@
       (br $next))
     (unreachable))
 
-  ;; The node at hand, at 2048; returns its length.
+  ;; Reads the current node to 2048; returns its length.
   (func $read_node (result i32)
     (local $name_len i32) (local $len i32) (local $room i32)
     (local.set $name_len (call $node_name (i32.const 1024) (i32.const 1024)))
@@ -62,7 +62,7 @@
         (local.set $len (call $node (i32.const 1024) (local.get $name_len) (i32.const 2048) (local.get $len)))))
     (local.get $len))
 
-  ;; A number as protobuf writes it: seven bits a byte, the highest bit says that another byte follows. $at moves on.
+  ;; Reads a varint at $at: seven bits per byte, the highest bit is set if another byte follows. Advances $at.
   (global $at (mut i32) (i32.const 0))
   (func $varint (result i32)
     (local $value i32) (local $shift i32) (local $byte i32)
@@ -76,11 +76,11 @@
       (br_if $next (i32.and (local.get $byte) (i32.const 128))))
     (local.get $value))
 
-  ;; 100 for a node with the label, else 0; the score stands in the high half, Success (0) in the low one.
+  ;; 100 for a node with the label, else 0; the score is in the high half, Success (0) in the low one.
   (func (export "score") (result i64)
     (local $end i32) (local $tag i32) (local $len i32)
     (if (i32.or (i32.eqz (global.get $needle_len)) (i32.eqz (call $read_node))) (then (return (i64.const 0))))
-    (global.set $at (i32.const 2049)) ;; behind the tag of `metadata`, the first field
+    (global.set $at (i32.const 2049)) ;; after the tag of `metadata`, the first field
     (local.set $end (call $varint))
     (local.set $end (i32.add (local.get $end) (global.get $at)))
     (loop $next

@@ -370,7 +370,7 @@ async def test_metrics_hear_of_limits_retries_and_sizes_of_siblings_too() -> Non
 
 @asynchronous
 async def test_an_answer_without_a_length_ends_with_the_connection() -> None:
-    """As a server with TLS tells who speaks plain HTTP to it."""
+    """Example: the response of a TLS server to plain HTTP."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

@@ -24,7 +24,7 @@ from tests.apiserver.running import asynchronous
 
 
 class Wire:
-    """Takes what is written, and knows whether it was closed."""
+    """Records written bytes and the close."""
 
     def __init__(self) -> None:
         self.written = b""

@@ -15,7 +15,7 @@ LEASE = f"{LEASES}/kubewasp"
 
 
 class LeaseServer(FakeServer):
-    """Keeps one lease, with optimistic concurrency; `failure` is what it does instead while it is set."""
+    """Store of one lease, with optimistic concurrency; a set `failure` replaces its responses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class LeaseServer(FakeServer):
         return dict(self.lease["spec"])
 
     def edit(self, **spec: Any) -> None:
-        """As somebody else would."""
+        """Edit by another client."""
         version = int(self.lease["metadata"]["resourceVersion"]) + 1 if self.lease else 1
         metadata = {"name": "kubewasp", "namespace": "kube-system", "resourceVersion": str(version)}
         self.lease = {"metadata": metadata, "spec": {**(self.lease or {}).get("spec", {}), **spec}}

@@ -1,4 +1,4 @@
-"""`kubewasp explain` without manifests: a real cluster is read, or what a running scheduler has recorded."""
+"""`kubewasp explain` without manifests: a cluster, or the record of a running scheduler."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ SOON = 20.0
 
 @contextmanager
 def in_background(server: FakeServer | AppServer) -> Iterator[None]:
-    """Serves on a thread: the command has an event loop of its own."""
+    """Serves on a thread: the command has its own event loop."""
     up, loop = threading.Event(), asyncio.new_event_loop()
     down = asyncio.Event()
 
@@ -104,7 +104,7 @@ def test_a_cluster_that_cannot_be_reached_is_told(kubewasp: Kubewasp, tmp_path: 
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """Of a scheduler that has placed `default/web`, and could not place `default/huge`."""
+    """Address of a decision record: `default/web` was placed, `default/huge` was not."""
     table = NodeTable()
     store = DecisionStore(DecisionSettings(share=0.01), table, SYSTEM_CLOCK, chance=iter((0.0, 0.5)).__next__)
     objects = (node("a"), node("b", cpu="2"), pod("web"), pod("huge", cpu="64"))

@@ -1,4 +1,4 @@
-"""`kubewasp extender` and `kubewasp extender config`: what they print, and what they refuse."""
+"""`kubewasp extender` and `kubewasp extender config`: output and errors."""
 
 import gc
 import logging

@@ -1,4 +1,4 @@
-"""A guest that cannot be used: one error on stderr, nothing on stdout, exit code 1, whatever the command."""
+"""Invalid guests in all commands: one error on stderr, nothing on stdout, exit code 1."""
 
 import functools
 import http.server

@@ -39,7 +39,7 @@ COMMANDS = [
 
 
 def run(*arguments: object, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The installed command in a process of its own."""
+    """The installed command in a separate process."""
     command = [COMMAND, *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, env=os.environ | environment, capture_output=True, text=True)
 

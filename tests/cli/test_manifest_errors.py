@@ -1,4 +1,4 @@
-"""A manifest that cannot be used: one line on stderr that names file and field, nothing on stdout, exit code 1."""
+"""Invalid manifests: one line on stderr with file and field, nothing on stdout, exit code 1."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Wrong usage: exit code 2, and a text that says what was expected."""
+"""Usage errors: exit code 2, and a text with the expected usage."""
 
 import pytest
 

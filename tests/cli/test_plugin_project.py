@@ -1,4 +1,4 @@
-"""`kubewasp plugin new`, `build` and `test`: what they print, and how they end."""
+"""`kubewasp plugin new`, `build` and `test`: output and exit codes."""
 
 import io
 import sys

@@ -1,4 +1,4 @@
-"""`kubewasp simulate`: what it prints in each form, and what it refuses."""
+"""`kubewasp simulate`: output formats and errors."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Reads a Dockerfile into its stages and instructions, as far as ours needs it."""
+"""Dockerfile parser: stages and instructions."""
 
 import re
 from dataclasses import dataclass, field

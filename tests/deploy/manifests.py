@@ -1,4 +1,4 @@
-"""The files under deploy/ as they are, before kustomize or Helm make something of them."""
+"""Source files under deploy/, before rendering by kustomize or Helm."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ def read(path: Path) -> list[Manifest]:
 
 
 def resources(kustomization: Path) -> list[Manifest]:
-    """What the files that a kustomization lists hold; not what other kustomizations add."""
+    """Objects in the files of a kustomization, without those of other kustomizations."""
     (settings,) = read(kustomization / "kustomization.yaml")
     files = (kustomization / entry for entry in settings["resources"])
     return [item for file in files if file.is_file() for item in read(file)]
@@ -35,13 +35,13 @@ def one(manifests: list[Manifest], kind: str, name: str = "") -> Manifest:
 
 
 def cluster_rules() -> Rules:
-    """What the scheduler may do in the whole cluster."""
+    """Cluster-wide rights of the scheduler."""
     rules: Rules = one(resources(BASE), "ClusterRole")["rules"]
     return rules
 
 
 def lease_rules(kustomization: Path = BASE) -> Rules:
-    """What it may do in the namespace of its lease."""
+    """Rights in the namespace of the lease."""
     rules: Rules = one(resources(kustomization), "Role")["rules"]
     return rules
 

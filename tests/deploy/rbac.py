@@ -1,4 +1,4 @@
-"""RBAC rules as data: what they allow, as the API server's authorizer reads them."""
+"""RBAC rules as data, with the semantics of the API server's authorizer."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

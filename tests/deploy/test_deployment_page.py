@@ -1,4 +1,4 @@
-"""The tables of docs/deployment.md say what the roles say."""
+"""Tables of docs/deployment.md against the roles."""
 
 import re
 

@@ -68,7 +68,7 @@ def test_what_is_copied_is_there_and_not_ignored(copied: str) -> None:
 
 
 def test_the_wheel_finds_every_file_that_its_build_reads() -> None:
-    """What pyproject.toml names is copied before the wheel is built."""
+    """Files named in pyproject.toml are copied before the wheel is built."""
     copied = {source for copy in BUILD.all("COPY") for source in copy.split()[:-1]}
     assert copied == {"requirements.lock", "pyproject.toml", "README.md", "LICENSE", "src", "sdk"}
     order = [keyword + " " + rest for keyword, rest in BUILD.instructions]

@@ -1,4 +1,4 @@
-"""The extender beside kube-scheduler in examples/extender: files that fit together."""
+"""Consistency of the files in examples/extender."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The manifests of the kustomize base: fields that exist, references that lead somewhere, a pod with few rights."""
+"""Manifests of the kustomize base: known fields, valid references, a restricted pod."""
 
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -57,7 +57,7 @@ def test_every_field_of_the_pod_is_known() -> None:
 
 
 def unknown_fields(message: str, manifest: Manifest) -> set[str]:
-    """What is lost on the way to protobuf and back."""
+    """Fields lost in a round trip through protobuf."""
     kept = decode_message(message, encode_message(message, manifest))
     return set(field_paths(manifest)) - set(field_paths(kept))
 

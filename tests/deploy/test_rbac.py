@@ -1,4 +1,4 @@
-"""The role has what the scheduler calls, and nothing else."""
+"""Minimal rights of the role: exactly the scheduler's requests."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The configuration files that are deployed: accepted by the scheduler, and at one with the roles."""
+"""Deployed configuration files: accepted by the scheduler, consistent with the roles."""
 
 import subprocess
 import sys

@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """These tests build servers for minutes: they run only when this folder, or a file in it, is asked for."""
+    """End-to-end tests run only when selected by path: building the servers takes minutes."""
     asked = (Path(config.invocation_params.dir, arg.partition("::")[0]).resolve() for arg in config.args)
     return None if any(path.is_relative_to(HERE) for path in asked) else True
 
@@ -34,7 +34,7 @@ def servers(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def cluster(servers: Servers) -> Iterator[Cluster]:
-    """A namespace of its own; whatever the test makes in it or through it is removed afterwards."""
+    """A separate namespace; its objects are removed after the test."""
     servers.ensure_running()
     made = Cluster(servers.api.client())
     yield made

@@ -1,4 +1,4 @@
-"""What tests ask of a cluster that `kubewasp run` serves: its pods, their events and conditions."""
+"""Pods, events and conditions of a cluster with `kubewasp run`."""
 
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ def ours(name: str, **fields: Any) -> Object:
 
 
 def condition(found: Object, kind: str = "PodScheduled") -> Object:
-    """That condition of a pod; empty if it has none."""
+    """A pod's condition of that type, or empty."""
     conditions = found["status"].get("conditions", [])
     return next((one for one in conditions if one["type"] == kind), {})
 

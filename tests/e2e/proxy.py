@@ -1,7 +1,7 @@
-"""A proxy between a scheduler and its API server. It does what networks and busy servers do, on demand, and counts it.
+"""Proxy between a scheduler and its API server, with injected faults and their counts.
 
 TLS ends here, so that requests can be told apart: clients must use tokens, not certificates. HTTP/1.1, watches in
-protobuf. The event loop runs on a thread of its own; every method may be called from any thread.
+protobuf. The event loop runs on its own thread; every method may be called from any thread.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Fault:
-    """What happens to requests, to a share of them, so many times.
+    """Fault of a share of the requests, a limited number of times.
 
     With a status, that is the answer; with a delay alone, the right answer comes later; with neither, the connection is
     cut. `after`: when the API server has already done what it was asked for.
@@ -138,7 +138,7 @@ class FaultProxy:
         self._towards = ssl.create_default_context(cafile=str(api.authority.certificate))
 
     def kubeconfig(self, user: str) -> Path:
-        """As the API server's, for a user with a token, but through the proxy."""
+        """Kubeconfig of a user with a token, through the proxy."""
         content = yaml.safe_load(self._api.kubeconfig(user).read_text())
         content["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{self.port}"
         path = self._api.folder / f"{user}-{self.port}.kubeconfig"
@@ -223,7 +223,7 @@ class FaultProxy:
         task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, client: _Peer) -> None:
-        """A client's connection, with one of its own to the API server."""
+        """A client's connection, with its own connection to the API server."""
         server: _Peer | None = None
         try:
             while True:

@@ -1,4 +1,4 @@
-"""The benchmark's runs on a real API server, as small as they can be: they come out right for every workload."""
+"""Minimal benchmark runs of every workload on a real API server."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`kubewasp explain` on a real API server: it says what `kubewasp run` does, and never writes."""
+"""`kubewasp explain` on a real API server: the decisions of `kubewasp run`, without writes."""
 
 import json
 import subprocess
@@ -225,7 +225,7 @@ def test_pods_that_wait_for_no_node_are_told_as_such(cluster: Cluster, fake_node
 
 @pytest.fixture
 def audited(servers: Servers, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """An API server that tells who asked for what, on the same data."""
+    """An API server with an audit log, on the same data."""
     with ApiServer(tmp_path_factory.mktemp("kube-apiserver"), servers.etcd, audit=True) as api:
         yield api
 

@@ -1,6 +1,6 @@
-"""Our program around kube-scheduler-wasm-extension's plugin, built with a module that has the same signatures.
+"""Program around kube-scheduler-wasm-extension's plugin, built with a module of the same signatures.
 
-It compiles the scheduling framework of another Kubernetes release, which takes minutes; so it is here.
+The build compiles the scheduling framework of another Kubernetes release, which takes minutes.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The harness itself: real servers, that keep what they were given, and a real scheduler that binds pods."""
+"""Test harness: real servers that store objects, and a real scheduler that binds pods."""
 
 import json
 from collections import Counter

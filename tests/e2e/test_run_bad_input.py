@@ -1,4 +1,4 @@
-"""What cannot work ends with one clear line and exit code 1; what may get better is waited for, and the log says so."""
+"""Permanent errors end with one line and exit code 1; transient errors are logged and retried."""
 
 import http.server
 import json
@@ -158,7 +158,7 @@ def test_a_server_of_another_name_is_not_trusted(start: Start, kubeconfig: Write
 
 
 class OldServer(http.server.BaseHTTPRequestHandler):
-    """Knows its version, and nothing else."""
+    """Serves its version, and nothing else."""
 
     minor: ClassVar = "20"
 
@@ -172,7 +172,7 @@ class OldServer(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 as it is called there
-        """Says nothing."""
+        """No log output."""
 
 
 class NewServerWithoutGroups(OldServer):
@@ -219,7 +219,7 @@ def test_a_server_that_is_too_old_is_refused(
 def test_a_server_without_a_resource_is_told_which_and_asked_again(
     start: Start, kubeconfig: Write, serve: Callable[[type[OldServer]], int]
 ) -> None:
-    """As one whose API groups were switched off."""
+    """Server with disabled API groups."""
     scheduler = start(kubeconfig(cluster={"server": f"http://127.0.0.1:{serve(NewServerWithoutGroups)}"}))
     lines = wait_told(scheduler, "cannot list poddisruptionbudgets", times=2)
     assert all("the API server has no poddisruptionbudgets of policy/v1" in line for line in lines)

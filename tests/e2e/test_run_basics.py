@@ -1,4 +1,4 @@
-"""kubewasp binds the pods of its profiles, and tells what became of them as kube-scheduler does."""
+"""Binds of the pods of all profiles, with the events and conditions of kube-scheduler."""
 
 import socket
 
@@ -65,7 +65,7 @@ def test_an_unschedulable_pod_is_told_the_same_as_by_kube_scheduler(
 
 
 def _verdict(cluster: Cluster, name: str) -> Object:
-    """What a scheduler says of a pod in its condition and in its event, but for names and times."""
+    """Condition and event of a pod, without names and times."""
     found = dict(wait_unschedulable(cluster, name))
     (event,) = wait_events(cluster, name, "FailedScheduling")
     assert found.pop("lastTransitionTime")

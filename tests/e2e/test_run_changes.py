@@ -1,4 +1,4 @@
-"""What changes in the cluster makes pods schedulable that were not: gates, taints, labels, room."""
+"""Changes that make pending pods schedulable: gates, taints, labels, room."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Hot churn: pods and nodes come, change and go all the time; afterwards all is in order.
+"""Churn: concurrent creation, change and deletion of pods and nodes, with a consistent end state.
 
 `CHURN=1000x5000x180` asks for other numbers of nodes, pods and seconds.
 """
@@ -30,7 +30,7 @@ TAINT: Final = {"key": "maintenance", "effect": "NoSchedule"}
 
 @dataclass
 class Watched:
-    """What a watch has seen: on which nodes each pod has been."""
+    """Nodes of each pod, recorded by a watch."""
 
     nodes_of: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     problems: list[BaseException] = field(default_factory=list)
@@ -68,7 +68,7 @@ def watching(cluster: Cluster) -> Iterator[Watched]:
 
 
 class Churn:
-    """Makes and removes pods and nodes at random."""
+    """Creates and removes pods and nodes at random."""
 
     def __init__(self, cluster: Cluster, nodes: FakeNodes) -> None:
         self._cluster = cluster

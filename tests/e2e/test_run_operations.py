@@ -1,4 +1,4 @@
-"""What a running scheduler tells operators: health, metrics, configuration and logs, as kube-scheduler does."""
+"""Health, metrics, configuration and logs of a running scheduler, compatible with kube-scheduler."""
 
 import json
 import re

@@ -1,6 +1,6 @@
-"""Every extension point on a real cluster, through a guest in Go and one in Python that do the same.
+"""Every extension point on a real cluster, with equal guests in Go and Python.
 
-The guests record an event at each of them, so that the cluster itself tells what was called and with which node.
+The guests record an event at each of them, with the node of the call.
 """
 
 from collections.abc import Callable

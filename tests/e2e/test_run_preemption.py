@@ -1,4 +1,4 @@
-"""Preemption: who must go is told why, and the pod that they made way for gets their room."""
+"""Preemption: events of the victims, and placement of the preemptor."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ MakePod = Callable[..., Object]
 
 @pytest.fixture
 def important(cluster: Cluster) -> MakePod:
-    """Makes manifests of pods that may preempt others."""
+    """Factory of manifests for pods that may preempt others."""
     name = f"{cluster.namespace}-important"
     cluster.create(
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": 1000}

@@ -1,6 +1,6 @@
-"""Everything the scheduler does, with the rights of the deployment files: they are enough, and none is too many.
+"""Rights of the deployment files: sufficient for all requests of the scheduler, and none unused.
 
-The API server records who asked for what. One run does it all; the tests look at the record.
+The audit log of the API server has all requests of one run; the tests read it.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ SLOW: Final = {"qps": 10, "burst": 60}
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the scheduler asked for, and what of it was refused."""
+    """Requests of the scheduler, and the refused ones."""
 
     asked: set[Access]
     refused: set[Access]
@@ -72,7 +72,7 @@ def record(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def _give_rights(cluster: Cluster, api: ApiServer) -> None:
-    """Those of the deployment files, to a user instead of a service account."""
+    """Rights of the deployment files, for a user instead of a service account."""
     cluster.allow(NAME, cluster_rules())
     named = {"metadata": {"name": NAME}, "apiVersion": RBAC}
     cluster.create({**named, "kind": "Role", "rules": lease_rules()})
@@ -132,7 +132,7 @@ def _wait_for_each_other(cluster: Cluster, nodes: FakeNodes) -> None:
 
 
 def _bind_volumes(cluster: Cluster, nodes: FakeNodes) -> None:
-    """One that is there is promised to its claim; for one that is to be made, a node is selected."""
+    """An existing volume gets a claimRef; for a provisioned one, a node is selected."""
     static = make_class(cluster, "static", provisioner="kubernetes.io/no-provisioner")
     volume = make_available(cluster, local_volume(f"{cluster.namespace}-local", static, nodes.names[-1]))
     cluster.create(claim("static", static))
@@ -153,7 +153,7 @@ def _bind_volumes(cluster: Cluster, nodes: FakeNodes) -> None:
 
 
 def _lose_binds(cluster: Cluster, scheduler: Kubewasp, api: ApiServer) -> None:
-    """Somebody else binds pods whose bind is on its way: the scheduler looks where they are."""
+    """Another client binds pods with a pending bind: the scheduler reads their nodes."""
     wait_until(lambda: scheduler.leads, SOON, "it to lead", scheduler.log_tail)
     names = [f"many-{number}" for number in range(60)]
     cluster.create_all(ours(name, cpu="1m", memory="1Mi") for name in names)

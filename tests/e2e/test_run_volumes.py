@@ -1,4 +1,4 @@
-"""Volumes that are bound late: the scheduler chooses with the pod in mind, and waits until the claim is bound.
+"""Delayed volume binding: the node of the pod decides, and the pod waits for its claim.
 
 There is no controller manager: the tests play the controller that binds claims, and the provisioner.
 """
@@ -21,7 +21,7 @@ SIZE: Final = {"storage": "1Gi"}
 
 @pytest.fixture
 def storage_class(cluster: Cluster) -> str:
-    """Of volumes that are there, and are bound when a pod needs them."""
+    """Storage class of existing volumes, bound with the first pod."""
     return make_class(cluster, "static", provisioner="kubernetes.io/no-provisioner")
 
 
@@ -89,7 +89,7 @@ def _claimed_by(volume: Object) -> tuple[str, str]:
 
 
 def bind_claim(cluster: Cluster, name: str, volume: str) -> None:
-    """What the controller does for a volume that names the claim."""
+    """Step of the controller for a volume with a claimRef."""
     done = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
     cluster.patch("PersistentVolumeClaim", name, {"metadata": {"annotations": done}, "spec": {"volumeName": volume}})
     cluster.patch("PersistentVolumeClaim", name, {"status": {"phase": "Bound", "capacity": SIZE}}, sub="status")

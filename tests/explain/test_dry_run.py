@@ -1,4 +1,4 @@
-"""One pod looked at, without anything being changed."""
+"""Dry run of one pod, without changes."""
 
 from typing import Any
 

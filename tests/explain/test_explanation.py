@@ -1,4 +1,4 @@
-"""Decisions explained: who said what of which node, and what would help."""
+"""Explanations: reasons per node and plugin, and helpful changes."""
 
 from typing import Any
 

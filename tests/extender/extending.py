@@ -1,4 +1,4 @@
-"""An extender in the test's own process: plugins in Python or wasm, and bodies as kube-scheduler sends them."""
+"""Extender in the test process: plugins in Python or wasm, and request bodies of kube-scheduler."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence

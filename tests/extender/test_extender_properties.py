@@ -1,4 +1,4 @@
-"""Whatever JSON comes, an extender answers or says what is wrong; it never breaks."""
+"""Properties of the extender: any JSON gives a result or an error, never a crash."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What kube-scheduler sends is understood, and what is wrong with a body is told with its field."""
+"""Extender protocol: request bodies of kube-scheduler, and errors with their fields."""
 
 import json
 

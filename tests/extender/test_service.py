@@ -1,4 +1,4 @@
-"""What an extender answers: filter, prioritize and preempt with plugins in Python and in wasm."""
+"""Extender results: filter, prioritize and preempt with plugins in Python and in wasm."""
 
 import json
 from collections.abc import Mapping, Sequence

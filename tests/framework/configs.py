@@ -19,7 +19,7 @@ def read(fields: dict[str, Any] | None = None, **more: Any) -> SchedulerConfig:
 
 
 def problems(fields: dict[str, Any] | None = None, **more: Any) -> list[str]:
-    """What is wrong with a configuration, as lines."""
+    """Problems of a configuration, as lines."""
     with pytest.raises(ConfigError) as caught:
         read(fields, **more)
     return [str(problem) for problem in caught.value.problems]
@@ -34,7 +34,7 @@ def args_of(plugin: str, args: Any) -> Any:
 
 
 def arg_problems(plugin: str, args: Any) -> list[str]:
-    """What is wrong with the args of a plugin; the paths begin there."""
+    """Problems of a plugin's args, with paths relative to them."""
     found = problems(with_args(plugin, args))
     assert all(line.startswith("profiles[0].pluginConfig[0].args") for line in found)
     return [line.removeprefix("profiles[0].pluginConfig[0].args").removeprefix(".") for line in found]

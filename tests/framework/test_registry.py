@@ -64,7 +64,7 @@ class Guest(PostBindPlugin):
 
 
 class Host:
-    """Where every guest has PostBind."""
+    """Loader of guests with PostBind."""
 
     def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
         return {"postBind"}
@@ -85,7 +85,7 @@ def error_of(found: Registry, *names: str, config: Sequence[Any] = ()) -> str:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Makes entry points be there."""
+    """Installs fake entry points."""
 
     def install(**values: str) -> None:
         points = [EntryPoint(name.rstrip("_"), value, "kubewasp.plugins") for name, value in values.items()]

@@ -1,4 +1,4 @@
-"""The numbers that steer the test guests. They follow the tables in the guests' sources; README.md explains them."""
+"""Control values of the test guests, as in the tables of their sources (README.md)."""
 
 # Bit i of the global `where` (all_hooks, misbehave) stands for HOOKS[i].
 # Those beyond the classic contract that can be called by hand.

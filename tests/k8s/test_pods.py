@@ -14,7 +14,7 @@ def pod(name: str, *, namespace: str = "default", **spec: Any) -> dict[str, Any]
 
 
 def token(name: str) -> dict[str, Any]:
-    """What every pod of a cluster has: a token in a volume with a name of its own."""
+    """Service account token of a pod, in a volume with a unique name."""
     return {
         "volumes": [{"name": name, "projected": {"sources": []}}, {"name": "data", "emptyDir": {}}],
         "containers": [{"name": "main", "image": "i", "volumeMounts": [{"name": name, "mountPath": "/token"}]}],

@@ -1,4 +1,4 @@
-"""Events that are written, and those that are dropped."""
+"""Written and dropped events."""
 
 import asyncio
 

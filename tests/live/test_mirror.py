@@ -1,4 +1,4 @@
-"""What an API server says of a cluster, as the scheduler takes it in."""
+"""Mirror of the API server's objects in the cluster state."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""A cluster read once from an API server."""
+"""One-time snapshot of a cluster from an API server."""
 
 from collections.abc import Iterable
 
@@ -22,7 +22,7 @@ POD = "/api/v1/namespaces/shop/pods/web"
 
 
 def stored(manifest: Object) -> Object:
-    """As an API server has it."""
+    """Manifest with the fields of the API server."""
     namespace = {"namespace": "shop"} if manifest["kind"] == "Pod" else {}
     metadata = {"uid": f"uid-{manifest['metadata']['name']}", "resourceVersion": "7", **namespace}
     return {**manifest, "metadata": {**manifest["metadata"], **metadata}}

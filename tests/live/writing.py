@@ -48,7 +48,7 @@ class WriteError(ApiError):
 
 
 class FakeWrites:
-    """Takes note of requests and answers with the errors it was given."""
+    """Records requests and raises the given errors."""
 
     def __init__(self, **errors: str) -> None:
         self.errors = errors

@@ -58,7 +58,7 @@ def make_pod(
     status: Mapping[str, Any] | None = None,
     **spec: Any,
 ) -> Pod:
-    """A pod; without a name it gets one of its own. `owner` is apiVersion, kind and name of its controller."""
+    """A pod; without a name it gets a unique one. `owner` is apiVersion, kind and name of its controller."""
     name = name or f"pod-{next(_numbers)}"
     metadata: dict[str, Any] = {"name": name, "namespace": namespace, "labels": dict(labels or {})}
     if terminating:
@@ -117,7 +117,7 @@ def make_table(nodes: Iterable[Node] = (), pods: Iterable[Pod] = ()) -> NodeTabl
 
 
 class FakeClock:
-    """Time that passes when it is told to."""
+    """Clock with manual advance."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -130,7 +130,7 @@ class FakeClock:
 
 
 class FakeClient:
-    """Takes note of what is asked of it; `errors` are given back, by the name of the call."""
+    """Records calls; `errors` are returned, by the name of the call."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -151,7 +151,7 @@ class FakeClient:
 
 
 class FakeHandle(DetachedHandle):
-    """What plugins are made with; `objects` are manifests for the store."""
+    """Fake handle for plugins; `objects` are manifests for the store."""
 
     def __init__(self, table: NodeTable | None = None, objects: Iterable[Mapping[str, Any]] = ()) -> None:
         self.table = make_table() if table is None else table
@@ -176,7 +176,7 @@ class FakeHandle(DetachedHandle):
 
 
 def filtered(plugin: FilterPlugin, state: Any, pod: Pod, table: NodeTable) -> dict[str, Status]:
-    """What Filter says of each node, by name."""
+    """Filter statuses by node."""
     rows = table.order()
     verdicts = plugin.filter(state, pod, table, rows)
     names = [table.node(row).name for row in rows.tolist()]

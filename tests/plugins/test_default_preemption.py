@@ -1,4 +1,4 @@
-"""DefaultPreemption: who may preempt, where it helps, who has to go, and which node it is."""
+"""DefaultPreemption: eligibility, candidates, victims, and the chosen node."""
 
 import random
 from collections.abc import Sequence
@@ -190,7 +190,7 @@ def test_less_important_pods_do_not_take_the_room_that_is_made() -> None:
 def outcome(
     cluster: Cluster, preemption: DefaultPreemption, pod: Pod, statuses: Any = None
 ) -> tuple[Status, str | None]:
-    """What PostFilter says of a pod that no node took."""
+    """PostFilter result of a pod without a feasible node."""
     state, table = CycleState(), cluster.scheduler.table
     rejected = {name: Status(Code.UNSCHEDULABLE, "no") for name in table.objects} if statuses is None else statuses
     result = preemption.post_filter(state, pod, table, rejected)
@@ -482,7 +482,7 @@ def test_the_first_of_equals_is_picked() -> None:
 
 
 def reference_pick(candidates: list[Candidate]) -> Candidate:
-    """As plainly as the rules are told: each keeps the best of what is left."""
+    """Plain reference of the rules: each keeps the best of the remaining candidates."""
 
     def earliest(found: Candidate) -> float:
         top = max(victim.priority for victim in found.victims)
@@ -594,7 +594,7 @@ def drawn(chance: random.Random) -> tuple[list[Any], list[Any]]:
 
 
 def history(nodes: list[Any], pods: list[Any]) -> tuple[Any, ...]:
-    """Where pods went and what was said when they came one after the other; those who were evicted are not there."""
+    """Nodes and messages of pods, scheduled one by one, without evicted pods."""
     cluster = EmbeddedCluster(set_up(default_config()))
     if any(kind == "budget" for *_, kind in pods):
         spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}

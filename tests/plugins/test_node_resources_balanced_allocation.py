@@ -81,7 +81,7 @@ ROW = st.tuples(AMOUNT, AMOUNT, AMOUNT)
 
 
 def balance(amounts: list[int], capacities: tuple[int, ...], asked: tuple[int, ...]) -> int:
-    """As plainly as the rule is told."""
+    """Plain reference of the rule."""
     wanted = [bool(amount) or place < 2 for place, amount in enumerate(asked)]
     items = zip(amounts, capacities, wanted, strict=True)
     shares = [min(1.0, amount / capacity) for amount, capacity, counts in items if capacity and counts]

@@ -37,7 +37,7 @@ def bound(*names: str, driver: str = DRIVER) -> list[dict[str, Any]]:
 
 
 def judged(pod: Pod, objects: list[dict[str, Any]], existing: list[Pod] | None = None) -> Status:
-    """What is said of the only node."""
+    """Filter status of the only node."""
     table = make_table([make_node("n")], existing or [])
     plugin = NodeVolumeLimits({}, FakeHandle(table, objects))
     status, state = pre_filtered(plugin, pod, table)

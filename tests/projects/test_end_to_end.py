@@ -1,4 +1,4 @@
-"""The way from a new project to a placement with the real toolchains, as docs/plugins.md shows it."""
+"""From a new project to a placement with the real toolchains, as in docs/plugins.md."""
 
 import json
 import re

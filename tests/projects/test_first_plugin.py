@@ -1,4 +1,4 @@
-"""docs/first-plugin.md: a reader who does what it says sees what it shows."""
+"""Commands and output of docs/first-plugin.md."""
 
 import os
 import re
@@ -15,7 +15,7 @@ BIN = Path(sys.executable).parent
 
 
 def same_units(text: str) -> list[str]:
-    """What was built before takes milliseconds, not seconds."""
+    """Lines without units of time: cached builds take milliseconds, not seconds."""
     return [line.replace("# ms", "# s") for line in skeleton(text)]
 
 

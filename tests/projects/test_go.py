@@ -1,4 +1,4 @@
-"""The Go toolchain: which Go is used, what is said where it is missing, builds and native tests."""
+"""Go toolchain: selection, errors without Go, builds and native tests."""
 
 import os
 import shutil

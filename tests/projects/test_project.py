@@ -1,4 +1,4 @@
-"""Which language a project is in, what it is called, and that a failed build leaves everything as it was."""
+"""Projects: language, name, and unchanged files after a failed build."""
 
 from pathlib import Path
 

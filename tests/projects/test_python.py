@@ -1,4 +1,4 @@
-"""The Python toolchain: what is checked before a build, how a build fails, and how native tests are run."""
+"""Python toolchain: checks before a build, build failures, and native tests."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""New projects: their files, their names, and what is left alone."""
+"""New projects: files, names, and untouched existing files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Scenario tests are run on a real scheduler: what passes, what fails, and what is said of it."""
+"""Scenario tests on a real scheduler: passes, failures and their texts."""
 
 import logging
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Scenario tests are read strictly: what they may say, and what is said of anything else."""
+"""Strict parsing of scenario tests: valid fields, and errors for all others."""
 
 import math
 from pathlib import Path
@@ -16,7 +16,7 @@ NOON = 1_767_614_400.0
 
 
 def error_of(folder: Path, document: Any) -> str:
-    """What is said of the document, without the place, which must be told."""
+    """Problem text of the document, without its place, which is asserted."""
     path = written(folder, case(), document)
     with pytest.raises(ManifestError) as caught:
         scenario_tests.read(folder)

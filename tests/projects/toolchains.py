@@ -1,4 +1,4 @@
-"""A toolchain that makes what it is told to, for tests of what is around it."""
+"""Fake toolchain with scripted output."""
 
 from collections.abc import Sequence
 from pathlib import Path

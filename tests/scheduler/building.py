@@ -1,4 +1,4 @@
-"""A scheduler with a cluster around it that does at once what the API server and the kubelet would do."""
+"""Scheduler in a fake cluster with an immediate API server and kubelet."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerCo
 
 
 class Cluster:
-    """The client of its own scheduler. Victims go at once, or stay terminating where `victims_linger`."""
+    """Client of its scheduler. Victims go at once, or stay terminating where `victims_linger`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Pods that are on their way to a node: a bind that is under way, a PreBind plugin that waits."""
+"""Pods between decision and bind: pending binds, and waiting PreBind plugins."""
 
 from typing import Any
 

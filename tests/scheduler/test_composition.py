@@ -1,4 +1,4 @@
-"""From a configuration to a scheduler that runs: built-in, Python and wasm plugins."""
+"""From a configuration to a running scheduler: built-in, Python and wasm plugins."""
 
 from importlib.metadata import EntryPoint
 from typing import Any
@@ -14,7 +14,7 @@ from tests.simulation.simulating import config, node, pending, placed, pod, prof
 
 
 class Names(NodeByNode):
-    """Keeps pods off a node by name, and prefers the node with the fewest pods of any kind."""
+    """Rejects a node by name, and prefers the node with the fewest pods."""
 
     name = "Names"
 

@@ -1,4 +1,4 @@
-"""One scheduling cycle: which nodes are looked at, which one is chosen, and what is told if there is none."""
+"""One scheduling cycle: evaluated nodes, the chosen node, and reasons without one."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -44,7 +44,7 @@ def only(*numbers: int, nodes: int = 4) -> dict[str, Status]:
 
 
 def heap_root(totals: Sequence[int]) -> int:
-    """Which place comes to the root of a binary max-heap that is built in place."""
+    """Index at the root of a binary max-heap that is built in place."""
     heap = list(range(len(totals)))
 
     def better(one: int, other: int) -> bool:

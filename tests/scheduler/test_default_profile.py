@@ -1,4 +1,4 @@
-"""The default profile as a whole: the messages, the totals and the order of plugins that kube-scheduler 1.36 has."""
+"""Default profile: messages, totals and plugin order of kube-scheduler 1.36."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def message(cluster: Cluster, **pod: Any) -> str:
 
 
 def on_nodes(*names: str) -> dict[str, Any]:
-    """What a pod of a daemon set asks for."""
+    """Affinity of a DaemonSet pod."""
     fields = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]} for name in names]
     return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": fields}}}
 

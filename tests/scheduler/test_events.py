@@ -1,4 +1,4 @@
-"""What has changed between two states of an object."""
+"""Cluster events from two states of an object."""
 
 from typing import Any
 

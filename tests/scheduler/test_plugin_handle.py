@@ -1,4 +1,4 @@
-"""The promises of the plugin handle on threads: every method of `Handle` may be called from any thread."""
+"""Thread safety of the plugin handle: every method of `Handle` on any thread."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -77,7 +77,7 @@ def running() -> Iterator[Running]:
 
 
 def elsewhere(call: Callable[[], Any]) -> Any:
-    """The result of a call on a thread of its own."""
+    """The result of a call on a new thread."""
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(call()), name="elsewhere")
     thread.start()

@@ -1,4 +1,4 @@
-"""Which pods wait for room on which node."""
+"""Nominated pods by node."""
 
 from kubewasp.scheduler.preemption import Nominator
 from tests.plugins.building import make_pod

@@ -1,4 +1,4 @@
-"""Whatever happens, and whatever plugins do: no node is over-committed, no pod bound twice, nothing stays reserved."""
+"""Properties under any events and plugins: no over-committed node, no double bind, no leaked reservation."""
 
 import random
 from collections import Counter
@@ -27,7 +27,7 @@ OUTCOMES = st.sampled_from([unschedulable("no"), error("broken")])
 
 
 class Faulty(ReservePlugin, PermitPlugin, PreBindPlugin, BindPlugin):
-    """Fails where it is told to, and keeps account of what it has reserved."""
+    """Fails at the configured hooks, and records its reservations."""
 
     def __init__(self, name: str) -> None:
         self.name = name

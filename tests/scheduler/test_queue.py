@@ -1,4 +1,4 @@
-"""The scheduling queue: order, backoff, events, gates, and what happens while a pod is being scheduled."""
+"""Scheduling queue: order, backoff, events, gates, and events during a scheduling attempt."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ WILDCARD = ClusterChange("*", Action.ALL)
 
 
 class Bench:
-    """A queue, its clock, and plugins A and B; each hears of what its events say."""
+    """A queue, its clock, and plugins A and B with their events."""
 
     def __init__(self, *plugins: Scripted, **settings: Any) -> None:
         self.clock = FakeClock()

@@ -1,4 +1,4 @@
-"""The scheduler: from the queue to a bound pod, all the ways back, and what others hear of it."""
+"""Scheduler: from the queue to a bound pod, all failures, and notifications."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -412,7 +412,7 @@ def test_a_pod_that_gets_a_node_elsewhere_is_nominated_no_more() -> None:
 
 
 class Listener:
-    """A cluster with one rejected pod, and what its plugin hears of."""
+    """A cluster with one rejected pod, and the events for its plugin."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, Action]] = []

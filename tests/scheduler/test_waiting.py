@@ -1,4 +1,4 @@
-"""Pods that wait for permission."""
+"""Pods that wait at Permit."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What plugins decide about waiting pods in the middle of something else: it is done when that has come to an end."""
+"""Decisions about waiting pods during another step: applied after that step."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -64,7 +64,7 @@ def decide(cluster: Cluster, pod: Pod, *, allow: bool) -> Callable[[], object]:
 
 
 def effects(plugin: Scripted) -> list[Any]:
-    """What became of pods, and when hooks ended that decided something."""
+    """Results of pods, and the ends of hooks with decisions."""
     return [item for item in plugin.log if isinstance(item, str) or item[1].startswith("end of")]
 
 

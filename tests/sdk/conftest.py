@@ -1,4 +1,4 @@
-"""The Python SDK is no part of the installed package: its folder is put on the path, as `kubewasp plugin test` does."""
+"""Python SDK on the import path, as in `kubewasp plugin test`: it is not part of the installed package."""
 
 import sys
 

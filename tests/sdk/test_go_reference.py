@@ -1,4 +1,4 @@
-"""docs/sdk-go.md: its plugin compiles and passes its test, and it names what the SDK has."""
+"""docs/sdk-go.md: a plugin that compiles and passes its test, and a complete reference."""
 
 import re
 import subprocess

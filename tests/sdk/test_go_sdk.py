@@ -1,4 +1,4 @@
-"""The Go SDK on the real host: every hook, what it is given and what it answers; speed and memory."""
+"""Go SDK on the real host: inputs and results of every hook; speed and memory."""
 
 import os
 import subprocess

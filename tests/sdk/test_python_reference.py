@@ -1,4 +1,4 @@
-"""docs/sdk-python.md: its code runs and does what it says, and it names everything that the SDK has."""
+"""docs/sdk-python.md: code that runs with the shown results, and a complete reference."""
 
 import inspect
 import re
@@ -49,7 +49,7 @@ NOT_FOR_PLUGINS = {
 
 
 def public_names(*classes: type) -> list[str]:
-    """What the classes and those they derive from have, without what every tuple, number or dict has."""
+    """Attributes of the classes and their bases, without those of tuple, int and dict."""
     names = set()
     for owner in (base for item in classes for base in item.__mro__ if base.__module__.startswith("kubewasp_sdk")):
         names |= {name for name in (*vars(owner), *vars(owner).get("__annotations__", {})) if name[0] != "_"}

@@ -1,4 +1,4 @@
-"""The Python SDK as authors use it: natively, without WebAssembly."""
+"""Python SDK in native tests, without WebAssembly."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Asks an ASGI app, without a network."""
+"""Requests to an ASGI app, without a network."""
 
 import asyncio
 from typing import Any

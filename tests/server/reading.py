@@ -1,4 +1,4 @@
-"""What Prometheus would read."""
+"""Metrics in the Prometheus text format."""
 
 from prometheus_client.samples import Sample
 
@@ -20,5 +20,5 @@ def value(metrics: Metrics, name: str, **labels: str) -> float:
 
 
 def count(metrics: Metrics, name: str, **labels: str) -> float:
-    """How many observations a histogram has."""
+    """Number of observations of a histogram."""
     return value(metrics, f"{name}_count", **labels)

@@ -1,4 +1,4 @@
-"""Decisions that are kept for those who ask later."""
+"""Record of recent decisions."""
 
 from collections.abc import Iterator
 from itertools import repeat

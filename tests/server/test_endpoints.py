@@ -1,4 +1,4 @@
-"""What the process answers over HTTP."""
+"""HTTP endpoints of the process."""
 
 from collections.abc import Callable
 from typing import Any

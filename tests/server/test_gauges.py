@@ -1,4 +1,4 @@
-"""A scheduler that runs, and what its metrics tell of it."""
+"""Gauges of a running scheduler."""
 
 import threading
 from typing import Any
@@ -247,7 +247,7 @@ def test_it_is_told_how_each_resource_is_followed() -> None:
 
 
 class Nobody:
-    """Implements `Handler`; is told nothing."""
+    """`Handler` that ignores all changes."""
 
     def replaced(self, items: object) -> None: ...
 

@@ -1,4 +1,4 @@
-"""The server on a real port of the loopback interface."""
+"""HTTP server on a loopback port."""
 
 import asyncio
 import datetime as dt
@@ -143,7 +143,7 @@ def test_signals_are_left_to_the_process() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """One that signs itself, for localhost, and its key."""
+    """Self-signed certificate for localhost, and its key."""
     folder = tmp_path_factory.mktemp("tls")
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])

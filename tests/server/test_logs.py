@@ -1,4 +1,4 @@
-"""Log lines as klog writes them."""
+"""Log lines in the format of klog."""
 
 import io
 import json

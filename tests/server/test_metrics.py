@@ -1,4 +1,4 @@
-"""The metrics that Prometheus is told: names, labels and buckets, and what the observer's calls make of them."""
+"""Metrics: names, labels and buckets, and their values after observer calls."""
 
 import re
 from pathlib import Path

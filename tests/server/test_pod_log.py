@@ -1,4 +1,4 @@
-"""The line that is logged of each pod."""
+"""Log line per pod."""
 
 import logging
 from typing import Any

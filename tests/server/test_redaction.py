@@ -1,4 +1,4 @@
-"""What is taken out of texts, and what is left alone."""
+"""Redaction of secrets in texts."""
 
 import time
 

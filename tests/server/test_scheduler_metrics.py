@@ -1,4 +1,4 @@
-"""What the scheduler itself tells its metrics: attempts, waiting for permission, changes of the cluster."""
+"""Metrics of the scheduler: attempts, waits at Permit, cluster events."""
 
 from collections.abc import Callable
 from dataclasses import replace

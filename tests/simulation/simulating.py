@@ -1,4 +1,4 @@
-"""Clusters in memory for tests: objects in a line each, and a scheduler that has done what it could."""
+"""Clusters in memory for tests: one-line objects, and a scheduler that has run until idle."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -114,7 +114,7 @@ def placed(cluster: EmbeddedCluster) -> dict[str, str]:
 
 
 def pending(cluster: EmbeddedCluster) -> dict[str, str]:
-    """What every pod without a node was told."""
+    """Messages of pods without a node."""
     found = {}
     for pod in cluster.pods.values():
         if not pod.node:

@@ -1,4 +1,4 @@
-"""How many pods of a budget may go, in a cluster without Kubernetes."""
+"""Allowed disruptions of budgets in an embedded cluster."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""A cluster in memory: what happens to its objects, its controllers, and its time."""
+"""Cluster in memory: objects, controllers, and time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a simulation reads: where each object goes, what is warned of, and what is refused."""
+"""Input of a simulation: objects, warnings, and errors."""
 
 import copy
 import json

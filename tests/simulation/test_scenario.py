@@ -1,4 +1,4 @@
-"""Timelines: what happens when, and which scenarios make no sense."""
+"""Timelines: steps and their times, and invalid scenarios."""
 
 import time
 from pathlib import Path

@@ -78,7 +78,7 @@ def test_removing_a_node_that_is_not_there_is_refused() -> None:
 
 
 class NodesAgainstADict(RuleBasedStateMachine):
-    """Whatever is done to it, `Nodes` holds what a dict would hold, and tells every change."""
+    """After any operations, `Nodes` equals a dict and reports every change."""
 
     def __init__(self) -> None:
         super().__init__()

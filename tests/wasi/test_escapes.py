@@ -1,4 +1,4 @@
-"""A granted directory cannot be left, and one that is read-only cannot be changed."""
+"""Containment in granted directories, and protection of read-only ones."""
 
 from __future__ import annotations
 

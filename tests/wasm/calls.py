@@ -1,4 +1,4 @@
-"""Every hook called in the same way, on node-1, for tests that go through all of them."""
+"""Uniform calls of every hook, on node-1."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A scheduler's handle for guests that ask for one."""
+"""Fake scheduler handle for guests."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from kubewasp.framework.cluster_events import RecordedEvent
 
 
 class FakeClock:
-    """Stands still at a time of its own."""
+    """Stopped clock."""
 
     def now(self) -> float:
         return 10.0
@@ -16,7 +16,7 @@ class FakeClock:
 
 
 class FakeHandle:
-    """Knows the pods it is given as waiting, and takes note of what it is asked."""
+    """Fake handle with the given waiting pods and a record of calls."""
 
     def __init__(self, waiting: dict[str, bytes] | None = None, on_get: Callable[[str], None] | None = None) -> None:
         self.waiting = waiting or {}

@@ -1,4 +1,4 @@
-"""Asks for anything of kubewasp/v1 through the guest `extension`."""
+"""Calls of any kubewasp/v1 import through the guest `extension`."""
 
 import struct
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ def aim(cycle: GuestCycle, function: str, *arguments: int, hook: str = "") -> No
 
 
 def ask(cycle: GuestCycle, function: str, *arguments: int, hook: str = "prefilter") -> int:
-    """What the import answers in that hook; where it takes a node, node-1 is at hand."""
+    """Result of the import in that hook; node-1 is the current node."""
     aim(cycle, function, *arguments, hook=hook)
     status = STATUS_OF[hook](cycle)
     assert not cycle.failed, status.reason
@@ -37,7 +37,7 @@ def ask(cycle: GuestCycle, function: str, *arguments: int, hook: str = "prefilte
 
 
 def text(cycle: GuestCycle, content: str | bytes, at: int = 512) -> tuple[int, int]:
-    """Puts a text into the guest's memory, and tells where it is."""
+    """Writes a text to the guest's memory; returns its address and length."""
     encoded = content.encode() if isinstance(content, str) else content
     cycle.runner.guest_memory.write(at, encoded, "test")
     return at, len(encoded)

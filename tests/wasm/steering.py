@@ -1,4 +1,4 @@
-"""Sets and reads the exported globals by which the test guests are steered."""
+"""Access to the exported control globals of the test guests."""
 
 from typing import cast
 

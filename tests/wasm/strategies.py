@@ -1,4 +1,4 @@
-"""Pods, nodes and configurations as Hypothesis draws them."""
+"""Hypothesis strategies for pods, nodes and configurations."""
 
 import json
 import zlib

@@ -1,4 +1,4 @@
-"""Guests that say which pods are alike are asked again only about nodes that changed."""
+"""Answer cache for guests with signatures: only changed nodes are evaluated again."""
 
 import logging
 from collections.abc import Iterator

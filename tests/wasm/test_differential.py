@@ -1,4 +1,4 @@
-"""The adapter against the same ABI answered by plain Python callbacks: the same values, reasons and log lines."""
+"""Adapter against plain Python callbacks of the same ABI: equal values, reasons and log lines."""
 
 from functools import cache
 from pathlib import Path
@@ -65,7 +65,7 @@ class Pair:
         return other, status, self.oracle.reason.decode("utf-8", "replace") if status else ""
 
     def tell_oracle(self, **values: object) -> None:
-        """What `Cycle` makes of a hook's arguments, the oracle has to be given."""
+        """Sets values of the oracle that `Cycle` derives from the arguments of a hook."""
         self.oracle.values |= {name: orjson.dumps(value) for name, value in values.items()}
 
     def compare_all(self) -> None:

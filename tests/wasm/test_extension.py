@@ -1,4 +1,4 @@
-"""What a guest can ask of nodes, pods and scores through kubewasp/v1, import by import."""
+"""Imports of kubewasp/v1 for nodes, pods and scores, one by one."""
 
 import struct
 
@@ -456,7 +456,7 @@ MOVES = """(module
 
 
 def test_pods_are_found_when_the_records_move_in_the_middle_of_a_hook() -> None:
-    """As another thread may make them do: the callback stands for it."""
+    """The callback takes the role of another thread."""
     table = two_nodes()
     other = load()
 

@@ -1,4 +1,4 @@
-"""After any changes, guests read of nodes what a plain host answers, and what can be computed from the manifests."""
+"""Properties of kubewasp/v1 after any changes: node values of a plain host and of the manifests."""
 
 import gc
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class Model:
         return self.nodes[node].get(name, 0), sum(asks.get(name, 0) for asks in self.on(node))
 
     def non_zero(self, node: str) -> tuple[int, int]:
-        """What a container does not ask for counts as 100 m and 200 Mi."""
+        """Missing requests of a container count as 100 m and 200 Mi."""
         asked = self.on(node)
         return sum(asks.get("cpu", 100) for asks in asked), sum(asks.get("memory", 200 << 20) for asks in asked)
 

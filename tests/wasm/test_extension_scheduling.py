@@ -1,4 +1,4 @@
-"""The hooks of kubewasp/v1 in a whole scheduler: the queue, cycle states in preemption, pods that wait for others."""
+"""Hooks of kubewasp/v1 in a scheduler: queue, cycle states in preemption, waiting pods."""
 
 import logging
 from typing import Any
@@ -44,7 +44,7 @@ def plugin(cluster: EmbeddedCluster, name: str = "policy") -> WasmPlugin:
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What the guest has logged since it was last asked."""
+    """Log lines of the guest since the last call."""
     lines = [line.removeprefix("policy: ") for line in caplog.messages if line.startswith("policy: ")]
     caplog.clear()
     return lines
@@ -143,7 +143,7 @@ def test_a_gate_that_does_not_open_is_asked_again_with_every_event() -> None:
 
 
 def hinted(wakes: int, *objects: Object) -> EmbeddedCluster:
-    """A pod that was turned down by a guest that says that of every event."""
+    """A pod rejected by a guest with this hint for every event."""
     guest = queue_guest(wakes=wakes, status_code=2)
     return settled(*(objects or NODES), pod("web"), config=config(profile(guest, **UNSORTED)))
 
@@ -206,7 +206,7 @@ def test_a_hint_hears_of_pods_and_of_other_kinds(caplog: pytest.LogCaptureFixtur
 
 
 def test_events_that_were_not_asked_for_are_no_question(caplog: pytest.LogCaptureFixture) -> None:
-    """Of the guest `enqueue`, which registers for new nodes, their labels, and pods that are deleted."""
+    """Registrations of the guest `enqueue`: new nodes, their labels, and deleted pods."""
     text = (SOURCES / "wat" / "queue.wat").read_text()
     enqueue = """(import "k8s.io/scheduler" "result.cluster_events" (func $cluster_events (param i32 i32)))
       (memory (export "memory") 2)
@@ -345,7 +345,7 @@ def test_a_nominated_pod_counts_in_a_trial_only(caplog: pytest.LogCaptureFixture
 
 
 def test_a_trial_that_comes_before_the_pods_own_state_does_not_change_it(caplog: pytest.LogCaptureFixture) -> None:
-    """As when another plugin's PreFilter has turned the pod down, and a PostFilter tries all the same."""
+    """After a rejection by another plugin's PreFilter, a PostFilter runs all the same."""
     caplog.set_level(logging.INFO)
     cluster = filled(*NODES, pod("low", on="node-1"), config=config(profile(wasm("policy", wat("states")))))
     found, table, victim = plugin(cluster), cluster.scheduler.table, cluster.pods["default/low"]
@@ -468,7 +468,7 @@ def test_a_member_that_is_deleted_leaves_the_others_waiting() -> None:
 
 
 def test_postbind_lets_the_others_go() -> None:
-    """The guest of another profile, which holds nobody back, allows those that wait when its own pod is bound."""
+    """The guest of another profile, without Permit waits, allows waiting pods when its own pod is bound."""
     text = (SOURCES / "wat" / "gang.wat").read_text()
     text = text.replace('(export "permit")', '(export "not_permit")').replace(
         '"bound") (mut i32) (i32.const 0)', '"bound") (mut i32) (i32.const 1)'

@@ -1,4 +1,4 @@
-"""What we do below wasmtime's public interface: a release that changes it has to fail here first."""
+"""Calls below wasmtime's public interface: an incompatible release fails here first."""
 
 from typing import cast
 

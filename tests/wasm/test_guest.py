@@ -1,4 +1,4 @@
-"""A guest and its instances: which pod gets which, for how long, and what the scheduler is asked."""
+"""Guest and its instances: assignment to pods, lifetime, and calls to the scheduler."""
 
 import gc
 import os

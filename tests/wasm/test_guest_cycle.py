@@ -1,4 +1,4 @@
-"""Hooks and what they answer, one guest each, and the order in which `evaluate` calls them."""
+"""Hooks and their results, one guest each, and the call order of `evaluate`."""
 
 import logging
 from typing import Any

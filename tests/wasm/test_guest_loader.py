@@ -14,7 +14,7 @@ from tests.guests.build import wat
 
 
 class Observer:
-    """Keeps all calls."""
+    """Records all calls."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, str]] = []

@@ -1,4 +1,4 @@
-"""Everything a guest must not do, in every hook: an Error that names plugin, hook and cause, and a fresh instance."""
+"""Guest violations in every hook: an Error with plugin, hook and cause, and a fresh instance."""
 
 import logging
 

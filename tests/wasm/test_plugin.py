@@ -1,4 +1,4 @@
-"""Wasm guests as plugins of a whole scheduler."""
+"""Wasm guests as plugins of a scheduler."""
 
 import logging
 from typing import Any

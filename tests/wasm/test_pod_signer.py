@@ -1,4 +1,4 @@
-"""Pods are signed with a hook of its own, some of them before it is their turn."""
+"""Signing of pods with `signpod`, partly ahead of their cycles."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -52,7 +52,7 @@ TRAPS_ON_SEVEN = "(if (i32.eq (local.get $last) (i32.const 55)) (then unreachabl
 
 
 class Calls(NoObserver):
-    """How often each hook was called, and which calls failed."""
+    """Counts of calls by hook, and failed calls."""
 
     def __init__(self) -> None:
         self.made: list[str] = []
@@ -174,7 +174,7 @@ def test_signing_ahead_changes_no_placement(steps: list[tuple[str, int, int]]) -
 
 
 def test_a_signature_is_of_the_pod_alone() -> None:
-    """There are no nodes, and each pod is a cycle of its own."""
+    """There are no nodes, and each pod has its own cycle."""
     text = signing("(local.set $last (i32.add (call $node_rows) (i32.shl (call $cycle) (i32.const 8))))")
     guest = Guest.load(wat_text(text))
     with guest.cycle(pod("a-1"), [node("node-1"), node("node-2")]) as cycle:
@@ -223,7 +223,7 @@ def test_each_pod_has_its_own_requests() -> None:
 
 
 def test_a_resource_may_be_asked_for_while_pods_are_signed() -> None:
-    """What the pod at hand asks for of it is there at once, and that of the next one too."""
+    """Requests of the current pod and of the next one for this resource are available at once."""
     asked_for = """(local $place i32)
     (local.set $place (i32.add (i32.const 80) (i32.shl (call $resource (i32.const 0) (i32.const 15)) (i32.const 3))))
     (drop (call $requests (i32.const 64) (i32.const 1024)))

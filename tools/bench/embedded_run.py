@@ -1,7 +1,7 @@
 """One embedded run of one workload, in its own process: `python -m tools.bench.embedded_run`.
 
-What to run comes as JSON on standard input, what was measured goes as JSON to standard output. A process of its own has
-a peak of memory of its own, and nothing of an earlier run is warm.
+Reads the plan as JSON from standard input and writes the measurements as JSON to standard output. A separate process
+has its own peak of memory, and no caches of an earlier run.
 """
 
 from __future__ import annotations

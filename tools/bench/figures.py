@@ -32,8 +32,8 @@ class TooSlowError(Exception):
 class Figures:
     """One repetition: pods a second, seconds of an attempt by share, seconds of CPU a pod, bytes at the peak.
 
-    An attempt ends when the pod is bound: on a busy API server it waits there most of the time. So `algorithm` tells
-    how many seconds it took to choose a node, on average.
+    An attempt ends when the pod is bound: on a busy API server most of this time is waiting. `algorithm` is the mean
+    time to choose a node, in seconds.
     """
 
     SHARES: ClassVar = (0.5, 0.9, 0.99)

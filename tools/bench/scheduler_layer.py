@@ -68,7 +68,7 @@ class Case:
     contenders: tuple[Contender, ...]
     repetitions: int
     close: tuple[Contender, ...] = ()
-    more: int = 0  # repetitions of those that are close
+    more: int = 0  # further repetitions of close ones
 
     def __str__(self) -> str:
         return f"{self.where}, {self.workload}, {self.nodes:,} nodes"

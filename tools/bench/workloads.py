@@ -1,10 +1,10 @@
 """Workloads: nodes, running pods, measured pods, and concurrent changes.
 
 The shapes are those of scheduler_perf, the benchmark that Kubernetes has for its own scheduler. A workload is plain
-data: one runner plays it in memory, another on a real API server, and both ask `problems` whether it came out right.
+data: one runner plays it in memory, another on a real API server, and both check the result with `problems`.
 
-Two things are not as there. Pods that run already are put onto their nodes and not scheduled, so that all schedulers
-begin with the same cluster. And what goes on meanwhile goes on faster, as our runs are short.
+Two differences from scheduler_perf: running pods are created on their nodes and not scheduled, so that all schedulers
+begin with the same cluster; and concurrent changes have a higher rate, as the runs are short.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Workload:
     def pending_pods(self) -> list[Object]:
         """Measured and waiting pods, mixed evenly, in the order of their names.
 
-        A scheduler that starts is told of them in this order, and as none is more important, tries them in it.
+        A starting scheduler lists them in this order and, at equal priority, tries them in it.
         """
         total = self.measured.count + self.waiting.count
         pods: list[Object] = []

@@ -164,7 +164,7 @@ class Client:
     def watch(
         self, kind: str, *, version: str = "v1", namespace: str = "", accept: str = JSON, **query: Any
     ) -> Iterator[Iterator[tuple[str, Object]]]:
-        """Changes from now on, as (ADDED, MODIFIED or DELETED; the object), on a connection of its own.
+        """Changes from now on, as (ADDED, MODIFIED or DELETED; the object), on its own connection.
 
         `query`: labelSelector, fieldSelector; a resourceVersion to start at an earlier time.
         It ends early when the API server closes it: it does so to those who read too slowly, on a busy machine soon.

@@ -1,6 +1,6 @@
 """A test's view of the cluster: its own namespace, objects to create and remove, waits for pods.
 
-There is no controller manager and no kubelet: nobody removes what belonged to a namespace, and nobody runs a pod.
+There is no controller manager and no kubelet: objects of a deleted namespace stay, and pods do not run.
 """
 
 import itertools
@@ -41,7 +41,7 @@ def pod(
 
 
 class Cluster:
-    """A namespace on the API server. `remove` takes away all that was made through it."""
+    """A namespace on the API server. `remove` deletes all objects created through it."""
 
     def __init__(self, client: Client, name: str = "test") -> None:
         self.client = client
@@ -126,7 +126,7 @@ class Cluster:
             why = "; ".join(
                 f"{one.get('reason')}: {one.get('message')}" for one in conditions if one["status"] != "True"
             )
-            lines.append(f"  {found['metadata']['name']}: {why or 'nobody has tried it'}")
+            lines.append(f"  {found['metadata']['name']}: {why or 'not tried yet'}")
         return "\n".join(lines)
 
     def remove(self) -> None:

@@ -81,7 +81,7 @@ class Kubewasp(Server):
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def get(self, path: str) -> str:
-        """The body of one of its own endpoints; an error status is an exception."""
+        """Response body of an endpoint; an error status is an exception."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
             return str(answer.read().decode())
 

@@ -1,7 +1,6 @@
 """Processes of etcd, kube-apiserver and kube-scheduler, for tests and benchmarks.
 
-Logs, keys and data of each are in a folder of its own. What the API server cannot do alone is switched off: there is no
-controller manager.
+Each has its own folder for logs, keys and data. Admission plugins that depend on a controller manager are disabled.
 """
 
 import importlib.util
@@ -21,9 +20,9 @@ from tools.testbed.client import Client, Credentials
 from tools.testbed.process import Server, free_port
 
 ADMIN: Final = "admin"
-SCHEDULER: Final = "system:kube-scheduler"  # the API server itself gives this user its rights
-NOBODY: Final = "nobody"  # may do nothing
-# Those with a token; they have the rights that a test gives them.
+SCHEDULER: Final = "system:kube-scheduler"  # has default RBAC rights
+NOBODY: Final = "nobody"  # no rights
+# Users with a token; a test grants their rights.
 TOKEN_USERS: Final = (NOBODY, "alice", "bob", "kubewasp")
 
 # They need controllers: one that makes a service account in each namespace, one that takes the taint off a node when
@@ -65,9 +64,9 @@ class Etcd(Server):
             return bool(json.load(answer)["health"] == "true")
 
     def compact(self) -> None:
-        """Forgets all that was before now, as API servers ask for every 5 minutes.
+        """Compacts the history up to now, as API servers do every 5 minutes.
 
-        An API server still has much of it in its memory; when it is restarted, older pages and watches end in 410.
+        An API server keeps much of it in memory; after its restart, older pages and watches end in 410.
         """
         revision = int(self._call("kv/range", {"key": "AA=="})["header"]["revision"])
         self._call("kv/compaction", {"revision": revision})
@@ -87,8 +86,8 @@ class Access:
 
 
 class ApiServer(Server):
-    """TLS, RBAC, users with certificates and with tokens. With `audit`, `accesses` tells who asked for what,
-    and `bindings` which pods were bound.
+    """TLS, RBAC, users with certificates and with tokens. With `audit`, `accesses` has the requests by user,
+    and `bindings` the bound pods.
     """
 
     name = "kube-apiserver"

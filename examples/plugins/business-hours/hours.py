@@ -17,7 +17,7 @@ WEEK = timedelta(weeks=1)
 
 @dataclass(frozen=True)
 class Hours:
-    """The same hours on some days of the week. Those that end at or past midnight belong to the day they begin on."""
+    """Daily hours on some days of the week. Hours past midnight belong to the day they begin on."""
 
     text: str
     opens: timedelta  # since midnight
@@ -28,7 +28,7 @@ class Hours:
 
     @classmethod
     def parse(cls, hours: str, days: tuple[Weekday, ...], utc_offset: str, summer_time: SummerTime) -> "Hours":
-        """`Hours.parse("08:00-18:00", ("Mon", "Tue"), "+01:00", "eu")`; a ValueError names the field that is wrong."""
+        """`Hours.parse("08:00-18:00", ("Mon", "Tue"), "+01:00", "eu")`; a ValueError names the invalid field."""
         opens, dash, closes = hours.partition("-")
         if not dash:
             raise ValueError(f'hours: expected hours such as 08:00-18:00, got "{hours}"')
@@ -55,7 +55,7 @@ class Hours:
         return (today and of_day >= self.opens) or (yesterday and of_day < self.closes)
 
     def local(self, moment: datetime) -> datetime:
-        """As the clock on the wall shows it."""
+        """Local time, without a time zone."""
         standard = moment.astimezone(timezone(self.utc_offset)).replace(tzinfo=None)
         if self.summer_time == "us":  # both changes are at 2:00 local time
             begin = _first_sunday(standard.year, 3) + WEEK + 2 * HOUR

@@ -1,6 +1,6 @@
-"""business-hours: a taint that comes and goes with the clock.
+"""business-hours: a taint that depends on the time of day.
 
-Nodes with a label take all pods during business hours, and outside of them only batch pods; or as configured.
+By default, labelled nodes accept all pods during business hours and only batch pods outside of them.
 """
 
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ ADMITTED = {"all": "all pods", "batch": "batch pods only", "others": "no batch p
 class Config:
     """The plugin's configuration: guestConfig, as JSON."""
 
-    label: str = "kubewasp.dev/business-hours"  # nodes with this label keep business hours, whatever its value is
+    label: str = "kubewasp.dev/business-hours"  # nodes with this label, of any value, have business hours
     hours: str = "08:00-18:00"
     days: tuple[Weekday, ...] = ("Mon", "Tue", "Wed", "Thu", "Fri")
     utc_offset: str = "+00:00"
     summer_time: SummerTime = "none"
-    during: Admits = "all"  # which pods these nodes take during business hours
-    outside: Admits = "batch"  # and outside of them
-    batch_classes: tuple[str, ...] = ("batch",)  # the priority classes of batch pods
+    during: Admits = "all"  # accepted pods during business hours
+    outside: Admits = "batch"  # accepted pods outside of them
+    batch_classes: tuple[str, ...] = ("batch",)  # priority classes of batch pods
 
 
 class BusinessHours(Plugin):
@@ -38,22 +38,22 @@ class BusinessHours(Plugin):
             self.hours = Hours.parse(config.hours, config.days, config.utc_offset, config.summer_time)
         except ValueError as error:
             raise ConfigError(f"config.{error}") from None
-        # No node has it, but pods can tolerate it as if it did: agents that run everywhere should.
+        # Not set on any node. Pods that tolerate it, such as agents on every node, are exempt.
         self.taint = Taint(config.label, "", "NoSchedule")
 
     def events(self) -> Sequence[ClusterEvent]:
-        """What may help a rejected pod. So may the clock: every five minutes, pods are tried again without an event."""
+        """Events that may help a rejected pod. The queue also retries pods every five minutes, without an event."""
         return [
             ClusterEvent("Node", Action.ADD | Action.UPDATE_NODE_LABEL),
             ClusterEvent("Pod", Action.UPDATE_POD_TOLERATION),
         ]
 
     def signature(self, pod: Pod) -> str:
-        """Pods with the same objection against them get the same answers. Time is in it: answers change with it."""
+        """Pods with the same objection share results. The objection depends on the time of day."""
         return self.objection(pod)
 
     def pre_filter(self, state: CycleState, pod: Pod) -> Status | None:
-        """The pod and the clock are looked at once, not once for every node."""
+        """Evaluates pod and time once per cycle, not once per node."""
         state["objection"] = self.objection(pod)
         return None if state["objection"] else SKIP
 
@@ -63,7 +63,7 @@ class BusinessHours(Plugin):
         return None
 
     def objection(self, pod: Pod) -> str:
-        """Why nodes with business hours do not take the pod now; empty if they do."""
+        """Reason to reject the pod on nodes with business hours; empty if it is accepted."""
         is_open = self.hours.include(self.now())
         admits = self.config.during if is_open else self.config.outside
         kind = "batch" if pod.priority_class in self.config.batch_classes else "others"

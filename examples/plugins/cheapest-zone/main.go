@@ -1,5 +1,5 @@
 // Command cheapest-zone is a scheduler plugin that prefers cheap nodes. Prices come from its configuration, by zone, instance
-// type or any label, or from a label of the node itself. A pod may have a preferred zone, and a price that it pays at most.
+// type or any label, or from a label of the node itself. A pod may have a preferred zone and a maximum price.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	kubewasp "kubewasp.dev/sdk"
 )
 
-// What a pod may wish for, as annotations.
+// Annotations of pods.
 const (
 	maxPriceAnnotation = "kubewasp.dev/max-price"
 	zoneAnnotation     = "kubewasp.dev/preferred-zone"
@@ -23,13 +23,13 @@ const (
 
 // Config is the plugin's configuration: guestConfig, as JSON. Prices are per hour, in any currency.
 type Config struct {
-	Prices     []Rule  `json:"prices"`     // the first rule that a node matches has its price; else it costs as much as the dearest
-	PriceLabel string  `json:"priceLabel"` // a label of nodes that have a price of their own, which goes first
-	Spot       Spot    `json:"spot"`       // what spot nodes are cheaper
-	CrossZone  float64 `json:"crossZone"`  // what a node costs more outside of the zone that the pod prefers
+	Prices     []Rule  `json:"prices"`     // the first matching rule counts; without one, a node has the highest price
+	PriceLabel string  `json:"priceLabel"` // node label with a price, which takes precedence
+	Spot       Spot    `json:"spot"`       // discount of spot nodes
+	CrossZone  float64 `json:"crossZone"`  // surcharge outside the pod's preferred zone
 }
 
-// Rule is a price, and which nodes have it. What is left out matches every node.
+// Rule is the price of the matching nodes. An empty field matches every node.
 type Rule struct {
 	Zone         string            `json:"zone"`
 	InstanceType string            `json:"instanceType"`
@@ -37,7 +37,7 @@ type Rule struct {
 	Price        *float64          `json:"price"`
 }
 
-// Spot says which nodes are spot nodes, and what share of the price they save.
+// Spot is the label of spot nodes and their discount, as a share of the price.
 type Spot struct {
 	Label    string  `json:"label"`
 	Value    string  `json:"value"`
@@ -49,17 +49,17 @@ type price = int64
 
 const maxPrice = 1000
 
-// offer is what the plugin needs to know of a node.
+// offer is the price and the zone of a node.
 type offer struct {
 	price price
 	zone  string
 }
 
-// wish is what a pod asks for.
+// wish is the content of the pod's annotations.
 type wish struct {
 	maxPrice price // 0: any
 	zone     string
-	tooDear  string // the reason to turn a node down, the same for all
+	tooDear  string // reason to reject a node, the same for all
 }
 
 var wishes = kubewasp.NewStateKey[wish]()
@@ -82,7 +82,7 @@ var (
 	_ kubewasp.NormalizeScore    = (*Plugin)(nil)
 )
 
-// New makes the plugin when it is loaded.
+// New creates the plugin when it is loaded.
 func New(handle *kubewasp.Handle) (*Plugin, error) {
 	config := Config{Spot: Spot{Label: "karpenter.sh/capacity-type", Value: "spot"}}
 	if err := handle.DecodeConfig(&config); err != nil {
@@ -92,7 +92,7 @@ func New(handle *kubewasp.Handle) (*Plugin, error) {
 	if err := plugin.check(); err != nil {
 		return nil, errors.New("config: " + err.Error())
 	}
-	// An offer depends on the Node object alone, so it is made once and kept until the object changes.
+	// An offer depends on the Node object alone, so it is cached until the object changes.
 	plugin.offers = kubewasp.NewNodeCache(plugin.offerOf)
 	return plugin, nil
 }
@@ -122,18 +122,18 @@ func (p *Plugin) check() error {
 	return nil
 }
 
-// EventsToRegister names what may help a pod that found all nodes too dear: another node, or other labels.
+// EventsToRegister lists the events that may help a rejected pod: a new node, or other labels.
 func (p *Plugin) EventsToRegister() []kubewasp.ClusterEvent {
 	return []kubewasp.ClusterEvent{{Resource: kubewasp.EventNode, Actions: kubewasp.Add | kubewasp.UpdateNodeLabel}}
 }
 
-// SignPod says which pods are alike: those with the same wishes. For all of them, a node is looked at once until it changes.
+// SignPod is the same for pods with the same annotations. They share the results for a node until the node changes.
 func (p *Plugin) SignPod(pod *kubewasp.Pod) uint64 {
 	annotations := pod.Annotations()
 	return kubewasp.NewHasher().String(annotations.Get(maxPriceAnnotation)).String(annotations.Get(zoneAnnotation)).Sum()
 }
 
-// PreFilter reads the pod's wishes. Most pods pay any price and need no Filter.
+// PreFilter reads the pod's annotations. Pods without a maximum price need no Filter.
 func (p *Plugin) PreFilter(state *kubewasp.CycleState, pod *kubewasp.Pod) ([]string, kubewasp.Status) {
 	wished := wish{zone: pod.Annotations().Get(zoneAnnotation)}
 	text, limited := pod.Annotations().Lookup(maxPriceAnnotation)
@@ -151,7 +151,7 @@ func (p *Plugin) PreFilter(state *kubewasp.CycleState, pod *kubewasp.Pod) ([]str
 	return nil, kubewasp.Success()
 }
 
-// Filter turns down nodes that cost more than the pod pays.
+// Filter rejects nodes above the pod's maximum price.
 func (p *Plugin) Filter(state *kubewasp.CycleState, _ *kubewasp.Pod, node *kubewasp.NodeInfo) kubewasp.Status {
 	if wished := wishes.Get(state); p.offers.Get(node).price > wished.maxPrice {
 		return kubewasp.Unresolvable(wished.tooDear)
@@ -184,7 +184,7 @@ func (p *Plugin) priceOf(node string, labels kubewasp.Map[string]) price {
 		if own, ok := parsePrice(text); ok {
 			return own
 		}
-		p.log.Warning("the label is no price", "node", node, "label", p.config.PriceLabel, "value", text)
+		p.log.Warning("Invalid price label", "node", node, "label", p.config.PriceLabel, "value", text)
 	}
 	cost := p.dearest
 	for _, rule := range p.config.Prices {
@@ -223,7 +223,7 @@ func parsePrice(text string) (price, bool) {
 }
 
 func inMillionths(amount float64) (price, bool) {
-	if !(amount >= 0 && amount <= maxPrice) { // so that it is false for what is no number, too
+	if !(amount >= 0 && amount <= maxPrice) { // also true for NaN
 		return 0, false
 	}
 	return price(math.Round(amount * 1e6)), true

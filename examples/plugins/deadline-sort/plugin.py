@@ -1,6 +1,6 @@
 """deadline-sort: the pods with the earliest deadline are scheduled first.
 
-A pod says in an annotation when it must be done: `kubewasp.dev/deadline: "2026-01-05T18:00:00Z"`.
+The deadline is an annotation of the pod: `kubewasp.dev/deadline: "2026-01-05T18:00:00Z"`.
 """
 
 import math
@@ -17,7 +17,7 @@ class Config:
     """The plugin's configuration: guestConfig, as JSON."""
 
     annotation: str = "kubewasp.dev/deadline"
-    late: Literal["first", "last"] = "first"  # where pods go whose deadline is over: to save, or to give up
+    late: Literal["first", "last"] = "first"  # position of pods past their deadline
 
     def __post_init__(self) -> None:
         if not self.annotation:
@@ -30,7 +30,7 @@ class DeadlineSort(Plugin):
     config: Config
 
     def pre_enqueue(self, pod: Pod) -> Verdict:
-        """A deadline that cannot be read is somebody's mistake: the pod waits until it is corrected."""
+        """Keeps a pod with an invalid deadline out of the queue until the annotation is corrected."""
         try:
             self.deadline(pod)
         except ValueError as error:
@@ -38,21 +38,21 @@ class DeadlineSort(Plugin):
         return None
 
     def events(self) -> Sequence[ClusterEvent]:
-        """Nothing helps such a pod but a change of its annotations."""
+        """Changes of the pod itself: the only ones that correct a deadline."""
         return [ClusterEvent("Pod", Action.UPDATE)]
 
     def queueing_hint(self, pod: Pod, change: Change) -> bool:
         return change.new is not None and change.new.uid == pod.uid
 
     def sort_key(self, pod: Pod, queued_at: datetime) -> tuple[bool, float, int, datetime]:
-        """The scheduler asks for it when the pod is queued, and again when it comes back after a try."""
+        """Called each time the pod enters the queue."""
         deadline = self.deadline(pod)
-        is_given_up = self.config.late == "last" and deadline is not None and deadline < self.now()
+        is_last = self.config.late == "last" and deadline is not None and deadline < self.now()
         due = math.inf if deadline is None else deadline.timestamp()
-        return is_given_up, due, -pod.priority, queued_at
+        return is_last, due, -pod.priority, queued_at
 
     def deadline(self, pod: Pod) -> datetime | None:
-        """None if the pod has none; a ValueError if it cannot be read."""
+        """The pod's deadline, or None. ValueError if it is invalid."""
         text = pod.annotations.get(self.config.annotation)
         if text is None:
             return None

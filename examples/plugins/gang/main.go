@@ -1,5 +1,5 @@
-// Command gang is a scheduler plugin for pods that are of use only together: the pods of a gang wait until so many of them
-// have a node, and then go there all at once. If one of them does not get there, none does.
+// Command gang is a scheduler plugin for gang scheduling: the pods of a gang wait at Permit until enough of them have a
+// node, and are then bound together. If one of them fails, all waiting ones are rejected.
 package main
 
 import (
@@ -11,22 +11,22 @@ import (
 	kubewasp "kubewasp.dev/sdk"
 )
 
-// What pods of a gang carry.
+// Labels and annotations of pods of a gang.
 const (
 	nameLabel         = "kubewasp.dev/gang"
 	sizeLabel         = "kubewasp.dev/gang-size"
-	timeoutAnnotation = "kubewasp.dev/gang-timeout" // instead of the configured one
+	timeoutAnnotation = "kubewasp.dev/gang-timeout" // overrides the configured timeout
 )
 
-const maxTimeout = 15 * time.Minute // no pod may wait longer, whatever a plugin says
+const maxTimeout = 15 * time.Minute // limit of the scheduler
 
 // Config is the plugin's configuration: guestConfig, as JSON.
 type Config struct {
-	Timeout   string   `json:"timeout"`   // how long a pod waits for the others
-	CheckRoom []string `json:"checkRoom"` // resources of which there must be enough for the whole gang before a pod waits at all
+	Timeout   string   `json:"timeout"`   // maximum wait for the rest of the gang
+	CheckRoom []string `json:"checkRoom"` // resources to check for the whole gang before a pod waits
 }
 
-// gang is what a pod says of its gang. The zero value is that of a pod without one.
+// gang is the gang of a pod, from its labels. The zero value means no gang.
 type gang struct {
 	id
 	size    int
@@ -43,7 +43,7 @@ func idOf(pod *kubewasp.Pod) id { return id{pod.Namespace(), pod.Labels().Get(na
 // gangs is the gang of the pod being scheduled.
 var gangs = kubewasp.NewStateKey[gang]()
 
-// Plugin schedules gangs. What it knows of other pods it asks the scheduler: pods do not share the memory of a plugin.
+// Plugin schedules gangs. It reads other pods from the scheduler: plugin memory is not shared between pods.
 type Plugin struct {
 	handle  *kubewasp.Handle
 	timeout time.Duration
@@ -61,7 +61,7 @@ var (
 	_ kubewasp.Unreserve         = (*Plugin)(nil)
 )
 
-// New makes the plugin when it is loaded.
+// New creates the plugin when it is loaded.
 func New(handle *kubewasp.Handle) (*Plugin, error) {
 	config := Config{Timeout: "1m"}
 	if err := handle.DecodeConfig(&config); err != nil {
@@ -78,14 +78,14 @@ func New(handle *kubewasp.Handle) (*Plugin, error) {
 		}
 		plugin.checked = append(plugin.checked, handle.Resource(name))
 	}
-	// Pods on nodes are looked at once, and again only where one has come or gone.
+	// Pods of a node are counted once, and again only after a change on this node.
 	plugin.members = kubewasp.NewNodeInfoCache(membersOn)
 	return plugin, nil
 }
 
 // ---------------------------------------------------------------------- queue
 
-// PreEnqueue keeps pods out of the queue whose labels cannot be meant.
+// PreEnqueue keeps pods with invalid labels out of the queue.
 func (p *Plugin) PreEnqueue(pod *kubewasp.Pod) kubewasp.Status {
 	if _, err := p.gangOf(pod); err != nil {
 		return kubewasp.Unresolvable(err.Error())
@@ -93,7 +93,7 @@ func (p *Plugin) PreEnqueue(pod *kubewasp.Pod) kubewasp.Status {
 	return kubewasp.Success()
 }
 
-// EventsToRegister names what may help a pod whose gang was turned down.
+// EventsToRegister lists the events that may help a pod of a rejected gang.
 func (p *Plugin) EventsToRegister() []kubewasp.ClusterEvent {
 	const moreRoom = kubewasp.Add | kubewasp.UpdateNodeAllocatable | kubewasp.UpdateNodeLabel | kubewasp.UpdateNodeTaint
 	return []kubewasp.ClusterEvent{
@@ -102,18 +102,18 @@ func (p *Plugin) EventsToRegister() []kubewasp.ClusterEvent {
 	}
 }
 
-// QueueingHint looks at pods that come and go.
+// QueueingHint evaluates added, changed and deleted pods.
 func (p *Plugin) QueueingHint(pod *kubewasp.Pod, change *kubewasp.Change) kubewasp.Hint {
 	before, after := change.OldPod(), change.NewPod()
 	helps := true // a node
 	switch {
-	case after != nil && before != nil: // other labels: only the pod's own matter
+	case after != nil && before != nil: // changed labels: only of the pod itself
 		helps = after.UID() == pod.UID()
-	case after != nil: // a new pod: another one of the gang
+	case after != nil: // a new pod: only of the same gang
 		helps = idOf(after) == idOf(pod)
 	case before != nil:
-		// A pod that is gone leaves room. But one of the own gang that nobody deletes was turned down, as this one was. To
-		// try again for that reason would never end.
+		// A deleted pod leaves room. But a pod of the same gang without a deletion timestamp was only rejected: a retry for
+		// that reason would never end.
 		helps = idOf(before) != idOf(pod) || !before.DeletionTimestamp().IsZero()
 	}
 	if helps {
@@ -124,7 +124,7 @@ func (p *Plugin) QueueingHint(pod *kubewasp.Pod, change *kubewasp.Change) kubewa
 
 // ---------------------------------------------------------------------- scheduling
 
-// PreFilter finds out about the pod's gang, and whether there can be room for all of it.
+// PreFilter reads the pod's gang and checks the room for all of it.
 func (p *Plugin) PreFilter(state *kubewasp.CycleState, pod *kubewasp.Pod) ([]string, kubewasp.Status) {
 	own, err := p.gangOf(pod)
 	if err != nil {
@@ -142,16 +142,16 @@ func (p *Plugin) PreFilter(state *kubewasp.CycleState, pod *kubewasp.Pod) ([]str
 	return nil, kubewasp.Success()
 }
 
-// PostFilter: if there is no node for this pod, the others need not wait for it.
+// PostFilter rejects the rest of the gang: this pod has no feasible node.
 func (p *Plugin) PostFilter(state *kubewasp.CycleState, pod *kubewasp.Pod, _ *kubewasp.NodeStatuses) (kubewasp.Nomination, kubewasp.Status) {
 	p.rejectOthers(gangs.Get(state), pod)
 	return kubewasp.Nomination{}, kubewasp.Unschedulable("")
 }
 
-// Permit lets the gang go when it is complete; until then the pod waits.
+// Permit allows the gang when it is complete; until then the pod waits.
 func (p *Plugin) Permit(state *kubewasp.CycleState, _ *kubewasp.Pod, _ *kubewasp.NodeInfo) (kubewasp.Status, time.Duration) {
 	own := gangs.Get(state)
-	// To the scheduler, this pod and those that wait are on their nodes already: their room is taken. So they count.
+	// This pod and the waiting ones count: the scheduler has already assigned them to their nodes.
 	if own.name != "" && p.placed(own.id) < own.size {
 		return kubewasp.Wait("waiting for the rest of " + own.String()), own.timeout
 	}
@@ -161,13 +161,12 @@ func (p *Plugin) Permit(state *kubewasp.CycleState, _ *kubewasp.Pod, _ *kubewasp
 	return kubewasp.Success(), 0
 }
 
-// Unreserve is called when the pod does not get to its node after all: its time is up, it was deleted or rejected, or it
-// could not be bound.
+// Unreserve rejects the rest of the gang after a failure of this pod: timeout, deletion, rejection, or a failed bind.
 func (p *Plugin) Unreserve(state *kubewasp.CycleState, pod *kubewasp.Pod, _ *kubewasp.NodeInfo) {
 	p.rejectOthers(gangs.Get(state), pod)
 }
 
-// rejectOthers turns down the waiting pods of a gang. For each, Unreserve is called in turn, and finds fewer that wait.
+// rejectOthers rejects the waiting pods of a gang. Each rejection calls Unreserve, which finds fewer waiting pods.
 func (p *Plugin) rejectOthers(own gang, pod *kubewasp.Pod) {
 	for _, other := range p.waiting(own) {
 		p.handle.RejectWaitingPod(other.UID(), own.String()+" cannot go without "+pod.Name())
@@ -176,7 +175,7 @@ func (p *Plugin) rejectOthers(own gang, pod *kubewasp.Pod) {
 
 // ---------------------------------------------------------------------- gangs
 
-// gangOf is what the pod says of its gang.
+// gangOf reads the gang from the pod's labels and annotations.
 func (p *Plugin) gangOf(pod *kubewasp.Pod) (gang, error) {
 	own := gang{id: idOf(pod), timeout: p.timeout}
 	if own.name == "" {
@@ -198,7 +197,7 @@ func (p *Plugin) gangOf(pod *kubewasp.Pod) (gang, error) {
 
 func (g *gang) String() string { return "gang " + g.name + " of " + strconv.Itoa(g.size) }
 
-// placed is how many pods of a gang have a node.
+// placed counts the pods of a gang with a node.
 func (p *Plugin) placed(of id) int {
 	count := 0
 	for node := range p.handle.Nodes() {
@@ -207,7 +206,7 @@ func (p *Plugin) placed(of id) int {
 	return count
 }
 
-// membersOn counts the pods of each gang on a node; nil if there are none. Those that are being deleted do not count.
+// membersOn counts the pods of each gang on a node; nil if there are none. Terminating pods do not count.
 func membersOn(node *kubewasp.NodeInfo) map[id]int {
 	var found map[id]int
 	for _, pod := range node.Pods() {
@@ -218,12 +217,12 @@ func membersOn(node *kubewasp.NodeInfo) map[id]int {
 		if found == nil {
 			found = map[id]int{}
 		}
-		found[id{strings.Clone(of.namespace), strings.Clone(of.name)}]++ // a part of the pod would keep all of it in memory
+		found[id{strings.Clone(of.namespace), strings.Clone(of.name)}]++ // a substring would keep the whole pod in memory
 	}
 	return found
 }
 
-// waiting are the pods of a gang that wait for permission.
+// waiting lists the pods of a gang that wait at Permit.
 func (p *Plugin) waiting(own gang) []*kubewasp.Pod {
 	if own.name == "" {
 		return nil
@@ -237,7 +236,7 @@ func (p *Plugin) waiting(own gang) []*kubewasp.Pod {
 	return found
 }
 
-// room is how many pods like this one fit on all nodes, as far as the checked resources go; no more than are wanted.
+// room counts how many pods like this one fit on all nodes, by the checked resources, up to the wanted number.
 func (p *Plugin) room(pod *kubewasp.Pod, wanted int) int {
 	room := 0
 	for node := range p.handle.Nodes() {

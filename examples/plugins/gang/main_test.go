@@ -32,7 +32,7 @@ func onNode(node string) func(*kubewasptest.Pod) {
 	return func(pod *kubewasptest.Pod) { pod.NodeName = node }
 }
 
-// beingDeleted is set by the API server when somebody deletes a pod.
+// beingDeleted sets the deletion timestamp of a pod, like the API server.
 func beingDeleted(pod *kubewasptest.Pod) { pod.DeletionTimestamp = time.Unix(1, 0) }
 
 func oneNode() *kubewasptest.Cluster {
@@ -181,7 +181,7 @@ func TestWhatMakesAPodWorthAnotherTry(t *testing.T) {
 		{"another of the gang", kubewasptest.PodAdded(fellow), kubewasp.Queue},
 		{"any other pod", kubewasptest.PodAdded(web), kubewasp.QueueSkip},
 		{"room that another left", kubewasptest.PodDeleted(web), kubewasp.Queue},
-		{"another of the gang was turned down", kubewasptest.PodDeleted(fellow), kubewasp.QueueSkip},
+		{"another of the gang was rejected", kubewasptest.PodDeleted(fellow), kubewasp.QueueSkip},
 		{"another of the gang was deleted", kubewasptest.PodDeleted(with(fellow, beingDeleted)), kubewasp.Queue},
 	}
 	for _, test := range tests {

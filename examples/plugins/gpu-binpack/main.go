@@ -1,5 +1,5 @@
-// Command gpu-binpack is a scheduler plugin that packs GPUs: a pod that needs some goes where the fewest stay free, so that
-// whole nodes are left for the large jobs. Pods that need none stay away from GPU nodes.
+// Command gpu-binpack is a scheduler plugin that packs GPUs: a pod with GPUs goes to the fullest node that fits, so that whole
+// nodes stay free for large jobs. Pods without GPUs prefer other nodes.
 package main
 
 import (
@@ -12,12 +12,12 @@ import (
 
 // Config is the plugin's configuration: guestConfig, as JSON.
 type Config struct {
-	Resources map[string]int64 `json:"resources"` // the resources that are GPUs, and how much each counts
-	Dedicated bool             `json:"dedicated"` // GPU nodes take no pods but those that need GPUs
-	Exempt    []string         `json:"exempt"`    // namespaces whose pods may go to dedicated nodes all the same
+	Resources map[string]int64 `json:"resources"` // GPU resources and their weights
+	Dedicated bool             `json:"dedicated"` // GPU nodes accept only pods that need GPUs
+	Exempt    []string         `json:"exempt"`    // namespaces whose pods are accepted on dedicated nodes
 }
 
-// gpu is one of the resources.
+// gpu is a GPU resource.
 type gpu struct {
 	resource kubewasp.Resource
 	weight   int64
@@ -37,13 +37,13 @@ var (
 	_ kubewasp.Score             = (*Plugin)(nil)
 )
 
-// New makes the plugin when it is loaded.
+// New creates the plugin when it is loaded.
 func New(handle *kubewasp.Handle) (*Plugin, error) {
 	config := Config{Exempt: []string{"kube-system"}}
 	if err := handle.DecodeConfig(&config); err != nil {
 		return nil, err
 	}
-	if config.Resources == nil { // not set before, as the entries of a map would stay beside those of the configuration
+	if config.Resources == nil { // set here: JSON decoding adds to the entries of a map
 		config.Resources = map[string]int64{"nvidia.com/gpu": 1}
 	}
 	if len(config.Resources) == 0 {
@@ -60,12 +60,12 @@ func New(handle *kubewasp.Handle) (*Plugin, error) {
 	return plugin, nil
 }
 
-// EventsToRegister names what may let in a pod that Filter turned down: another node, or one that has lost its GPUs.
+// EventsToRegister lists the events that may help a rejected pod: a new node, or a node that lost its GPUs.
 func (p *Plugin) EventsToRegister() []kubewasp.ClusterEvent {
 	return []kubewasp.ClusterEvent{{Resource: kubewasp.EventNode, Actions: kubewasp.Add | kubewasp.UpdateNodeAllocatable}}
 }
 
-// PreFilter looks at the pod once. Most pods need no Filter, which then costs nothing.
+// PreFilter skips Filter for most pods.
 func (p *Plugin) PreFilter(_ *kubewasp.CycleState, pod *kubewasp.Pod) ([]string, kubewasp.Status) {
 	if !p.dedicated || p.needsGPUs(pod) || p.isExempt(pod) {
 		return nil, kubewasp.Skip()
@@ -73,7 +73,7 @@ func (p *Plugin) PreFilter(_ *kubewasp.CycleState, pod *kubewasp.Pod) ([]string,
 	return nil, kubewasp.Success()
 }
 
-// Filter sees only pods that must not go to GPU nodes.
+// Filter rejects GPU nodes. PreFilter skips it for all other pods.
 func (p *Plugin) Filter(_ *kubewasp.CycleState, _ *kubewasp.Pod, node *kubewasp.NodeInfo) kubewasp.Status {
 	if p.hasGPUs(node) {
 		return kubewasp.Unresolvable("node(s) were only for pods that need GPUs")
@@ -81,8 +81,8 @@ func (p *Plugin) Filter(_ *kubewasp.CycleState, _ *kubewasp.Pod, node *kubewasp.
 	return kubewasp.Success()
 }
 
-// Score is the share of the node's GPUs that are in use once the pod is there: the fullest node that still fits is the
-// best. Where a pod needs several kinds of GPUs, the share is their weighted mean.
+// Score is the share of the node's GPUs in use, including the pod: the fullest node that fits is the best. With several
+// kinds of GPUs, it is their weighted mean.
 func (p *Plugin) Score(_ *kubewasp.CycleState, pod *kubewasp.Pod, node *kubewasp.NodeInfo) (int64, kubewasp.Status) {
 	var sum, weights int64
 	for _, gpu := range p.gpus {
@@ -123,7 +123,7 @@ func (p *Plugin) hasGPUs(node *kubewasp.NodeInfo) bool {
 	return false
 }
 
-// isExempt: what runs on every node must run on GPU nodes too, above all the driver that tells how many GPUs there are.
+// isExempt is true for DaemonSets, such as the GPU device plugin, and for exempt namespaces.
 func (p *Plugin) isExempt(pod *kubewasp.Pod) bool {
 	for _, owner := range pod.OwnerReferences() {
 		if owner.Kind == "DaemonSet" {

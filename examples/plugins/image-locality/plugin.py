@@ -1,6 +1,6 @@
-"""image-locality: prefers nodes that have the pod's images already.
+"""image-locality: prefers nodes with the pod's images.
 
-As the built-in ImageLocality, but the scale comes from the configuration, and registries can count for more or less.
+Like the built-in ImageLocality, with a configurable scale and weights for registries.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ MIB = 1024 * 1024
 class Config:
     """The plugin's configuration: guestConfig, as JSON."""
 
-    minimum_mib: int = 23  # images that are smaller together score 0: they are pulled in no time
-    maximum_mib: int = 1000  # so much for each container of the pod scores 100
-    weights: Mapping[str, float] = field(default_factory=dict)  # by the beginning of image names; the longest counts
+    minimum_mib: int = 23  # total size of images with score 0
+    maximum_mib: int = 1000  # size per container with score 100
+    weights: Mapping[str, float] = field(default_factory=dict)  # by prefix of the image name; the longest prefix counts
 
     def __post_init__(self) -> None:
         if not 0 <= self.minimum_mib < self.maximum_mib:
@@ -28,7 +28,7 @@ class Config:
 
 
 class ImageLocality(Plugin):
-    """The bytes that need not be pulled, each image weighted by its registry and by how many nodes have it.
+    """Scores the bytes of present images, weighted by registry and by the share of nodes with the image.
 
     There is no `signature`: a score depends on the images of all other nodes too.
     """
@@ -36,10 +36,10 @@ class ImageLocality(Plugin):
     config: Config
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Verdict:
-        """What an image is worth is the same on all nodes: it is found once for each pod."""
+        """Finds the factors of the pod's images, which are the same for all nodes."""
         factors = []
         for image in map(with_tag, pod.images):
-            # An image that few nodes have counts for little, so that these do not get all the pods that use it.
+            # A rare image counts little: else its few nodes would get all pods with this image.
             having = sum(image in node.images for node in self.nodes)
             if having:
                 factors.append((image, self.weight(image) * having / len(self.nodes)))
@@ -53,11 +53,11 @@ class ImageLocality(Plugin):
         return 100 * (min(max(size, lowest), highest) - lowest) // (highest - lowest)
 
     def weight(self, image: str) -> float:
-        """That of the longest beginning of the image's name that the configuration has; else 1."""
+        """Weight of the longest configured prefix of the image's name; 1 without one."""
         found = [prefix for prefix in self.config.weights if image.startswith(prefix)]
         return self.config.weights[max(found, key=len)] if found else 1.0
 
 
 def with_tag(image: str) -> str:
-    """Nodes have images by their full name: nginx is nginx:latest there."""
+    """Image name with its tag, as nodes list it: nginx is nginx:latest."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -1,4 +1,4 @@
-// Command nodenumber-go is a scheduler plugin: pods like the node that has their number. web-3 likes node-3.
+// Command nodenumber-go is a scheduler plugin that prefers the node with the pod's number. web-3 prefers node-3.
 package main
 
 import (
@@ -15,8 +15,8 @@ const (
 
 // Config is the plugin's configuration: guestConfig, as JSON.
 type Config struct {
-	Reverse  bool `json:"reverse"`  // like the nodes with another number instead
-	Reserved *int `json:"reserved"` // nodes with this number are closed to everybody
+	Reverse  bool `json:"reverse"`  // prefer nodes with another number instead
+	Reserved *int `json:"reserved"` // nodes with this number accept no pods
 }
 
 // NodeNumber compares the last digits of names. A name that does not end in a digit never scores.
@@ -33,10 +33,10 @@ var (
 	_ kubewasp.Score     = (*NodeNumber)(nil)
 )
 
-// wanted is the pod's digit, found out once and not for each node.
+// wanted is the pod's digit, read once per cycle and not once per node.
 var wanted = kubewasp.NewStateKey[int]()
 
-// New makes the plugin when it is loaded.
+// New creates the plugin when it is loaded.
 func New(handle *kubewasp.Handle) (*NodeNumber, error) {
 	var config Config
 	if err := handle.DecodeConfig(&config); err != nil {
@@ -54,13 +54,12 @@ func New(handle *kubewasp.Handle) (*NodeNumber, error) {
 	return plugin, nil
 }
 
-// SignPod says which pods are alike: those with the same digit. The scheduler asks for one of them and remembers the answers
-// for the others, until the node changes.
+// SignPod is the same for pods with the same digit. They share the results for a node until the node changes.
 func (p *NodeNumber) SignPod(pod *kubewasp.Pod) uint64 {
 	return kubewasp.NewHasher().Int(int64(lastDigit(pod.Name()))).Sum()
 }
 
-// Filter closes the nodes with the reserved number.
+// Filter rejects nodes with the reserved number.
 func (p *NodeNumber) Filter(_ *kubewasp.CycleState, _ *kubewasp.Pod, node *kubewasp.NodeInfo) kubewasp.Status {
 	if p.reserved != noDigit && lastDigit(node.Name()) == p.reserved {
 		return kubewasp.Unschedulable(p.reason)
@@ -68,7 +67,7 @@ func (p *NodeNumber) Filter(_ *kubewasp.CycleState, _ *kubewasp.Pod, node *kubew
 	return kubewasp.Success()
 }
 
-// PreScore looks at the pod.
+// PreScore reads the pod's digit.
 func (p *NodeNumber) PreScore(state *kubewasp.CycleState, pod *kubewasp.Pod, _ *kubewasp.Nodes) kubewasp.Status {
 	wanted.Set(state, lastDigit(pod.Name()))
 	return kubewasp.Success()
@@ -83,7 +82,7 @@ func (p *NodeNumber) Score(state *kubewasp.CycleState, _ *kubewasp.Pod, node *ku
 	return score, kubewasp.Success()
 }
 
-// lastDigit is the digit that the name ends in, or noDigit.
+// lastDigit is the digit at the end of the name, or noDigit.
 func lastDigit(name string) int {
 	if name == "" {
 		return noDigit

@@ -1,4 +1,4 @@
-"""nodenumber-python: pods like the node that has their number. web-3 likes node-3."""
+"""nodenumber-python: prefers the node with the pod's number. web-3 prefers node-3."""
 
 from dataclasses import dataclass
 
@@ -11,8 +11,8 @@ SCORE = 10
 class Config:
     """The plugin's configuration: guestConfig, as JSON."""
 
-    reverse: bool = False  # like the nodes with another number instead
-    reserved: int | None = None  # nodes with this number are closed to everybody
+    reverse: bool = False  # prefer nodes with another number instead
+    reserved: int | None = None  # nodes with this number accept no pods
 
     def __post_init__(self) -> None:
         if self.reserved is not None and not 0 <= self.reserved <= 9:
@@ -25,7 +25,7 @@ class NodeNumber(Plugin):
     config: Config
 
     def signature(self, pod: Pod) -> str:
-        """Pods with the same digit get the same answers, so a node is judged once for all of them."""
+        """Pods with the same digit share results: a node is evaluated once for all of them."""
         return last_digit(pod.name)
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Verdict:
@@ -42,5 +42,5 @@ class NodeNumber(Plugin):
 
 
 def last_digit(name: str) -> str:
-    """The digit that the name ends in; empty if it ends in something else."""
+    """Last character of the name if it is a digit, else empty."""
     return name[-1:] if "0" <= name[-1:] <= "9" else ""

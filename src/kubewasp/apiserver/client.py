@@ -88,7 +88,7 @@ class Backoff:
 class TokenBucket:
     """Client-side rate limit as in client-go: `burst` calls at once, `qps` a second in the long run, in order.
 
-    Zero stands for the default of kube-scheduler, a negative `qps` for no limit.
+    Zero means the default of kube-scheduler, a negative `qps` no limit.
     """
 
     def __init__(self, qps: float, burst: int, clock: AsyncClock) -> None:
@@ -158,7 +158,7 @@ class ApiClient:
         self._may_write = may_write
 
     def sibling(self, *, qps: float = DEFAULT_QPS, burst: int = DEFAULT_BURST) -> ApiClient:
-        """Client with the same connections and a rate limit of its own."""
+        """Client with the same connections and a separate rate limit."""
         return ApiClient(
             self.credentials,
             qps=qps,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STATUS_MESSAGE: Final = "apis.meta.v1.Status"
 TOO_LARGE_VERSION: Final = "ResourceVersionTooLarge"
 
-# Reasons of our own, for requests without a response (status 0).
+# Reasons of kubewasp, for requests without a response (status 0).
 UNREACHABLE: Final = "Unreachable"
 UNTRUSTED: Final = "Untrusted"
 DISCONNECTED: Final = "Disconnected"
@@ -73,7 +73,7 @@ class ApiError(KubewaspError):
 
     @property
     def is_too_large_version(self) -> bool:
-        """The resourceVersion lies in the server's future, as after a restore of etcd."""
+        """The resourceVersion is in the server's future, as after a restore of etcd."""
         return TOO_LARGE_VERSION in self.causes
 
 

@@ -71,7 +71,7 @@ class Transport:
     def __init__(self, observer: Callable[[str, str, int, float], None] | None = None) -> None:
         self._observer = observer
         self._pool = ConnectionPool()
-        # Prefix of the target and header lines, by all that decides about them.
+        # Prefix of the target and header lines, by their inputs.
         self._heads: dict[tuple[str, str | None, str, str, str], tuple[str, str]] = {}
 
     async def close(self) -> None:
@@ -112,7 +112,7 @@ class Transport:
     ) -> AsyncGenerator[bytes, None]:
         """Bytes of a watch as they arrive, until the server ends it; ApiError if it breaks.
 
-        The first chunk is empty: the server has accepted the watch. Each stream has a connection of its own.
+        The first chunk is empty: the server has accepted the watch. Each stream has its own connection.
         """
         method = "GET"
         loop = asyncio.get_running_loop()

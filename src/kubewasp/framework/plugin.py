@@ -36,7 +36,7 @@ MIN_SCORE, MAX_SCORE = 0, 100
 
 
 class Plugin(ABC):
-    """Base of all plugins. `name` stands in the configuration, in events and in metrics."""
+    """Base of all plugins. `name` appears in the configuration, in events and in metrics."""
 
     name: str
 
@@ -56,7 +56,7 @@ class PreEnqueuePlugin(Plugin):
 
 
 class SortKey(Protocol):
-    """A value that is ordered among values of its own type, such as a number, a text or a tuple of them."""
+    """A value with an order among values of its type, such as a number, a text or a tuple of them."""
 
     def __lt__(self, other: Self, /) -> bool: ...
 
@@ -257,7 +257,7 @@ EXTENSION_POINTS: Mapping[str, type[Plugin]] = {
 
 
 class NodeByNode(FilterPlugin, ScorePlugin):
-    """Base for plugins that look at one node at a time: override `filter_node`, `score_node`, or both.
+    """Base for plugins that evaluate one node at a time: override `filter_node`, `score_node`, or both.
 
     `pods` are the pods on the node.
     """

@@ -341,7 +341,7 @@ class Framework:
 
     @observed("PreBind", itself)
     def run_pre_bind(self, state: CycleState, pod: Pod, node: str, done: set[str] | None = None) -> Status:
-        """`Wait` means: call again. Plugins in `done` are skipped; those that succeed are added to it."""
+        """`Wait` means: call again. Plugins in `done` are skipped; successful ones are added to it."""
         for plugin in self.pre_bind:
             if done is not None and plugin.name in done:
                 continue

@@ -103,7 +103,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
     def candidates(
         self, state: CycleState, pod: Pod, table: NodeTable, statuses: Mapping[str, Status]
     ) -> tuple[list[Candidate], list[tuple[str, Status]]]:
-        """The nodes where preemption helps, and the reasons of those that were tried in vain."""
+        """Candidate nodes for preemption, and the reasons of rejected nodes."""
         names = [name for name, status in statuses.items() if status.code == Code.UNSCHEDULABLE]
         if not names:
             return [], []

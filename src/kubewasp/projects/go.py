@@ -209,7 +209,7 @@ class _Test:
 
 
 class _Report:
-    """Events of `go test -json`, grouped by test. The test "" stands for its package."""
+    """Events of `go test -json`, grouped by test. The test "" is the package itself."""
 
     def __init__(self) -> None:
         self.tests: dict[tuple[str, str], _Test] = {}

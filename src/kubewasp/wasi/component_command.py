@@ -101,7 +101,7 @@ def _trapped(text: str, capabilities: Capabilities) -> tuple[Ending, int, str]:
 def _connect(stack: ExitStack, wasi: WasiConfig, standard: StandardStreams, failures: list[BaseException]) -> None:
     """Connects streams that are not inherited through pipes.
 
-    The runtime's alternative is a callback on threads of its own, which may outlive the interpreter.
+    The runtime's alternative is a callback on its own threads, which may outlive the interpreter.
     """
     stdin, stdout, stderr = standard.inherited()
     if not stdin and standard.stdin is not streams.empty:

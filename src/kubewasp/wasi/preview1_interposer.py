@@ -5,7 +5,7 @@ streams, sleeping, denied calls, and every call under `--trace`. The shim breaks
 first, the interposer needs the program's memory), as in wasm/core/adapter.py.
 
 The interposer tracks four descriptors: the standard streams and the sentinel, an empty preopened directory named `/`.
-A program's C library chooses the preopen for a path by itself; without the sentinel, a path below no preopen would
+The program's C library chooses the preopen for a path; without the sentinel, a path below no preopen would
 never reach the host, and the denial could not be reported.
 """
 

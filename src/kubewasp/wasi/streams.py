@@ -75,5 +75,5 @@ class StandardStreams:
     stderr: Sink
 
     def inherited(self) -> tuple[bool, bool, bool]:
-        """Which of them are the standard streams of this process."""
+        """Flags for stdin, stdout and stderr: inherited from this process."""
         return (self.stdin == Descriptor(0), self.stdout == Descriptor(1), self.stderr == Descriptor(2))

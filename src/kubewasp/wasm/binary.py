@@ -74,7 +74,7 @@ def sections(wasm: bytes) -> Iterator[Section]:
 def producers(wasm: bytes) -> dict[str, list[str]]:
     """The `producers` section, e.g. {"language": ["Go"], "processed-by": ["TinyGo 0.39.0"]}.
 
-    As far as it can be read: what stands in a custom section never makes a module invalid.
+    Unreadable parts are skipped: custom sections never make a module invalid.
     """
     found: dict[str, list[str]] = {}
     for section in sections(wasm):

@@ -1,7 +1,7 @@
 """Compilation of wasm through a cache on disk.
 
-The name of a cache entry is made of the wasm's digest, the wasmtime version and the engine's settings. Its content is
-checked against a digest of its own before it is given to the runtime, which trusts compiled code.
+The name of a cache entry is made of the wasm's digest, the wasmtime version and the engine's settings. Its content
+has its own digest, which is checked first: the runtime trusts compiled code.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ PERIOD: Final = 0.005
 _MOST_AT_ONCE: Final = 4
 # Wall time of a call, in multiples of its limit: a call that is blocked or gets no CPU ends, too.
 WALL_FACTOR: Final = 10
-# Ticks until the first look at the clocks of a call, for limits of half a second and more, and for shorter ones. Most
-# calls are over by then, and no clock is read for them.
+# Ticks before the clocks of a call are first read, for limits of half a second and more, and for shorter ones. Most
+# calls end earlier, without a read.
 _FIRST_LOOK, _EARLY_LOOK, _SHORT_LIMIT = 10, 2, 0.5
 # CPU time of the calling thread; wall time where the system has no such clock.
 _cpu_time: Callable[[], float] = getattr(time, "thread_time", time.monotonic)

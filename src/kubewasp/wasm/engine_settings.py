@@ -46,7 +46,7 @@ def engine_config(switched_off: tuple[str, ...], stack: int | None = None, *, fu
 def one_for_each(make: Callable[_Settings, _Made]) -> Callable[_Settings, _Made]:
     """Decorator of functions that make engines: one engine per set of settings, for all threads.
 
-    Stack limit and fuel are settings of an engine, so each combination needs an engine of its own.
+    Stack limit and fuel are settings of an engine, so each combination needs its own engine.
     """
     made = cache(make)
     lock = threading.Lock()

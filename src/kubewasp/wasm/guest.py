@@ -108,7 +108,7 @@ class Guest:
             args: Arguments of a WASI command.
             log_severity: The least severity to log: 0 info, 1 warning, 2 error, 3 fatal.
             limits: `Limits`, or a mapping of their names to seconds and bytes.
-            failure_policy: `Fail` turns a failed hook into an Error status, `Ignore` goes on without the plugin.
+            failure_policy: `Fail` turns a failed hook into an Error status, `Ignore` continues without the plugin.
             use_cache: Whether compiled code may come from the cache on disk.
             handle: The scheduler for guests that use waiting pods, events or the time; none by default.
             observer: Metrics of calls; none by default.

@@ -131,7 +131,7 @@ class GuestRunner(Protocol):
         """Calls a hook for the given rows, or for the first n rows."""
 
     def sign(self, pods: Sequence[AnyPod]) -> HookOutcome:
-        """Calls `signpod` for each pod; a value is a signature. Discards the guest's state of its own pod."""
+        """Calls `signpod` for each pod; a value is a signature. Discards the guest's state of its current pod."""
 
 
 @dataclass(slots=True)

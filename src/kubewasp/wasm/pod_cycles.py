@@ -45,7 +45,7 @@ class PodCycles:
         return cycle
 
     def cycle(self, state: CycleState, pod: Pod) -> GuestCycle:
-        """The pod's cycle; a new one begins with `prefilter`, whatever hook follows."""
+        """The pod's cycle; a new one begins with `prefilter` before any other hook."""
         cycle = state.shared(self._cycle_key)
         if cycle is None:
             cycle = self.begin(state, pod)

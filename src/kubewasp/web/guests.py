@@ -147,7 +147,7 @@ def load_guest(config: GuestConfig) -> Guest:
 
 
 class Reloader:
-    """Periodic reload of changed guests, on a thread of its own: compilation may take seconds."""
+    """Periodic reload of changed guests, on its own thread: compilation may take seconds."""
 
     def __init__(self, guests: Sequence[Guest], seconds: float) -> None:
         """An interval of 0 disables it."""

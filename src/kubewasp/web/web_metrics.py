@@ -50,7 +50,7 @@ WEB_METRICS: Final = (REQUESTS, SECONDS, FAILURES, IN_FLIGHT, CREATED, IN_USE, R
 
 
 class WebMetrics:
-    """Metrics of one application, in a registry of its own: two applications in a process do not mix."""
+    """Metrics of one application, in its own registry: two applications in a process do not mix."""
 
     def __init__(self, guests: Collection[Guest]) -> None:
         self.registry = CollectorRegistry()

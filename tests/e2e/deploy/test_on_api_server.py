@@ -1,4 +1,4 @@
-"""A real API server takes the objects, field by field, and reads the roles as tests/deploy/rbac.py does."""
+"""Deployment objects and roles on a real API server: strict fields, and the rights of tests/deploy/rbac.py."""
 
 import json
 from pathlib import Path

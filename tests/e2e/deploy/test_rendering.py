@@ -1,4 +1,4 @@
-"""What kustomize and Helm really make of deploy/: the same objects, and for plugins what the scheduler needs."""
+"""Output of kustomize and Helm for deploy/: equal objects, and volumes and arguments for plugins."""
 
 import re
 import shutil

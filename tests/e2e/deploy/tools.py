@@ -1,4 +1,4 @@
-"""Builds kustomize and Helm from tests/e2e/deploy/tools into .build/deploy-tools, and runs them.
+"""kustomize and Helm, built from tests/e2e/deploy/tools into .build/deploy-tools.
 
 The folder's name carries a hash of the sources and of the Go version, so nothing is built twice and nothing stale is
 used. A first build takes about a minute on two free cores.
@@ -30,19 +30,19 @@ Manifest = dict[str, Any]
 
 
 def kustomize(folder: Path) -> list[Manifest]:
-    """What `kustomize build` makes of a folder."""
+    """Objects of `kustomize build` for a folder."""
     return _manifests(_run([programs() / "kustomize", "build", folder]))
 
 
 def helm_template(
     *options: str | Path, release: str = "kubewasp", namespace: str = "kubewasp-system"
 ) -> list[Manifest]:
-    """What `helm template` makes of the chart."""
+    """Objects of `helm template` for the chart."""
     return _manifests(helm("template", release, CHART, "--namespace", namespace, *options))
 
 
 def helm(*arguments: str | Path) -> str:
-    """What Helm prints; ToolError with what it said if it fails."""
+    """Output of Helm; ToolError with its error output on failure."""
     folders = {name: str(BUILT / "helm" / name.lower()) for name in _HELM_FOLDERS}
     return _run([programs() / "helm", *arguments], env=folders | {"KUBECONFIG": os.devnull})
 

@@ -1,4 +1,4 @@
-"""A time of day that jumps for one kubewasp, while the rest of the world goes on as before. Linux only."""
+"""Jumps of the time of day for one kubewasp process. Linux only."""
 
 import shutil
 import struct
@@ -24,7 +24,7 @@ def build(folder: Path) -> Path:
 
 
 class JumpingKubewasp(Kubewasp):
-    """A kubewasp with a time of day of its own."""
+    """A kubewasp with its own time of day."""
 
     def __init__(self, folder: Path, api: ApiServer, library: Path, **options: Any) -> None:
         super().__init__(folder, api, **options)
@@ -44,5 +44,5 @@ class JumpingKubewasp(Kubewasp):
             file.write(struct.pack("=q", round(self.offset * 1e9)))
 
     def now(self) -> float:
-        """What the process takes for the time of day."""
+        """Time of day of the process."""
         return time.time() + self.offset

@@ -1,4 +1,4 @@
-"""Servers of their own for these tests, which kill them and read the audit log; a wave of pods; a table of counts."""
+"""Fixtures of the fault tests: separate servers with an audit log, a wave of pods, a table of counts."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -77,7 +77,7 @@ def election(cluster: Cluster) -> Iterator[Object]:
 
 @pytest.fixture
 def counts(request: pytest.FixtureRequest, wave: Wave, servers: Servers) -> Counts:
-    """What the test finds, for the table."""
+    """Results of the test, for the table."""
     made = Counts(request.node.name.removeprefix("test_").replace("_", " "), wave, servers.api)
     request.config.stash.setdefault(SHOWN, []).append(made)
     return made

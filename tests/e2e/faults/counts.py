@@ -1,4 +1,4 @@
-"""What came of a wave: asserted by each test, and shown in a table at the end of the session."""
+"""Results of a wave: asserted by each test, and shown in a table at the end of the session."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

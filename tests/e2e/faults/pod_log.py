@@ -1,6 +1,6 @@
-"""The history of a namespace's pods, whatever happens to the API server: on which nodes they were, and whether all fit.
+"""History of a namespace's pods across API server faults: their nodes, and over-committed nodes.
 
-A watch tells of changes in their order, so that a node with too many pods is seen even if one of them goes at once.
+A watch has changes in order, so that a node with too many pods is found even if one of them is deleted at once.
 """
 
 import contextlib

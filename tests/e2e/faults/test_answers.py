@@ -1,4 +1,4 @@
-"""Answers that are errors, come late or not at all, to a part of all requests."""
+"""Error responses, late responses and missing responses to a part of all requests."""
 
 import pytest
 

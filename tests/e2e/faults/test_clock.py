@@ -1,4 +1,4 @@
-"""The time of day jumps, by an hour and by a day, forward and back, while a wave is scheduled."""
+"""Jumps of the time of day during a wave: an hour and a day, forward and back."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def start_jumping(servers: Servers, library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartJumping]:
-    """Starts a kubewasp with a time of day of its own, that is stopped after the test."""
+    """Starts a kubewasp with its own time of day; it is stopped after the test."""
     with ExitStack() as stack:
 
         def start(**options: Any) -> JumpingKubewasp:

@@ -1,4 +1,4 @@
-"""Several schedulers: a leader that dies or hangs while it binds, and two that do not know of each other."""
+"""Several schedulers: a leader that dies or hangs during binds, and two schedulers without leader election."""
 
 import signal
 

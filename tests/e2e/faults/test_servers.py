@@ -1,4 +1,4 @@
-"""An API server or an etcd that goes away in the middle of a wave, and comes back."""
+"""Restarts of API server and etcd during a wave."""
 
 from tests.e2e.faults.counts import Counts
 from tests.e2e.faults.wave import Wave

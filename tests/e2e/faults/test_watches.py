@@ -1,4 +1,4 @@
-"""Watches that are cut, or that the API server ends because they are too old."""
+"""Watches that are cut, or that expire on the API server."""
 
 import pytest
 

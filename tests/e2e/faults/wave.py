@@ -1,4 +1,4 @@
-"""A wave of pods on nodes with room for most of them: what a scheduler must have made of it, whatever went wrong.
+"""Wave of pods on nodes with room for most of them, and the expected result after any fault.
 
 All pods that fit anywhere are of one size, and every node has room for 8 of them: by CPU, by memory or by number. So
 there is a place for every pod wherever the others are, and one more on any node is one too many.
@@ -52,7 +52,7 @@ class Wave:
         self.log = PodLog(cluster)
 
     def create(self, share: float = 1.0) -> None:
-        """Makes a share of the pods that are not made yet; goes on while the API server is away."""
+        """Creates a share of the remaining pods; retries while the API server is unavailable."""
         count = round(share * len(self._to_make))
         now, self._to_make = self._to_make[:count], self._to_make[count:]
         self.cluster.client.each(self._create, now)
@@ -90,7 +90,7 @@ class Wave:
         wait_until(made, TIMEOUT, f"{manifest['metadata']['name']} to be made")
 
     def _unsettled(self) -> Iterator[str]:
-        """What is not as it must be in the end."""
+        """Problems of the end state."""
         pods = self.cluster.list_all("Pod")
         pending = {found["metadata"]["name"]: condition(found) for found in pods if "nodeName" not in found["spec"]}
         room = NODES * PER_NODE - (len(pods) - len(pending))

@@ -1,4 +1,4 @@
-"""What two schedulers said of the same pod, side by side. Every difference is either explained here, or told."""
+"""Comparison of two schedulers' results for the same pod. Known differences are explained here, others reported."""
 
 import re
 from collections import Counter
@@ -18,7 +18,7 @@ _LACKING: Final = re.compile(r" \(RBAC must allow [^)]*\)")
 
 
 class Tally(Counter[str]):
-    """How much was compared, and how often a difference was explained."""
+    """Counts of comparisons and of explained differences."""
 
     def lines(self) -> list[str]:
         return [f"{count:>9,} {what}" for what, count in sorted(self.items())]
@@ -40,7 +40,7 @@ def compare_decisions(verdict: Verdict, theirs: Scored, ours: Decision, tally: T
 
 
 def compare_runs(theirs: Verdict, ours: Verdict, looked: Decision, tally: Tally) -> Iterator[str]:
-    """What both told the API server; `looked` knows which preemptions are as good."""
+    """Compares the writes of both; `looked` has the equally good preemptions."""
     tally["pairs through `kubewasp run`: conditions and events"] += 1
     if theirs.reason != ours.reason:
         yield f"the reason is {theirs.reason!r}, ours {ours.reason!r}"

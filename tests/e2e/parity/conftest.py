@@ -1,4 +1,4 @@
-"""Fixtures of the comparison with kube-scheduler, and how much was compared at the end of the output."""
+"""Fixtures of the comparison with kube-scheduler, and a summary at the end of the output."""
 
 from collections.abc import Iterator
 from typing import Final

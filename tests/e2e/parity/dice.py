@@ -1,4 +1,4 @@
-"""Chance with a seed, and the words that nodes and pods are made of."""
+"""Seeded random choices, and the names and values of nodes and pods."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence

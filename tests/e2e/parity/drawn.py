@@ -1,4 +1,4 @@
-"""One drawn cluster: everything in it, and the pods that schedulers are asked about."""
+"""One drawn cluster: its objects, and the probe pods."""
 
 import json
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def draw(seed: int, namespaces: Sequence[str], probes: int) -> Drawn:
 
 
 def everywhere() -> list[Object]:
-    """What all clusters have; what belongs to a namespace, in the first one."""
+    """Objects common to all clusters; namespaced ones are in the first namespace."""
     made: list[Object] = [
         {
             "apiVersion": "scheduling.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""kubewasp's decisions about the same objects, with a record of what each plugin said."""
+"""kubewasp's decisions about the same objects, with the results of each plugin."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _HEAD: Final = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSch
 
 @dataclass(slots=True)
 class Decision(Scored):
-    """And what is told of it."""
+    """Decision with its message and preemption candidates."""
 
     message: str = ""
     is_error: bool = False

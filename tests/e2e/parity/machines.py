@@ -1,4 +1,4 @@
-"""Drawn nodes: sizes, labels, taints, images, and what their volume drivers say."""
+"""Drawn nodes: sizes, labels, taints, images, and volume limits."""
 
 from tests.e2e.parity.dice import GPU, HOSTNAME, HUGE_PAGES, IMAGES, NODE_LABELS, TAINT_KEYS, TAINT_VALUES, Dice
 from tests.e2e.parity.volumes import csi_node

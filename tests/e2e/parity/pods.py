@@ -1,4 +1,4 @@
-"""Drawn pods: those that run, and those that schedulers are asked about (probes)."""
+"""Drawn pods: running pods, and pods to schedule (probes)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final

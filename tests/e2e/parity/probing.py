@@ -1,8 +1,8 @@
-"""One pod after the other given to a scheduler that may not bind: what it says of each, as the API server saw it.
+"""Probes, one by one, for a scheduler without the right to bind: its result for each, from the API server.
 
 The scheduler's user may read everything, write the status of pods, and delete pods; neither bind nor touch volumes.
-So it decides about a pod, is refused, and has to let go of it: the next pod finds the cluster as it was. Pods that were
-preempted are made anew.
+It decides about a pod, is refused, and releases it: the cluster is unchanged for the next pod. Preempted pods are
+created again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ RIGHTS: Final[Sequence[Mapping[str, Sequence[str]]]] = (
 
 @dataclass(slots=True)
 class Verdict:
-    """What a scheduler said of a pod. `expected` is the node it wrote down while it did slow things for that node."""
+    """A scheduler's result for a pod. `expected` is the node it nominated before slow PreBind steps."""
 
     probe: Object
     reason: str = ""

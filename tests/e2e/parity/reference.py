@@ -1,4 +1,4 @@
-"""kube-scheduler's decisions, from its log: which nodes were feasible, and each plugin's score."""
+"""kube-scheduler's decisions, from its log: feasible nodes, and each plugin's score."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ _FIELD: Final = re.compile(r' (?P<key>\w+)=(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<ba
 
 @dataclass(slots=True)
 class Scored:
-    """How a scheduler decided about a pod. Scores are weighted; there are none unless two nodes were feasible."""
+    """A scheduler's decision about a pod. Weighted scores; none unless two nodes were feasible."""
 
     chosen: str = ""
     scores: dict[str, dict[str, int]] = field(default_factory=dict)  # by node and plugin
@@ -32,7 +32,7 @@ FLAGS: Final = ("--vmodule=schedule_one=10,default_binder=3,pod_binding=3",)
 
 
 def config(api: ApiServer, user: str, profile: Profile) -> dict[str, Any]:
-    """Every node is looked at, one after the other: the order of nodes decides between the best."""
+    """Configuration that evaluates every node, in order: the order of nodes breaks ties."""
     connection = {"kubeconfig": str(api.kubeconfig(user)), "qps": 100_000, "burst": 100_000}
     return {"clientConnection": connection, "parallelism": 1, "percentageOfNodesToScore": 100, "profiles": [profile]}
 

@@ -28,7 +28,7 @@ class Schedulers:
     folder: Callable[[str], Path]
 
     def ask_kube_scheduler(self, probes: Sequence[Object], profile: Profile) -> tuple[list[Verdict], dict[Key, Scored]]:
-        """What it told the API server, and what is in its log."""
+        """Verdicts from the API server, and decisions from the log."""
         api = self.servers.api
         config = reference.config(api, _KUBE_SCHEDULER, profile)
         with KubeScheduler(self.folder("kube-scheduler"), api, config=config, flags=reference.FLAGS) as scheduler:

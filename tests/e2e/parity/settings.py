@@ -1,4 +1,4 @@
-"""Profiles that both schedulers are given: the defaults, and settings that change how nodes are ranked."""
+"""Profiles of both schedulers: the defaults, and other scoring settings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

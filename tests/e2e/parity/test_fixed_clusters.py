@@ -1,4 +1,4 @@
-"""Decisions and texts that random clusters seldom lead to: given to both schedulers, and known in advance."""
+"""Fixed clusters for both schedulers: rare decisions and texts, with expected results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

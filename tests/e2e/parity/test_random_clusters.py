@@ -1,4 +1,4 @@
-"""The same random clusters and pods, given to kube-scheduler and to kubewasp: they decide the same and say the same.
+"""Equal decisions and texts of kube-scheduler and kubewasp on the same random clusters and pods.
 
 PARITY=CLUSTERSxPODS sets how much is compared; every third cluster is also given to `kubewasp run` as a process.
 """

@@ -1,4 +1,4 @@
-"""Drawn volumes: classes, volumes, claims, and what nodes can attach."""
+"""Drawn volumes: classes, volumes, claims, and attach limits of nodes."""
 
 from typing import Final
 
@@ -55,7 +55,7 @@ def csi_node(dice: Dice, name: str) -> Object:
 
 
 def use_claims(dice: Dice, pod: Object, claims: list[str]) -> None:
-    """One or two claims as volumes; now and then one that is not there, or one that nobody has made yet."""
+    """One or two claims as volumes; sometimes a missing claim, or an ephemeral one that does not exist yet."""
     volumes = pod["spec"].setdefault("volumes", [])
     for number, claim in enumerate(dice.some([*claims, *claims, "missing"], 1, 2)):
         volumes.append({"name": f"v{number}", "persistentVolumeClaim": {"claimName": claim}})
@@ -202,6 +202,6 @@ def _volume(name: str, size: str, modes: list[str], source: Object) -> Object:
 
 
 def _tie(volume: Object, nodes: list[str]) -> None:
-    """Only these nodes reach it; they have a label with their own name, whatever else they have."""
+    """Only these nodes reach it, by the label with their name, which all nodes have."""
     term = {"matchExpressions": [{"key": "own-name", "operator": "In", "values": nodes}]}
     volume["spec"]["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}

@@ -1,4 +1,4 @@
-"""A drawn cluster on the API server: made, listed, mended after a preemption, removed."""
+"""A drawn cluster on the API server: created, listed, restored after a preemption, removed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

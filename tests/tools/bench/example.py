@@ -1,4 +1,4 @@
-"""A made-up result with every layer: figures of a plausible shape, the same ones every time."""
+"""Synthetic result with every layer: plausible, deterministic figures."""
 
 from __future__ import annotations
 

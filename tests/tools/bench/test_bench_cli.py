@@ -1,4 +1,4 @@
-"""`python -m tools.bench`: options, files and output. Nothing is measured here: the layers give made-up figures."""
+"""`python -m tools.bench`: options, files and output, with synthetic figures."""
 
 import json
 import os
@@ -29,7 +29,7 @@ Write = Callable[[str, str], Path]
 
 
 class Fake:
-    """Stands for all layers: what they give, and whether they were asked for anything."""
+    """Fake of all layers: their results, and a record of calls."""
 
     def __init__(self) -> None:
         chance = random.Random(1)
@@ -225,7 +225,7 @@ def test_json_is_the_fresh_layer_alone_and_can_be_read_as_a_result(bench: Comman
 
 
 def here(result: Result) -> Result:
-    """As if it had been measured on this machine."""
+    """Result with the machine fields of this machine."""
     return replace(result, machine=machine.machine(), versions=machine.versions())
 
 

@@ -87,7 +87,7 @@ def test_a_tool_that_is_gone_is_named() -> None:
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """Some policies and paths, counted in a process of its own: earlier counts leave traces in caches."""
+    """Some policies and paths, counted in a separate process: earlier counts warm caches."""
     path = tmp_path_factory.mktemp("counts") / "baseline.json"
     done = counts_command("--out", str(path))
     assert done.returncode == 0, done.stderr

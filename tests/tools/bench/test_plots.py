@@ -1,4 +1,4 @@
-"""Pictures are looked at as a reader sees them: where text lies, where points lie, and which colours they have."""
+"""Plots from a reader's view: positions of text and points, and colours."""
 
 import math
 import re

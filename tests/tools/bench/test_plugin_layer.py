@@ -1,4 +1,4 @@
-"""The plugin layer: what is measured, in how many steps, and what becomes of forms that cannot be."""
+"""Plugin layer: measurements, steps, and missing forms."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Every form of a policy says the same of every node, before and after nodes have changed."""
+"""Equal results of all forms of a policy, before and after changes of nodes."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The scheduler layer: what is planned, how figures come about, and tiny runs in memory."""
+"""Scheduler layer: plan, figures, and small runs in memory."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Workloads: what they consist of, and that a cluster which came out wrong is told from one that came out right."""
+"""Workloads: their objects, and the check of the resulting cluster."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The component that the component tests run, and ways to load and to steer it."""
+"""Component of the component tests: loading and control."""
 
 import functools
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Answers of components are checked: a guest may send anything."""
+"""Validation of component answers."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""One running component: how it starts, and how it ends."""
+"""Start and end of one component instance."""
 
 import gc
 import json

@@ -1,4 +1,4 @@
-"""Components as they are loaded: compiled, cached, and checked against the world."""
+"""Loading of components: compilation, cache, and checks against the world."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What components say of themselves is checked."""
+"""Validation of component descriptions."""
 
 import json
 from typing import Any

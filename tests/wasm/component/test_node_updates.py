@@ -1,4 +1,4 @@
-"""What a component is told of the nodes: what changed, and nothing else."""
+"""Node updates for components: changes only."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Components behind the same cycles as other guests: every hook, and everything that can go wrong between pods."""
+"""Components behind guest cycles: every hook, and failures between pods."""
 
 import logging
 import threading

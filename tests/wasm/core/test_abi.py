@@ -1,4 +1,4 @@
-"""The lists of the host against those of the test guests, which were written independently from the contract."""
+"""Hook and import lists of the host against the independently written test guests."""
 
 import pytest
 

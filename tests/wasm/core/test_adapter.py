@@ -1,4 +1,4 @@
-"""What the adapter answers from inside the sandbox: values, and buffers that are too small for them."""
+"""Adapter imports inside the sandbox: values, and buffers that are too small."""
 
 import re
 
@@ -30,7 +30,7 @@ def imports() -> Guest:
 
 
 def echoed(cycle: GuestCycle, name: str, node: str = "node-1", limit: int = 2048) -> bytes:
-    """What the guest `echo` reads; it is also the reason, but not all of it is text."""
+    """Bytes read by the guest `echo`; also its reason, though not all of it is text."""
     steer(cycle, which=getter(name), limit=limit)
     assert cycle.filter([node]).codes.tolist() == [2]
     return last_echoed(cycle)
@@ -41,7 +41,7 @@ def last_echoed(cycle: GuestCycle) -> bytes:
 
 
 def ask(cycle: GuestCycle, function: str, *arguments: int, node: str = "node-1") -> int:
-    """What a function of the host returns when the guest calls it so."""
+    """Result of a host function, called by the guest with these arguments."""
     which = [name for _, name, _ in IMPORTS].index(function)
     steer(cycle, which=which, **dict(zip("abcde", arguments, strict=False)))
     verdicts = cycle.filter([node])

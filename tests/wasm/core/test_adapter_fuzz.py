@@ -1,4 +1,4 @@
-"""Every import called with every kind of number: the guest gets an answer or an Error, and nobody else notices."""
+"""Fuzzed arguments of every import: a result or an Error, without effects on others."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""The memory layout that Python and adapter.wat share."""
+"""Shared memory layout of Python and adapter.wat."""
 
 import re
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""One instance: how it starts, what it may see of the machine, who may use it, and what it may take."""
+"""One core instance: start, isolation from the machine, ownership, and limits."""
 
 import gc
 import struct
@@ -35,7 +35,7 @@ def start_lines(guest: Guest) -> list[str]:
 
 
 def call_import(cycle: GuestCycle, function: str, *arguments: int) -> None:
-    """What the guest `imports` does in its next filter."""
+    """Sets the action of the guest `imports` in its next filter."""
     which = [name for _, name, _ in IMPORTS].index(function)
     steer(cycle, which=which, **dict(zip("abcde", arguments, strict=False)))
 
@@ -193,7 +193,7 @@ def test_clocks_and_random_numbers_work(pod: dict[str, Any], nodes: Nodes) -> No
 
 
 def test_a_short_sleep_ends_in_time(pod: dict[str, Any], nodes: Nodes) -> None:
-    """Of two clocks, in 1 ms and in an hour, the first one is told; Go's time.Sleep waits in this way."""
+    """Of two clocks, in 1 ms and in an hour, the first one is reported; Go's time.Sleep waits in this way."""
     with load("imports").cycle(pod, nodes) as cycle:
         for at, userdata, nanoseconds in ((2048, 7, 1_000_000), (2096, 8, 3_600_000_000_000)):
             subscription = struct.pack("<QB7xI4xQQH6x", userdata, 0, 1, nanoseconds, 0, 0)

@@ -208,7 +208,7 @@ def test_a_module_is_not_taken_for_the_beginning_of_a_functions_name() -> None:
     ],
 )
 def test_a_vector_in_a_signature_is_refused(text: str, expected: str) -> None:
-    """The runtime's C interface ends the process when it is asked for such a type."""
+    """The runtime's C interface aborts on such a type."""
     imported, own = (text, hook("bind")) if "import" in text else ("", text)
     wasm = wat_text(f'(module {imported} (memory (export "memory") 1) {own})')
     assert problem(wasm.read_bytes()).endswith(expected)

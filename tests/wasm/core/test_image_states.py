@@ -14,7 +14,7 @@ from tests.wasm.steering import getter, steer
 
 
 class Cluster:
-    """Nodes with images, and what a guest is told of them."""
+    """Nodes with images, and the values for a guest."""
 
     def __init__(self) -> None:
         self.guest = Guest.load(wat("echo"))

@@ -108,7 +108,7 @@ def test_a_full_heap_says_how_much_was_needed(monkeypatch: pytest.MonkeyPatch) -
 
 
 class HeapAgainstADict(RuleBasedStateMachine):
-    """No block is written while it is in use, or while somebody reads who may have known it."""
+    """No block is written while it is in use, or while a reader may have its address."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The shared memory's picture of the nodes, as guests see it after any sequence of changes."""
+"""Nodes in the shared memory, read by guests after any sequence of changes."""
 
 import weakref
 from functools import cache
@@ -47,7 +47,7 @@ def read(cycle: GuestCycle, what: str, node: str) -> bytes:
 
 
 def look_up(cycle: GuestCycle, function: str, name: str, node: str) -> bytes:
-    """What a guest gets that asks for a node by any name, with another one at hand."""
+    """Values of a guest's lookup of a node by name, with another current node."""
     encoded = name.encode()
     cycle.runner.guest_memory.write(2048, encoded, "test")
     which = [item for _, item, _ in IMPORTS].index(function)
@@ -143,7 +143,7 @@ TestMirrorAgainstCallbacks = MirrorAgainstCallbacks.TestCase
 
 
 def written(guest: Guest, nodes: Nodes) -> int:
-    """How many bytes one cycle writes to the shared memory."""
+    """Bytes written to the shared memory by one cycle."""
     heap = guest.module.engine.heap
     before = heap.bytes_written
     with guest.cycle(POD, nodes) as cycle:

@@ -1,4 +1,4 @@
-(module ;; looks at the address of the request and lets it pass
+(module ;; reads the address of the request and lets it pass
   (import "http_handler" "get_uri" (func $get_uri (param i32 i32) (result i32)))
   (memory (export "memory") 1)
   (func (export "handle_request") (result i64)

@@ -81,7 +81,7 @@ def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[
     (number - 1) * gap <= high - low.
     """
     order = sorted(range(len(wanted)), key=lambda index: wanted[index])
-    blocks: list[tuple[float, int]] = []  # where its first member lies without the gaps before it, and how many it has
+    blocks: list[tuple[float, int]] = []  # place of its first member without the gaps before it, and number of members
     for place, index in enumerate(order):
         middle, count = wanted[index] - place * gap, 1
         while blocks and blocks[-1][0] > middle:

@@ -111,7 +111,7 @@ def _grouped_bar(picture: Drawing, across: LinearAxis, middle: float, bar: Group
     picture.rectangle(start, middle - _GROUP_THICK / 2, end - start, _GROUP_THICK, bar.colour, tip=bar.text)
     low, high = across.at(bar.range.low), across.at(bar.range.high)
     if bar.range.high > bar.range.low:
-        for style in ("under-whisker", "whisker"):  # on its bar, it is seen by what lies around it
+        for style in ("under-whisker", "whisker"):  # an outline keeps it visible on its bar
             picture.line((low, middle), (high, middle), style)
             for x in (low, high):
                 picture.line((x, middle - 4), (x, middle + 4), style)

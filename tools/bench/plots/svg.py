@@ -1,7 +1,7 @@
 """SVG writer: shapes and text with named colours, one style sheet for light and dark.
 
-Colours are classes and not CSS variables, which several viewers of SVG do not know. A picture has a panel of its own:
-a page may be dark where the system is light, and text must not depend on what lies behind it.
+Colours are classes and not CSS variables, which several viewers of SVG do not know. A picture has its own panel:
+a page may be dark where the system is light, and text must not depend on the background of the page.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-;; Turns nodes down that are closed or have little CPU left, and says which.
-;; The classic ABI does not tell what is requested on a node: the numbers are those of our extension.
+;; Rejects closed nodes and nodes with little free CPU, with a reason for each.
+;; The classic ABI has no requested amounts of a node: they come from kubewasp/v1.
 (module
   (import "k8s.io/scheduler" "result.status_reason" (func $status_reason (param i32 i32)))
   ;;@include parts/labels.wat

@@ -1,5 +1,5 @@
 ;; The requested CPU of a node in milli, modulo 49, and 50 more in the zone eu-west-1a.
-;; The classic ABI does not tell what is requested on a node: the numbers are those of our extension.
+;; The classic ABI has no requested amounts of a node: they come from kubewasp/v1.
 (module
   ;;@include parts/labels.wat
 

@@ -43,7 +43,7 @@ CAUSES: Final = (
         metrics=("load_cold",),
     ),
     Cause(
-        "A guest adds its compiled code and its own memory, and a second copy of the nodes lies in the memory shared "
+        "A guest adds its compiled code and its own memory, and a second copy of the nodes is in the memory shared "
         "by all guests. A Python plugin reads the objects of the scheduler.",
         "plugin",
         ours=_GUESTS,

@@ -23,7 +23,7 @@ def scheduled(pod: Pod, at: str, **config: Any) -> Outcome:
 
 
 def takes(pod: Pod, at: str, **config: Any) -> bool:
-    """Whether the node with business hours takes the pod."""
+    """True if the node with business hours accepts the pod."""
     return "day" not in scheduled(pod, at, **config).rejected
 
 
@@ -72,7 +72,7 @@ def test_pods_share_answers_only_while_the_hours_are_the_same() -> None:
     early = plugin.signature(WEB)
     assert early == plugin.signature(make_pod("other"))
     cluster.advance(3600)
-    cluster.schedule(plugin, BATCH)  # tells the plugin the time
+    cluster.schedule(plugin, BATCH)  # updates the plugin's time
     assert plugin.signature(WEB) not in (early, plugin.signature(BATCH))
 
 

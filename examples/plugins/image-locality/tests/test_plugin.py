@@ -10,7 +10,7 @@ POD = make_pod("web", image="shop/web:2")
 
 
 def nodes(*sizes: int, image: str = "shop/web:2") -> list[NodeInfo]:
-    """A node for each size, in MiB, of the image on it; 0 is a node without the image."""
+    """One node per image size in MiB; 0 is a node without the image."""
     return [make_node(f"n{place}", images={image: size * MIB} if size else {}) for place, size in enumerate(sizes)]
 
 

@@ -77,7 +77,7 @@ class ComponentInstance:
             memories=_MEMORIES,
         )
         # Streams are discarded: the SDK sends its output with its answers. (The runtime would write to streams of the
-        # host from threads of its own, after the call or even after Python's end.)
+        # host from its own threads, after the call or even after Python's end.)
         store.set_wasi(WasiConfig())
         return store
 

@@ -303,7 +303,7 @@ class ComponentSession:
         return pod_text(encoded_pod(self.inputs.pod))
 
     def _waiting(self, lines: list[str]) -> Iterator[str]:
-        """Uids of all waiting pods. Adds lines for those that are new to the guest or have changed."""
+        """Uids of all waiting pods. Adds lines for new and changed ones."""
         shared, there = self.shared, dict[str, bytes]()
         for encoded in self.inputs.handle.waiting_pods():
             uid = shared.uids.get(encoded)

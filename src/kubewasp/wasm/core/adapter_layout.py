@@ -68,7 +68,7 @@ IMAGE: Final = np.dtype([("name", "<u8"), ("size", "<u8"), ("nodes", "<u8")])
 # The images of a row: a count, then that many ids, 4 bytes each.
 IMAGE_LIST_IDS: Final = 4
 # The start of a node record; pairs of allocatable and requested follow, one per resource. `pods` is the place of the
-# node's pods (-1: call `fill_pods` first); node_info answers with all that follows it.
+# node's pods (-1: call `fill_pods` first); node_info returns the rest of the record.
 RECORD: Final = np.dtype([(name, "<i8") for name in ("pods", "generation", "row_generation", "cpu", "memory")])
 
 # ---------------------------------------------------------------- numbers in calls

@@ -117,7 +117,7 @@ class CorePool:
 
 
 def _hooks(module: CoreModule, implemented: int | None) -> tuple[str, ...]:
-    """The exported hooks, without those that the guest reports as not implemented."""
+    """The exported hooks that the guest implements."""
     if implemented is None:
         found = tuple(module.hooks)
     else:

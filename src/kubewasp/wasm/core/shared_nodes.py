@@ -2,7 +2,7 @@
 
 The adapter reads a *directory*: a header, and an entry per row with the places of name, object and images
 (adapter_layout.py). A published directory is never changed: a change publishes a new one (a copy of some hundred
-kilobytes), so a call on another thread goes on with a consistent view.
+kilobytes), so a call on another thread keeps a consistent view.
 """
 
 from __future__ import annotations

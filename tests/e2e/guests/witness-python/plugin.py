@@ -1,4 +1,4 @@
-"""Records an event at every extension point, and decides there what labels and annotations tell it to.
+"""Witness plugin: an event at every extension point, and decisions by labels and annotations.
 
 ../witness-go does the same.
 """

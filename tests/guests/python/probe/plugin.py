@@ -1,4 +1,4 @@
-"""A plugin that does in each hook what the pod's annotation of that name says: tests bring the code along."""
+"""Probe plugin: each hook runs the code in the pod's annotation of that name."""
 
 import random
 from dataclasses import dataclass, field

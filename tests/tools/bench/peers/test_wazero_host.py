@@ -1,4 +1,4 @@
-"""The stand-in on wazero gives the answers that kubewasp gives, guest by guest."""
+"""Equal results of the wazero stand-in and kubewasp, guest by guest."""
 
 import functools
 import hashlib

@@ -39,7 +39,7 @@ func score() int64 {
 	return success
 }
 
-// node asks for a node by its name. What it returns is good until the next one.
+// node reads a node by its name. The result is valid until the next call.
 func node(name []byte) []byte {
 	pointer, size := unsafe.Pointer(&name[0]), uint32(len(name))
 	length := hostNode(pointer, size, unsafe.Pointer(&buffer[0]), uint32(len(buffer)))

@@ -45,7 +45,7 @@ func score() int64 {
 	return success
 }
 
-// read asks a getter for its value. What it returns is good until the next read.
+// read calls a getter. The result is valid until the next call.
 func read(getter func(unsafe.Pointer, uint32) uint32) []byte {
 	length := getter(unsafe.Pointer(&buffer[0]), uint32(len(buffer)))
 	if int(length) > len(buffer) { // nothing was written: make room, ask again

@@ -23,7 +23,7 @@ type hook struct {
 type guest struct {
 	host   *host
 	module api.Module
-	output bytes.Buffer // of the call at hand
+	output bytes.Buffer // of the current call
 	stack  []uint64
 
 	prefilter, filter, prescore, score, normalizescore *hook

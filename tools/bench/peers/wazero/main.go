@@ -30,7 +30,7 @@ func newHost(nodes []*corev1.Node, pods []*corev1.Pod) report.Peer {
 	return host
 }
 
-// host keeps what the guest may ask for in the call at hand. One instance, one thread: nothing is locked, and nothing
+// host has the inputs of the current guest call. One instance, one thread: nothing is locked, and nothing
 // is made twice that can be kept.
 type host struct {
 	nodes  []*corev1.Node

@@ -1,4 +1,4 @@
-// Filter-reasons turns nodes down that are closed or have little CPU left, and says which.
+// Filter-reasons rejects closed nodes and nodes with little free CPU, with a reason for each.
 package main
 
 import kubewasp "kubewasp.dev/sdk"

@@ -1,4 +1,4 @@
-"""Turns nodes down that are closed or have little CPU left, and says which."""
+"""Rejects closed nodes and nodes with little free CPU, with a reason for each."""
 
 from kubewasp_sdk import CycleState, NodeInfo, Plugin, Pod, Status, Verdict
 

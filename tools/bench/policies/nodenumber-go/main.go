@@ -1,5 +1,5 @@
-// Nodenumber gives 10 points to a node whose name ends in the same digit as the pod's name. It signs no pods: every node is
-// looked at for every pod, which is what the benchmark measures.
+// Nodenumber gives 10 points to a node whose name ends in the same digit as the pod's name. It signs no pods: the
+// benchmark measures the evaluation of every node for every pod.
 package main
 
 import kubewasp "kubewasp.dev/sdk"

@@ -1,4 +1,4 @@
-// Nodenumber-signed is nodenumber as the documentation has it: it says which pods are alike, and is asked once for all of them.
+// Nodenumber-signed is nodenumber with signatures, as in the documentation: pods with the same digit share results.
 package main
 
 import kubewasp "kubewasp.dev/sdk"
@@ -12,7 +12,7 @@ var wanted = kubewasp.NewStateKey[int]()
 
 func New(*kubewasp.Handle) (NodeNumber, error) { return NodeNumber{}, nil }
 
-// SignPod says that pods with the same digit are alike.
+// SignPod is the same for pods with the same digit.
 func (NodeNumber) SignPod(pod *kubewasp.Pod) uint64 {
 	return kubewasp.NewHasher().Int(int64(lastDigit(pod.Name()))).Sum()
 }

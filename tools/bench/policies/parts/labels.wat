@@ -5,14 +5,14 @@
   (import "kubewasp/v1" "node_info" (func $node_info (param i32 i32 i32) (result i32)))
   (import "kubewasp/v1" "node_object" (func $node_object (param i32 i32 i32) (result i32)))
 
-  ;; 0 texts of the policy, 1024 numbers of the node at hand, 4096 its object, 262144 what is kept: 16 bytes a row
+  ;; 0 texts of the policy, 1024 numbers of the current node, 4096 its object, 262144 cached results: 16 bytes per row
   (memory (export "memory") 5)
 
   ;; The numbers are there after $look: generation of the object, of the node, non-zero CPU and memory, then two each.
   (func $allocatable_cpu (result i64) (i64.load (i32.const 1056)))
   (func $requested_cpu (result i64) (i64.load (i32.const 1064)))
 
-  ;; Looks at the node at hand and says whether it has the label.
+  ;; Reads the current node; 1 if it has the label.
   (func $look (result i32)
     (local $row i32) (local $kept i32) (local $length i32)
     (local.set $row (call $current_node))

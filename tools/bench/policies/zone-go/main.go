@@ -1,4 +1,4 @@
-// Zone likes the nodes of one zone, whatever the pod: it says so once, and is asked again only about nodes that change.
+// Zone prefers the nodes of one zone, for all pods: one signature, so only changed nodes are evaluated again.
 package main
 
 import kubewasp "kubewasp.dev/sdk"

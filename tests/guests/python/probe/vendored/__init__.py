@@ -1,1 +1,1 @@
-"""Stands for a package in pure Python that lies in a project's folder."""
+"""Example of a vendored pure-Python package in a project's folder."""

@@ -1,4 +1,4 @@
-"""A module that is imported only when it is needed."""
+"""Lazily imported module."""
 
 
 def greeting() -> str:
