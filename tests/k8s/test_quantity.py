@@ -29,12 +29,10 @@ def test_binary_quantities_are_capped_where_int64_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "value", "milli_value"),
-    [("1500m", 2, 1500), ("-1500m", -2, -1500), ("100u", 1, 1), ("2Ki", 2048, 2048000), ("0", 0, 0), ("3", 3, 3000)],
+    ("written", "value"), [("1500m", 2), ("-1500m", -2), ("100u", 1), ("2Ki", 2048), ("0", 0), ("3", 3)]
 )
-def test_integers_are_rounded_away_from_zero(written: str, value: int, milli_value: int) -> None:
-    quantity = parse(written)
-    assert (quantity.value(), quantity.milli_value()) == (value, milli_value)
+def test_integers_are_rounded_away_from_zero(written: str, value: int) -> None:
+    assert parse(written).value() == value
 
 
 @pytest.mark.parametrize(

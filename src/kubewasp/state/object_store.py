@@ -57,9 +57,6 @@ class ObjectStore:
     def all(self, kind: ObjectKind[Stored]) -> Iterable[Stored]:
         return self._objects[kind.name].values()
 
-    def in_namespace(self, kind: ObjectKind[Stored], namespace: str) -> Iterable[Stored]:
-        return [item for (place, _), item in self._objects[kind.name].items() if place == namespace]
-
     def generation(self, kind: ObjectKind[object]) -> int:
         return self._generations[kind.name]
 

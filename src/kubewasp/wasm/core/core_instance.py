@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from kubewasp.wasm.klog import LogLine
     from kubewasp.wasm.limits import Limits
 
-    _Exports = Mapping[str, object]
 
 # A batch is at most this many times the previous one: the duration of a call is unknown before the first has returned.
 _GROWTH = 64
