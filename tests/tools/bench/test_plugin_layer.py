@@ -124,7 +124,7 @@ def test_what_goes_to_a_guest_is_counted() -> None:
 
 
 def test_texts_of_a_component_are_counted() -> None:
-    form = Python("nodenumber", Cluster(50), fueled=True)
+    form = Python("label-cpu", Cluster(50), fueled=True)  # compiled with fuel for the test of fuel as well
     form.prepare()
     form.load()
     _, first = form.counted(0)
