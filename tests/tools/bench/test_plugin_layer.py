@@ -106,9 +106,9 @@ def test_timers_are_gone_after_a_measurement() -> None:
 @pytest.mark.parametrize("language", GUESTS)
 def test_fuel_is_a_count(language: str) -> None:
     cluster = Cluster(300)
-    found = tasks.fuel("label-cpu", language, cluster)
+    found = tasks.fuel("nodenumber", language, cluster)
     assert found["first"] > found["unchanged"] > 0
-    assert tasks.fuel("label-cpu", language, cluster) == found
+    assert tasks.fuel("nodenumber", language, cluster) == found
 
 
 def test_what_goes_to_a_guest_is_counted() -> None:
@@ -124,7 +124,7 @@ def test_what_goes_to_a_guest_is_counted() -> None:
 
 
 def test_texts_of_a_component_are_counted() -> None:
-    form = Python("label-cpu", Cluster(50), fueled=True)  # compiled with fuel for the test of fuel as well
+    form = Python("nodenumber", Cluster(50), fueled=True)
     form.prepare()
     form.load()
     _, first = form.counted(0)
