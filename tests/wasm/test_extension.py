@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from kubewasp.framework.status import Status
 from kubewasp.k8s.codec import decode, encode
 from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.pods import placed_on
@@ -545,11 +546,12 @@ def test_normalized_scores_of_a_wrong_length_fail(length: int) -> None:
         assert cycle.failed
 
 
-def test_normalized_scores_out_of_range_are_an_error() -> None:
+def test_normalized_scores_out_of_range_are_for_the_framework_to_refuse() -> None:
     with load().cycle(POD, two_nodes()) as cycle:
         cycle.runner.guest_memory.write(BUFFER, (101).to_bytes(8, "little"), "test")
         aim(cycle, "result.node_scores", BUFFER, 8, hook="normalizescore")
-        assert "101" in cycle.normalize_score({"node-1": 1}).reason
+        result = cycle.normalize_score({"node-1": 1})
+        assert (result.status, result.scores) == (Status(), {"node-1": 101})
 
 
 def test_normalized_scores_in_any_other_hook_mean_nothing() -> None:

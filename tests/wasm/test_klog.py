@@ -8,7 +8,8 @@ from kubewasp.wasm.klog import LogLine, structured
 @pytest.mark.parametrize(
     ("message", "pairs", "line"),
     [
-        (b"moved", b"", '"moved"'),
+        (b"moved", b"", "moved"),
+        (b"moved\n", b"", "moved"),
         (b"moved", b"pod\0a\0node\0b\0", '"moved" pod="a" node="b"'),
         (b"", b"k\0\0", '"" k=""'),
         (b"quoted", b'text\0say "hi"\nand bye\0', '"quoted" text="say \\"hi\\"\\nand bye"'),

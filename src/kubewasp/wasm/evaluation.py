@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.wasm.guest_cycle import GuestCycle, check_range
 
@@ -96,6 +98,6 @@ def evaluate(cycle: GuestCycle) -> Evaluation:
             normalized = cycle.normalize_score(scores)
             logs += normalized.trace.logs
             status, scores = normalized.status, normalized.scores
-        else:
-            status = check_range(cycle.guest.name, scored.scores)
+        if status.is_success:
+            status = check_range(cycle.guest.name, np.fromiter(scores.values(), np.int64, len(scores)))
     return Evaluation(status, scores if status.is_success else {}, rejected, tuple(logs))

@@ -215,8 +215,6 @@ class GuestCycle:
                 normalized = _normalized(outcome, nodes, rows, scores)
             except payloads.PayloadError as error:
                 status = self.hooks.reject_payload("normalizescore", str(error))
-            else:
-                status = check_range(self.guest.name, normalized)
         if self.failed:
             normalized = np.zeros_like(scores)  # as without the plugin; the raw scores may have any size
         return HookResult(status, _trace(outcome)), normalized

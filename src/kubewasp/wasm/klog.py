@@ -34,8 +34,15 @@ def log_line(plugin: str, line: LogLine) -> None:
     logger.log(line.level, "%s: %s", plugin, line.text, extra={"plugin": plugin, "guest_line": line.text})
 
 
+def plain(message: bytes) -> str:
+    """A message without its final newline: a logged line has one already."""
+    return message.decode("utf-8", "replace").removesuffix("\n")
+
+
 def structured(message: bytes, pairs: bytes) -> str:
-    """`"message" key="value" …`; pairs are NUL-terminated keys and values in turn."""
+    """`"message" key="value" …`; pairs are NUL-terminated keys and values in turn. Without pairs, just the message."""
+    if not pairs:
+        return plain(message)
     words = [item.decode("utf-8", "replace") for item in pairs.split(b"\0")]
     if words and words[-1] == "":
         words.pop()

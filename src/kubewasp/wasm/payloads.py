@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import struct
 from typing import TYPE_CHECKING
 
@@ -16,27 +17,33 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+logger = logging.getLogger(__name__)
+
+
 class PayloadError(ValueError):
     """A payload violates the ABI; the text names its import."""
 
 
 def cluster_events(payload: bytes) -> tuple[ClusterEvent, ...]:
-    if len(payload) % 8:
-        raise PayloadError(f"result.cluster_events: expected pairs of u32, got {len(payload)} bytes")
+    """Whole pairs of u32. An unknown resource number is a resource without events; both give a warning."""
     events = []
-    for resource, action in struct.iter_unpack("<II", payload):
-        if resource >= len(RESOURCES):
-            raise PayloadError(f"result.cluster_events: unknown resource {resource}")
-        events.append(ClusterEvent(RESOURCES[resource], action))
+    whole = len(payload) // 8 * 8
+    if whole < len(payload):
+        logger.warning("Incomplete cluster event ignored", extra={"bytes": len(payload) - whole})
+    for resource, action in struct.iter_unpack("<II", payload[:whole]):
+        if resource < len(RESOURCES):
+            name = RESOURCES[resource]
+        else:
+            name = f"EventResource({resource})"
+            logger.warning("Registration for an unknown resource has no effect", extra={"resource": resource})
+        events.append(ClusterEvent(name, action))
     return tuple(events)
 
 
 def node_names(payload: bytes | None) -> tuple[str, ...] | None:
-    """NUL-terminated names; None without a payload: all nodes remain candidates."""
-    if not payload:
-        return None
-    names = payload.decode("utf-8", "replace").split("\0")
-    return tuple(names[:-1] if names[-1] == "" else names)
+    """NUL-terminated names, empty and unterminated ones dropped; None without a name: all nodes remain candidates."""
+    names = (payload or b"").split(b"\0")[:-1]
+    return tuple(name.decode("utf-8", "replace") for name in names if name) or None
 
 
 def normalized_scores(payload: bytes | None, scores: Mapping[str, int]) -> dict[str, int]:

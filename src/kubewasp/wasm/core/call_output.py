@@ -9,7 +9,7 @@ import numpy as np
 from kubewasp.wasm.core.adapter_layout import AFTER_RUN, INT32_PAIR, JOURNAL_HEADER, LOG, REASON, RESULT
 from kubewasp.wasm.guest_runner import HookOutcome, no_outcome
 from kubewasp.wasm.hooks import EVENT
-from kubewasp.wasm.klog import LogLine, structured
+from kubewasp.wasm.klog import LogLine, plain, structured
 
 if TYPE_CHECKING:
     from kubewasp.wasm.core.adapter_memory import AdapterMemory
@@ -54,7 +54,7 @@ class CallOutput:
             elif not self._keeps(len(outcome.logs), size):
                 self._dropped += 1
             elif kind == LOG:
-                outcome.logs.append(LogLine(severity, str(view[at : at + size], "utf-8", "replace")))
+                outcome.logs.append(LogLine(severity, plain(bytes(view[at : at + size]))))
             else:
                 content = bytes(view[at : at + size])
                 outcome.logs.append(LogLine(severity, structured(content[:message], content[message:])))

@@ -140,8 +140,10 @@ class InstanceCallbacks:
         what = "handle.reject_waiting_pod" if reject else "handle.get_waiting_pod"
         name = self._memory.read_text(uid, uid_length, what)
         handle = self._inputs.handle
-        found = handle.reject_waiting_pod(name).to_bytes(8, "little") if reject else handle.get_waiting_pod(name)
-        answer = found or bytes(8)
+        if reject:  # the limit does not matter, as in the host of kube-scheduler-wasm-extension
+            self._memory.write(buf, handle.reject_waiting_pod(name).to_bytes(8, "little"), what)
+            return
+        answer = handle.get_waiting_pod(name) or bytes(8)
         if len(answer) <= limit & 0xFFFFFFFF:
             self._memory.write(buf, answer, what)
 
