@@ -1,6 +1,7 @@
 """Written and dropped events."""
 
 import asyncio
+import logging
 
 from kubewasp.framework.cluster_events import ObjectReference, RecordedEvent
 from tests.live.writing import FakeWrites, Writing, asynchronous
@@ -37,3 +38,28 @@ async def test_events_of_several_threads_are_all_written() -> None:
     await asyncio.gather(*(asyncio.to_thread(record, number) for number in range(4)))
     assert await made.drained()
     assert len({note for _, note in writes.of("event")}) == 200
+
+
+@asynchronous
+async def test_an_event_of_an_unknown_type_is_not_sent_and_logged_once() -> None:
+    made = Writing(writes := FakeWrites())
+    about = ObjectReference(kind="Pod", namespace="default", name="web", uid="u")
+    lines = _LogLines()
+    logging.getLogger("kubewasp.live.event_recorder").addHandler(lines)
+    try:
+        for kind in ("Info", "Info", "Error", "", "Warning"):
+            made.record(RecordedEvent(about, ObjectReference(), kind, f"Because{kind}", "Doing", "note"))
+    finally:
+        logging.getLogger("kubewasp.live.event_recorder").removeHandler(lines)
+    assert await made.drained()
+    assert [reason for reason, _ in writes.of("event")] == ["Because", "BecauseWarning"]
+    assert lines.types == ["Info", "Error"]
+
+
+class _LogLines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.types: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.types.append(record.type)  # type: ignore[attr-defined]

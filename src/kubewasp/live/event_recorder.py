@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SERIES_PERIOD: Final = 60.0
+_TYPES: Final = ("Normal", "Warning")
+# Types that are named in the log, and the characters shown of one.
+_MAX_REFUSED: Final = 100
+_SHOWN: Final = 80
 # Events not yet written. Further ones are dropped, as the pod's condition has the same content.
 _MAX_WAITING: Final = 5000
 
@@ -49,6 +53,7 @@ class EventRecorder:
         self._hostname = hostname or socket.gethostname()
         self._lock = threading.Lock()
         self._series = EventSeries(clock.wall)
+        self._refused: set[str] = set()
         self._waiting = 0
 
     def pod_event(self, kind: str, reason: str, action: str, pod: Pod, note: str) -> None:
@@ -58,10 +63,14 @@ class EventRecorder:
         self._record(EventKey(kind, reason, action, controller, f"{controller}-{self._hostname}", about), note)
 
     def plugin_event(self, event: RecordedEvent) -> None:
-        """Records an event of a plugin."""
+        """An event that a plugin recorded. A type that the API server refuses is not sent, and logged once."""
+        kind = event.type or "Normal"
+        if kind not in _TYPES:
+            self._refuse(kind, event.reason)
+            return
         related = _reference(event.related)
         key = EventKey(
-            event.type or "Normal",
+            kind,
             event.reason,
             event.action,
             self._controller,
@@ -70,6 +79,15 @@ class EventRecorder:
             related if related.name else None,
         )
         self._record(key, event.note)
+
+    def _refuse(self, kind: str, reason: str) -> None:
+        with self._lock:
+            is_new = kind not in self._refused and len(self._refused) < _MAX_REFUSED
+            if is_new:
+                self._refused.add(kind)
+        if is_new:
+            text = "Plugin events of this type are not recorded: it must be Normal or Warning"
+            logger.warning(text, extra={"type": kind[:_SHOWN], "reason": reason[:_SHOWN]})
 
     async def write_series(self) -> None:
         """Writes the counts of repeated events until cancelled."""
