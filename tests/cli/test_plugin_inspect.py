@@ -144,7 +144,17 @@ FILTER = '(func (export "filter") (result i32) (i32.const 0))'
             (POD, MEMORY, FILTER, '(func (export "addpod") (result i32) (i32.const 0))'),
             "addpod is never called without prefilter",
         ),
-        ((POD, MEMORY, FILTER, '(func (export "unreserve"))'), "unreserve is never called without reserve"),
+        ((POD, MEMORY, FILTER, '(func (export "unreserve"))'), None),
+        ((POD, MEMORY, FILTER, '(func (export "postbind"))'), None),
+        (
+            (
+                POD,
+                '(import "wasi_snapshot_preview1" "fd_prestat_get" (func (param i32 i32) (result i32)))',
+                MEMORY,
+                FILTER,
+            ),
+            None,
+        ),
         (
             (
                 POD,
@@ -157,7 +167,18 @@ FILTER = '(func (export "filter") (result i32) (i32.const 0))'
         ),
         ((POD, '(memory (export "memory") 2049)', FILTER), "initial memory is more than half of the limit (256.0 MiB)"),
     ],
-    ids=["none", "no-import", "prescore", "normalizescore", "addpod", "unreserve", "path_open", "memory"],
+    ids=[
+        "none",
+        "no-import",
+        "prescore",
+        "normalizescore",
+        "addpod",
+        "unreserve",
+        "postbind",
+        "fd_prestat",
+        "path_open",
+        "memory",
+    ],
 )
 def test_warnings_tell_what_will_not_work(kubewasp: Kubewasp, parts: tuple[str, ...], warning: str | None) -> None:
     guest = wat_text(f"(module {' '.join(parts)})")

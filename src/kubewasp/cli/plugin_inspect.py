@@ -25,15 +25,9 @@ if TYPE_CHECKING:
     from kubewasp.wasm.component.component_module import ComponentModule
 
 # Hooks that are called only beside another hook.
-_NEEDS = {
-    "addpod": "prefilter",
-    "removepod": "prefilter",
-    "prescore": "score",
-    "normalizescore": "score",
-    "unreserve": "reserve",
-    "postbind": "bind",
-}
-_DENIED = ("path_", "sock_", "fd_readdir", "fd_prestat")
+_NEEDS = {"addpod": "prefilter", "removepod": "prefilter", "prescore": "score", "normalizescore": "score"}
+# Not `fd_prestat_*`: the runtime of every Go guest asks for preopened folders at its start.
+_DENIED = ("path_", "sock_", "fd_readdir")
 
 
 def run(source: str, *, config: str, args: Sequence[str], limits: Limits, sha256: str | None, as_json: bool) -> None:
