@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kubewasp.k8s.manifests import load, taken_apart
-from kubewasp.scheduler.composition import set_up
 from kubewasp.scheduler.configuration import configure_named
 from kubewasp.simulation import loading
-from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.simulation.simulator import filled_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from kubewasp.simulation.embedded_cluster import EmbeddedCluster
     from kubewasp.simulation.loading import ClusterInput
 
 
@@ -82,13 +81,9 @@ def simulate(
     """
     named, path = plugins or {}, None if config is None else Path(config)
     settings = configure_named(path, named, plugin_configs or {}, option="plugin_configs:")
-    found = _read(manifests)
-    epoch = time.time() if start_time is None else start_time
-    cluster = EmbeddedCluster(set_up(settings, added=named.keys()), epoch=epoch, seed=seed)
-    loading.fill(cluster.objects, found)
+    cluster, warnings = filled_cluster(settings, named.keys(), _read(manifests), seed=seed, start_time=start_time)
     cluster.settle()
-    unused = ("extenders are configured, but a simulation does not call them",) if settings.extenders else ()
-    return _result(cluster, (*settings.warnings, *unused, *found.warnings))
+    return _result(cluster, tuple(warnings))
 
 
 def _read(manifests: Iterable[str | os.PathLike[str] | Mapping[str, object]]) -> ClusterInput:

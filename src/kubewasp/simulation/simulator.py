@@ -15,12 +15,14 @@ from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from kubewasp.state.node_table import NodeTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
+    from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.framework.handle import Client
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.attempt import Attempt, AttemptListener, DecisionRecorder
+    from kubewasp.simulation.loading import ClusterInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,32 @@ def embedded_cluster(
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster with the objects of the manifests before scheduling, and the warnings."""
     settings, added = configure(config, plugins, plugin_configs)
-    found = loading.read(paths)
+    return filled_cluster(
+        settings,
+        added,
+        loading.read(paths),
+        seed=seed,
+        start_time=start_time,
+        client=client,
+        table=table,
+        recorder=recorder,
+        listeners=listeners,
+    )
+
+
+def filled_cluster(
+    settings: SchedulerConfig,
+    added: Collection[str],
+    found: ClusterInput,
+    *,
+    seed: int = 0,
+    start_time: float | None = None,
+    client: Client | None = None,
+    table: NodeTable | None = None,
+    recorder: DecisionRecorder | None = None,
+    listeners: Sequence[AttemptListener] = (),
+) -> tuple[EmbeddedCluster, list[str]]:
+    """A cluster with these objects before scheduling, and the warnings. It starts now, or at the start time."""
     cluster = EmbeddedCluster(
         set_up(settings, added=added),
         epoch=time.time() if start_time is None else start_time,
