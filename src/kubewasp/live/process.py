@@ -51,7 +51,7 @@ class ClusterProcess:
         client: ApiClient,
         identity: str,
         *,
-        stop: asyncio.Event | None = None,
+        stop: asyncio.Event,
         table: NodeTable | None = None,
         observer: SchedulerObserver = NO_OBSERVER,
         recorder: DecisionRecorder | None = None,
@@ -61,7 +61,7 @@ class ClusterProcess:
         loop, clock, self._inbox = asyncio.get_running_loop(), SYSTEM_CLOCK, Inbox()
         self._identity = identity
         self._client = client
-        self._stop = asyncio.Event() if stop is None else stop
+        self._stop = stop
         self._problem: BaseException | None = None
         self._is_begun = self._leads = False
         self.election = self._election(config) if config.leader_election.leader_elect else None
@@ -144,10 +144,6 @@ class ClusterProcess:
     def has_lost_lease(self) -> bool:
         """Whether it schedules with an expired lease."""
         return self._leads and not self._may_write()
-
-    def stop(self) -> None:
-        """Ends `run` in order. For the event loop."""
-        self._stop.set()
 
     # ------------------------------------------------------------------ running
 
