@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.errors import KubewaspError
-from tools.bench import path_counts
+from tools.bench import agreement, path_counts
 from tools.bench.compare import compare
 from tools.bench.forms.form import BuiltIn, InProcess
 from tools.bench.forms.guest import Go, GuestForm, Python, Wat
@@ -96,6 +96,7 @@ def measure(step: Callable[[str], None], plan: Plan) -> Iterator[Measurement | S
         for name in plan.forms:
             step(f"{policy}, {name}")
             try:
+                agreement.check(name, policy)  # before its cost: an answer that is wrong may be cheap
                 yield from _form(FORMS[name], name, policy, cluster)
             except Unavailable as error:
                 yield Skipped(LAYER, f"{policy}, {name}", str(error))

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from kubewasp.errors import KubewaspError
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.status import Code, Status
 from tools.bench.policies.policy_list import BUILT_IN, IN_PROCESS, POINTS
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 PODS: Final = 100
 
 
-class FormError(Exception):
+class FormError(KubewaspError):
     """A form with unexpected answers, described in the text."""
 
 
