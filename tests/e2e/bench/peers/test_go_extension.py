@@ -9,7 +9,7 @@ from tools.bench.model import Measurement
 from tools.bench.peers import go_extension, go_programs, peer_layer
 from tools.bench.peers.pairs import Pair
 
-MODULE = Path(__file__).parents[1] / "tools" / "bench" / "peers" / "extension_module"
+MODULE = Path(__file__).parent / "extension_module"
 
 
 def test_the_program_compiles_runs_and_agrees_with_kubewasp() -> None:
