@@ -13,7 +13,7 @@ demo: .venv/.runtime ## a cluster in memory, a wasm policy, one decision explain
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 test: .venv/.dev ## all tests (builds the Go and C test guests)
-	@$(BIN)/python -m pytest -n auto $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 # The half of the tests that needs no compiler and no child process.
 QUICK := $(addprefix tests/,k8s state framework plugins scheduler explain simulation live apiserver server extender deploy \
