@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Kubewasp
-from tests.guests.build import wat
+from tests.guests.build import example, wat
 
 Write = Callable[[str, str], Path]
 
@@ -30,11 +30,23 @@ def test_the_table_shows_settings_points_and_args(kubewasp: Kubewasp, write: Wri
     assert "parallelism 3" in lines
     assert "leader election lease kube-system/kube-scheduler, duration 15s, renew deadline" in lines
     assert "profile default-scheduler" in lines
-    assert "nodes to score adaptive" in lines
+    assert "nodes to score all" in lines
     assert "postFilter DynamicResources, DefaultPreemption" in lines
     assert any(line.startswith("score TaintToleration ×3, NodeAffinity ×2, NodeResourcesFit ×1,") for line in lines)
     assert "VolumeBinding {bindTimeoutSeconds: 600}" in lines
     assert not any(line.startswith("permit") for line in lines)
+
+
+def test_the_table_says_which_nodes_are_scored(kubewasp: Kubewasp, write: Write) -> None:
+    def shown(text: str) -> list[str]:
+        lines = (" ".join(line.split()) for line in kubewasp("config", "check", write("s.yaml", text)).out.splitlines())
+        return [line for line in lines if line.startswith("nodes to score")]
+
+    unsigned, signed, bound = wat("score"), example("prefer_label"), wat("bind")
+    assert shown(policy(unsigned)) == ["nodes to score adaptive sample, for policy"]
+    assert shown(policy(signed)) == ["nodes to score all"]
+    assert shown(policy(bound)) == ["nodes to score all"]
+    assert shown(policy(unsigned) + "percentageOfNodesToScore: 30") == ["nodes to score 30%"]
 
 
 def test_the_table_shows_extenders(kubewasp: Kubewasp, write: Write) -> None:

@@ -36,6 +36,26 @@ def hints(found: Explanation) -> dict[str, list[str]]:
     return {item.name: item.hints for item in found.nodes}
 
 
+# ---------------------------------------------------------------------- samples
+
+
+def test_feasible_nodes_outside_of_a_sample_are_marked() -> None:
+    """`score` asks the guest about every node: of 120, 100 are scored."""
+    nodes = [node(f"n{number:03}") for number in range(120)]
+    found = explained("web", *nodes, pod("web"), config=config(profile(wasm("policy", wat("score")))))
+    assert found.sample == "the first 100 feasible of 120 (adaptive, for policy)"
+    assert [item.name for item in found.nodes if not item.in_sample] == [f"n{number}" for number in range(100, 120)]
+    assert all(item.is_feasible for item in found.nodes)
+    assert {item.total is None for item in found.nodes if not item.in_sample} == {True}
+
+
+def test_all_nodes_are_scored_without_such_a_plugin() -> None:
+    nodes = [node(f"n{number:03}") for number in range(120)]
+    found = explained("web", *nodes, pod("web"))
+    assert found.sample == "all 120"
+    assert all(item.in_sample for item in found.nodes)
+
+
 # ---------------------------------------------------------------------- scores
 
 

@@ -16,7 +16,10 @@ def print_explanation(found: Mapping[str, Any]) -> None:
     """Prints `Explanation.as_dict()`, or a recorded decision, which has additional fields."""
     output.print_facts(_facts(found))
     nodes = found["nodes"]
-    _print_feasible([node for node in nodes if node["feasible"]], found["weights"])
+    feasible = [node for node in nodes if node["feasible"]]
+    _print_feasible([node for node in feasible if node["in_sample"]], found["weights"])
+    if outside := sum(not node["in_sample"] for node in feasible):
+        output.write(f"{outside} more are feasible and outside of the sample\n")
     _print_rejected([node for node in nodes if not node["feasible"]])
     _print_candidates(found["candidates"])
 
@@ -41,6 +44,8 @@ def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         facts.append(("time", found["time"]))
         facts.append(("result", f"{found['result']}, {found['feasible']} of {found['all_nodes']} nodes fit"))
     facts += [("note", note) for note in found["notes"]]
+    if found["sample"] and not found["sample"].startswith("all "):
+        facts.append(("scored", found["sample"]))
     facts.append(("node", found["node"] or "none"))
     if found["message"]:
         facts.append(("message", found["message"]))

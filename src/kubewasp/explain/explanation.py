@@ -34,6 +34,7 @@ class NodeExplanation:
     total: int | None = None
     hints: list[str] = field(default_factory=list)
     skipped: str = ""  # reason for not being evaluated
+    in_sample: bool = True  # False for a feasible node that is not scored
 
     @property
     def is_feasible(self) -> bool:
@@ -55,6 +56,7 @@ class NodeExplanation:
         return {
             "name": self.name,
             "feasible": self.is_feasible,
+            "in_sample": self.in_sample,
             "rejected_by": self.rejected_by,
             "code": int(status.code),
             "reasons": list(self.reasons),
@@ -80,6 +82,7 @@ class Explanation:
     weights: dict[str, int]
     candidates: Sequence[Candidate] = ()  # nodes where preemption would help
     notes: Sequence[str] = ()  # differences from the real cluster
+    sample: str = ""  # nodes that are scored; empty if no search took place
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -97,6 +100,7 @@ class Explanation:
                 }
                 for candidate in self.candidates
             ],
+            "sample": self.sample,
             "weights": self.weights,
             "nodes": [node.as_dict() for node in self.nodes],
         }
@@ -128,7 +132,10 @@ def explain(
             item.hints = hints(pod, table, row, item.objections, gone)
     nodes = sorted(found.values(), key=_nearest)
     weights = {item.plugin: item.weight for item in record.scores}
-    return Explanation(pod, node or None, message or None, nominated_node or None, victims, nodes, weights)
+    sample = "" if record.sample is None else str(record.sample)
+    return Explanation(
+        pod, node or None, message or None, nominated_node or None, victims, nodes, weights, sample=sample
+    )
 
 
 class Explainer:
@@ -195,7 +202,10 @@ def _rejections(record: DecisionRecord, found: Mapping[int, NodeExplanation]) ->
 def _scores(record: DecisionRecord, found: Mapping[int, NodeExplanation]) -> None:
     if record.scored_rows is None or record.totals is None:
         return
-    for place, row in enumerate(record.scored_rows.tolist()):
+    scored = record.scored_rows.tolist()
+    for row in found.keys() - set(scored):
+        found[row].in_sample = not found[row].is_feasible
+    for place, row in enumerate(scored):
         item = found[row]
         item.total = int(record.totals[place])
         for score in record.scores:

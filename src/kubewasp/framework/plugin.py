@@ -40,6 +40,13 @@ class Plugin(ABC):
 
     name: str
 
+    def asks_each_node(self, state: CycleState) -> bool:
+        """Whether Filter and Score of the plugin run its code once per node for this pod.
+
+        Without `percentageOfNodesToScore`, the search for nodes then ends with kube-scheduler's adaptive sample.
+        """
+        return False
+
 
 # ---------------------------------------------------------------------- queue
 
@@ -262,6 +269,9 @@ class NodeByNode(FilterPlugin, ScorePlugin):
     `pods` are the pods on the node.
     """
 
+    def asks_each_node(self, state: CycleState) -> bool:
+        return True
+
     def filter_node(self, state: CycleState, pod: Pod, node: Node, pods: Sequence[Pod]) -> Status:
         return SUCCESS
 
@@ -286,6 +296,11 @@ class NodeByNode(FilterPlugin, ScorePlugin):
             self.score_node(state, pod, table.node(row), tuple(table.pods_on[row].values())) for row in rows.tolist()
         )
         return np.fromiter(scores, np.int64, len(rows))
+
+
+def may_ask_each_node(kind: type[Plugin]) -> bool:
+    """Whether plugins of that class may have to be called per node."""
+    return kind.asks_each_node is not Plugin.asks_each_node
 
 
 def normalized(scores: Scores, *, reverse: bool = False) -> Scores:

@@ -14,13 +14,14 @@ from kubewasp.framework.runtime import Framework
 from kubewasp.scheduler.assumed_pods import AssumedPods
 from kubewasp.scheduler.attempt import NoRecorder
 from kubewasp.scheduler.binding import BindingCycle
-from kubewasp.scheduler.cycle import Rotation, SchedulingCycle
+from kubewasp.scheduler.cycle import SchedulingCycle
 from kubewasp.scheduler.events import ClusterEvents
 from kubewasp.scheduler.failure_handler import FailureHandler
 from kubewasp.scheduler.plugin_handle import PluginHandle
 from kubewasp.scheduler.preemption import Evictions, Nominator
 from kubewasp.scheduler.queue import SchedulingQueue
 from kubewasp.scheduler.queueing_hints import QueueingHints
+from kubewasp.scheduler.sampling import Rotation
 from kubewasp.scheduler.scheduler import Scheduler
 from kubewasp.scheduler.waiting import WaitingPods
 from kubewasp.state.node_table import NodeTable

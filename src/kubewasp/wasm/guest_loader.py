@@ -51,6 +51,12 @@ class GuestLoader:
         """The extension points whose hooks the guest implements."""
         return {_POINTS[hook] for hook in self._guest(name, settings).hooks if hook in _POINTS}
 
+    def asks_each_node(self, name: str, settings: WasmPluginSettings) -> bool:
+        """Whether the guest filters or scores, and has no signatures of pods: it is called for every node."""
+        guest = self._guest(name, settings)
+        is_signing = guest.signature or guest.module.uses_signatures or "signpod" in guest.hooks
+        return not is_signing and any(hook in guest.hooks for hook in ("filter", "score"))
+
     def create(self, name: str, settings: WasmPluginSettings, handle: SchedulerHandle) -> WasmPlugin:
         return WasmPlugin(name, self._guest(name, settings), handle)
 

@@ -88,6 +88,9 @@ class WasmPlugin(
 
     # ------------------------------------------------------------------ scheduling cycle
 
+    def asks_each_node(self, state: CycleState) -> bool:
+        return not self._cycles.signature(state)
+
     def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
         if self._signer is not None:
             status, state[self._cycles.signature_key] = self._signer.sign(pod)
