@@ -9,6 +9,7 @@ from kubewasp.framework.handle import DetachedHandle, Handle
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.evaluation import Evaluation, evaluate
+from kubewasp.wasm.event_policy import EventPolicy
 from kubewasp.wasm.guest_cycle import GuestCycle
 from kubewasp.wasm.guest_module import GuestModule, load_guest_module
 from kubewasp.wasm.guest_runner import GuestSettings
@@ -72,6 +73,7 @@ class Guest:
         self.limits: Final = limits or Limits()
         self.failure_policy: Final = failure_policy
         self.observer: Final = observer
+        self.events: Final = EventPolicy(name)
         self.handle: Final = handle or DetachedHandle()
         settings = GuestSettings(name, config, args, log_severity)
         self.pool: Final = module.start(self.limits, settings, self.handle)

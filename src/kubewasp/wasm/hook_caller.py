@@ -71,6 +71,7 @@ class HookCaller:
         self.failure: HookFailure | None = None
         self.guest = guest
         self.nodes = nodes
+        self._pod = pod
         self._handle = handle
         self._runner: GuestRunner | None = None
         try:
@@ -151,7 +152,7 @@ class HookCaller:
         if self.failure is not None:
             return no_outcome(), self.policy_status("signpod", self.failure)
         outcome = self.runner.sign(pods)
-        self._record("signpod", outcome)
+        self._record("signpod", outcome, pods)
         if outcome.failure is not None:
             return outcome, self.policy_status("signpod", outcome.failure)
         return outcome, SUCCESS
@@ -177,7 +178,7 @@ class HookCaller:
         code = _IGNORED.get(hook, Code.SUCCESS)
         return Status(code, failed.text) if code != Code.SUCCESS else SUCCESS
 
-    def _record(self, hook: str, outcome: HookOutcome) -> None:
+    def _record(self, hook: str, outcome: HookOutcome, pods: Sequence[AnyPod] = ()) -> None:
         """Passes on log lines and events, and keeps a failure."""
         guest = self.guest
         for line in outcome.logs:
@@ -189,8 +190,11 @@ class HookCaller:
                 outcome.failure = hook_failure(hook, guest.name, "payload", str(error))
                 outcome.values, outcome.reason_numbers = outcome.values[:0], outcome.reason_numbers[:0]
                 self.runner.broken = True
-        for event in outcome.recorded:
-            self._handle.record_event(event)
+        if outcome.recorded:
+            at_hand = pods or (self._pod,)
+            outcome.recorded = guest.events.permitted(outcome.recorded, at_hand, self.nodes, self._handle.clock)
+            for event in outcome.recorded:
+                self._handle.record_event(event)
         kind = ""
         if outcome.failure is not None:
             self.failure = outcome.failure
