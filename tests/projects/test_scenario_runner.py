@@ -74,6 +74,16 @@ def test_an_error_is_not_a_rejection(tmp_path: Path) -> None:
     assert failure(tmp_path, expect={"error": ""})[1:3] == ["  error  expected  an error", "         got       node-2"]
 
 
+def test_one_stack_trace_for_all_pods_and_nodes_with_one_cause(tmp_path: Path) -> None:
+    breaks = steered("misbehave", what=10, where=0x10)
+    pods = [{"name": "web-1"}, {"name": "web-2"}]
+    expect = {"web-1": {"node": "node-1"}, "web-2": {"node": "node-2"}}
+    told = run_one(tmp_path, case(pod=None, pods=pods, expect=expect), breaks).failure
+    assert told.count("wasm stack trace:") == 1
+    message = 'an error: running "policy" filter plugin: wasm: filter error: panic! (as pod default/web-1)'
+    assert f"got       {message}\n" in told
+
+
 def test_a_pod_that_waits_for_permission(tmp_path: Path) -> None:
     holds = steered("permit", status_code=WAIT, timeout=60_000)
     assert passes(tmp_path, holds, until="30s", expect={"waiting": True, "node": ["node-1", "node-2", "node-3"]})

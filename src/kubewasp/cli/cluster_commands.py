@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from kubewasp.cli.options import (
+    ERROR_CODE,
     ConfigFile,
+    FailOn,
     LogFormat,
     LoggingFormat,
     Output,
@@ -35,6 +37,7 @@ KubeconfigFile = Annotated[
         help="Kubeconfig of the cluster. Default: $KUBECONFIG, the pod's service account, ~/.kube/config.",
     ),
 ]
+AllLines = Annotated[bool, typer.Option("--all", help="Show every line of long tables.")]
 StartTime = Annotated[
     str, typer.Option(metavar="TIME", help="Start of the simulated clock, e.g. 2026-01-05T12:00:00Z. Default: now.")
 ]
@@ -51,6 +54,20 @@ def simulate(
     ] = "",
     start_time: StartTime = "",
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random choices (preemption).")] = 0,
+    baseline: Annotated[
+        bool,
+        typer.Option(
+            "--baseline",
+            help="Compare with the same input without the --plugin guests; if none, without all wasm plugins.",
+        ),
+    ] = False,
+    baseline_config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Compare with the same input under this configuration.")
+    ] = None,
+    fail_on: Annotated[
+        FailOn, typer.Option(help="Results that are a failure: errors of plugins, pending pods and errors, or none.")
+    ] = FailOn.ERROR,
+    all_lines: AllLines = False,
     output: Annotated[
         OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
     ] = OutputOrYaml.TABLE,
@@ -59,14 +76,22 @@ def simulate(
 
     Bound pods keep their nodes. Pending pods are scheduled as by kube-scheduler,
     and so are the pods of Deployments, ReplicaSets, StatefulSets, Jobs and
-    DaemonSets.
+    DaemonSets. Long tables are folded; --all shows every line.
 
-    Example: kubewasp simulate examples/clusters/small.yaml --plugin examples/guests/nodenumber.wat
+    Exit codes: 0 success; 1 invalid input; 2 usage error; 3 a plugin failed on
+    a pod; 4 pods are pending, with --fail-on pending.
+
+    Example: kubewasp simulate examples/clusters/small.yaml --plugin examples/guests/nodenumber.wat --baseline
     """
     from kubewasp.cli import simulate as command
     from kubewasp.cli import simulate_output as printing
 
-    result = command.run(
+    is_compared = baseline or baseline_config is not None
+    if baseline and baseline_config is not None:
+        raise typer.BadParameter("not allowed together with --baseline-config", param_hint="--baseline")
+    if is_compared and output is OutputOrYaml.YAML:
+        raise typer.BadParameter("a comparison has no YAML form; use table or json", param_hint="--output")
+    simulated = command.run(
         paths,
         config=config,
         plugins=tuple(plugin or ()),
@@ -75,8 +100,11 @@ def simulate(
         explained=_key(explain),
         seed=seed,
         start_time=_epoch(start_time),
+        baseline=baseline,
+        baseline_config=baseline_config,
     )
-    printing.print_result(result, form=output.value)
+    printing.print_result(simulated, form=output.value, is_all=all_lines)
+    command.end(simulated.report.result, fail_on)
 
 
 def explain(
@@ -109,12 +137,16 @@ def explain(
         ),
     ] = "",
     start_time: StartTime = "",
+    all_lines: AllLines = False,
     output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
 ) -> None:
     """Explain one scheduling attempt of a pod: rejected nodes with plugin and reason, all scores, and hints.
 
     The pod is in a real cluster or in manifests; neither is changed. All other
-    pods keep their state. A bound pod is explained as if it were pending.
+    pods keep their state: pending ones take no room, unlike in `kubewasp simulate
+    --explain POD`. A bound pod is explained as if it were pending.
+
+    Exit codes: 0 success; 1 invalid input; 2 usage error; 3 a plugin failed.
 
     Example: kubewasp explain default/huge examples/clusters/small.yaml
 
@@ -134,7 +166,7 @@ def explain(
         if output is Output.JSON:
             print_json(decisions)
         else:
-            printing.print_recorded(decisions)
+            printing.print_recorded(decisions, is_all=all_lines)
         return
     if paths and kubeconfig:
         raise typer.BadParameter("not allowed together with manifests", param_hint="--kubeconfig")
@@ -149,11 +181,13 @@ def explain(
         command.explain_manifests(name, place, paths, **how)
         if paths
         else command.explain_live(name, place, kubeconfig=str(kubeconfig or ""), **how)
-    ).as_dict()
+    )
     if output is Output.JSON:
-        print_json(found)
+        print_json(found.as_dict())
     else:
-        printing.print_explanation(found)
+        printing.print_explanation(found.as_dict(), is_all=all_lines)
+    if found.is_error:
+        raise typer.Exit(ERROR_CODE)
 
 
 def run(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kubewasp.explain.explanation import Explanation
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.live.snapshot import Snapshot
+    from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 
 _DEFAULT_NAMESPACE: Final = "default"
 _TIMEOUT: Final = 30.0
@@ -59,7 +60,20 @@ def explain_manifests(
     if pending != manifest:
         cluster.delete("Pod", *key.split("/"))
         cluster.apply(pending)
+    notes += _alone(key, cluster)
     return dry_run(cluster.scheduler, cluster.pods[key], notes)
+
+
+def _alone(key: str, cluster: EmbeddedCluster) -> list[str]:
+    """A note on other pending pods: a simulation schedules them too, and may come to another result."""
+    others = sum(
+        not pod.node and pod.key != key and pod.spec.scheduler_name in cluster.scheduler.frameworks
+        for pod in cluster.pods.values()
+    )
+    if not others:
+        return []
+    which = f"{others:,} other pending pods take" if others > 1 else "1 other pending pod takes"
+    return [f"{which} no room here; `kubewasp simulate --explain {key}` schedules all of them"]
 
 
 def explain_live(

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from kubewasp.wasm.limits import Limits
 
+ERROR_CODE = 3  # exit code: a plugin failed on a pod
+PENDING_CODE = 4  # exit code: pods are pending, where that is a failure
+
 Given = TypeVar("Given", str, list[str], None)
 
 
@@ -48,6 +51,14 @@ class OutputOrYaml(StrEnum):
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
+
+
+class FailOn(StrEnum):
+    """Results of a simulation with an exit code other than 0."""
+
+    PENDING = "pending"
+    ERROR = "error"
+    NEVER = "never"
 
 
 class LogFormat(StrEnum):

@@ -67,5 +67,5 @@ def dry_run(scheduler: Scheduler, pod: Pod, notes: Sequence[str] = ()) -> Explan
         nominated_node=choice.nominated_node,
         victims=choice.victims,
     )
-    found.candidates, found.notes = choice.candidates, notes
+    found.candidates, found.notes, found.is_error = choice.candidates, notes, choice.is_error
     return found

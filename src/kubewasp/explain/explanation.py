@@ -80,6 +80,7 @@ class Explanation:
     weights: dict[str, int]
     candidates: Sequence[Candidate] = ()  # nodes where preemption would help
     notes: Sequence[str] = ()  # differences from the real cluster
+    is_error: bool = False  # a plugin failed
 
     def as_dict(self) -> dict[str, Any]:
         return {

@@ -14,20 +14,20 @@ from kubewasp.framework.config.default_plugins import DEFAULT_PLUGINS
 from kubewasp.framework.config.model import MULTI_POINT, ConfigError, EnabledPlugin, PluginSet
 from kubewasp.framework.config.reading import default_config
 from kubewasp.k8s.errors import ManifestError
-from kubewasp.projects.scenario_expectations import Outcome, compare, failure_text
+from kubewasp.projects.scenario_expectations import Difference, Outcome, compare, failure_text
 from kubewasp.projects.toolchain import TestResult
 from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation import loading, scenario
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.simulation.error_log import ErrorLog
 from kubewasp.state.node_table import NodeTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.projects.scenario_tests import ScenarioTest
-    from kubewasp.scheduler.attempt import Attempt
 
 _MOST_LOG_LINES = 20
 
@@ -48,7 +48,7 @@ def run(test: ScenarioTest, guest: Path, plugin: str) -> TestResult:
 
 def _failure(test: ScenarioTest, guest: Path, plugin: str) -> str:
     table = NodeTable()
-    explainer, errors = Explainer(table, test.expected), _Errors()
+    explainer, errors = Explainer(table, test.expected), ErrorLog(table)
     try:
         setup = set_up(_config(test, guest, plugin), added=(plugin,))
         cluster = EmbeddedCluster(
@@ -64,6 +64,7 @@ def _failure(test: ScenarioTest, guest: Path, plugin: str) -> str:
         return f'expected  load error with "{test.load_error}"\ngot       no error'
     outcomes = _outcomes(test, cluster, explainer, errors)
     failures = []
+    first_of: dict[str, str] = {}  # cause of an error -> the pod that has its whole text
     for key, expected in test.expected.items():
         outcome = outcomes.get(key)
         if outcome is None:
@@ -71,26 +72,26 @@ def _failure(test: ScenarioTest, guest: Path, plugin: str) -> str:
             continue
         differences = compare(expected, outcome, plugin)
         if differences:
+            if outcome.is_error:
+                first = first_of.setdefault(errors.cause_of(cluster.pods[key], outcome.message), key)
+                differences = differences if first == key else _in_short(differences, outcome.message, first)
             failures.append(failure_text(outcome, differences, plugin))
     return "\n\n".join(failures)
 
 
-class _Errors:
-    """Implements `AttemptListener`: the pods whose last attempt ended with an error."""
-
-    def __init__(self) -> None:
-        self.pods: set[str] = set()
-
-    def attempted(self, attempt: Attempt) -> None:
-        (self.pods.add if attempt.is_error else self.pods.discard)(attempt.pod.key)
+def _in_short(differences: Sequence[Difference], message: str, first: str) -> list[Difference]:
+    """The differences with the first line of an error that another pod has in full."""
+    short = f"{message.partition(chr(10))[0]} (as pod {first})"
+    return [replace(item, got=item.got.replace(message, short)) for item in differences]
 
 
 def _outcomes(
-    test: ScenarioTest, cluster: EmbeddedCluster, explainer: Explainer, errors: _Errors
+    test: ScenarioTest, cluster: EmbeddedCluster, explainer: Explainer, errors: ErrorLog
 ) -> dict[str, Outcome]:
     """Results of all pods, by namespace/name."""
     loading.fill(cluster.objects, test.cluster)
     scenario.run(cluster, test.timeline, until=test.until)
+    errors.add_gated(cluster.scheduler.queue)
     outcomes = {}
     for key, pod in cluster.pods.items():
         waiting = cluster.scheduler.waiting.get(pod.uid)
@@ -98,7 +99,7 @@ def _outcomes(
             key,
             node=pod.node or (waiting.assumed.node if waiting is not None else ""),
             is_waiting=waiting is not None,
-            is_error=not pod.node and key in errors.pods,
+            is_error=not pod.node and key in errors.failed,
             message="" if pod.node else cluster.why_pending(pod),
             explanation=explainer.last.get(key),
         )

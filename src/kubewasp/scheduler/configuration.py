@@ -39,6 +39,20 @@ def configure_named(
     return settings
 
 
+def baseline_of(config: Path | None, plugins: Sequence[str]) -> tuple[SchedulerConfig, str]:
+    """The configuration without the given plugins or, if none is given, without its wasm plugins; and a name for it."""
+    settings = configure_named(config, {}, {}, option="")
+    if plugins:
+        return settings, f"without {', '.join(_named(plugins))}"
+    names = dict.fromkeys(name for profile in settings.profiles for name in profile.wasm)
+    if not names:
+        raise ManifestError(
+            "",
+            "--baseline: there is no wasm plugin to leave out; give a --plugin, or a --baseline-config to compare with",
+        )
+    return settings.without_wasm_plugins(), f"without {', '.join(names)}"
+
+
 def _named(plugins: Sequence[str]) -> dict[str, str]:
     """Guests by file name."""
     named: dict[str, str] = {}

@@ -12,6 +12,8 @@ from kubewasp.scheduler.composition import set_up
 from kubewasp.scheduler.configuration import configure
 from kubewasp.simulation import loading, scenario
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.simulation.error_log import ErrorLog
+from kubewasp.simulation.result import SimulationResult, result_of, usage
 from kubewasp.state.node_table import NodeTable
 
 if TYPE_CHECKING:
@@ -27,113 +29,128 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SimulationReport:
-    """Result of a simulation: placements, pending pods, preemptions, node usage, timing."""
+    """A simulation that has run: its result, the cluster at the end, timing, and the explanation of one pod."""
 
     cluster: EmbeddedCluster
-    before: dict[str, dict[str, int]]
+    result: SimulationResult
     seconds: float
     attempts: int
     explanation: Explanation | None
-    warnings: Sequence[str]
 
     def placements(self) -> list[Pod]:
         """Pods placed by the simulation."""
         placed = {pod.uid for _, pod in self.cluster.objects.bindings}
         return [pod for pod in self.cluster.pods.values() if pod.node and pod.uid in placed]
 
-    def pending(self) -> list[tuple[Pod, str]]:
-        """Pods without a node, with the reasons."""
-        return [(pod, self.cluster.why_pending(pod)) for pod in self.cluster.pods.values() if not pod.node]
-
-    def nodes(self) -> list[dict[str, Any]]:
-        """All nodes: allocatable resources, and requests before and after."""
-        return _nodes(self.cluster, self.before)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The result as plain values, in the format of `kubewasp simulate -o json`."""
+    def plugin_seconds(self) -> dict[str, float]:
+        """Time spent in each plugin."""
         spent: dict[str, float] = {}
         for framework in self.cluster.scheduler.frameworks.values():
             for name, seconds in framework.seconds.items():
                 spent[name] = spent.get(name, 0.0) + seconds
-        preemptions = self.cluster.objects.preemptions
+        return spent
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as plain values, in the format of `kubewasp simulate -o json`."""
+        result, spent = self.result, self.plugin_seconds()
         found: dict[str, Any] = {
             "placements": [{"pod": pod.key, "node": pod.node} for pod in self.placements()],
-            "pending": [{"pod": pod.key, "message": message} for pod, message in self.pending()],
-            "preempted": [{"pod": item.pod.key, "by": item.by.key, "node": item.node} for item in preemptions],
-            "nodes": self.nodes(),
+            "pending": [{"pod": item.pod, "message": item.message} for item in result.pending],
+            "preempted": [{"pod": item.pod, "by": item.by, "node": item.node} for item in result.preempted],
+            "errors": [cause.as_dict() for cause in result.errors],
+            "nodes": [node.as_dict() for node in result.nodes],
             "timing": {
                 "seconds": round(self.seconds, 6),
                 "attempts": self.attempts,
                 "us_per_attempt": round(self.seconds * 1e6 / max(self.attempts, 1), 1),
-                "simulated_seconds": self.cluster.clock.now(),
+                "simulated_seconds": result.simulated_seconds,
                 "plugins_ms": {name: round(seconds * 1e3, 3) for name, seconds in spent.items()},
             },
-            "warnings": list(self.warnings),
+            "warnings": list(result.warnings),
         }
         if self.explanation is not None:
             found["explanation"] = self.explanation.as_dict()
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class SimulationInput:
+    """Input of simulations that differ in their configuration only: objects, timeline, seed and start time."""
+
+    objects: ClusterInput
+    timeline: scenario.Scenario | None
+    seed: int
+    start_time: float
+
+
+def read_input(
+    paths: Sequence[Path], *, timeline: Path | None = None, seed: int = 0, start_time: float | None = None
+) -> SimulationInput:
+    """Reads the input of simulations.
+
+    Args:
+        paths: Manifests, folders of manifests, dumps of a cluster.
+        timeline: A scenario.
+        seed: Seed of all random choices.
+        start_time: Wall-clock time at the start, in seconds since 1970; that of the timeline or now without it.
+    """
+    steps = scenario.load(timeline) if timeline is not None else None
+    if start_time is None and steps is not None:
+        start_time = steps.start_time
+    return SimulationInput(loading.read(paths), steps, seed, time.time() if start_time is None else start_time)
+
+
 class Simulation:
     """A simulation with its cluster loaded, ready to run.
 
     Args:
-        paths: Manifests, folders of manifests, dumps of a cluster.
-        config: A KubeSchedulerConfiguration; the default profile without it.
-        plugins: Guests to add to all profiles, by path or URL.
-        plugin_configs: `guestConfig` of these guests, by file name.
-        timeline: A scenario.
+        given: The input.
+        settings: The configuration.
+        added: Names of its wasm plugins that were given as options.
         explained: Pod (`namespace/name`) to explain, by its last attempt.
-        seed: Seed of all random choices.
-        start_time: Wall-clock time at the start, in seconds since 1970; that of the timeline or now without it.
+        listeners: Listeners for attempts.
     """
 
     def __init__(
         self,
-        paths: Sequence[Path],
+        given: SimulationInput,
+        settings: SchedulerConfig,
+        added: Collection[str] = (),
         *,
-        config: Path | None = None,
-        plugins: Sequence[str] = (),
-        plugin_configs: Mapping[str, str] | None = None,
-        timeline: Path | None = None,
         explained: str = "",
-        seed: int = 0,
-        start_time: float | None = None,
+        listeners: Sequence[AttemptListener] = (),
     ) -> None:
-        self._steps = scenario.load(timeline) if timeline is not None else None
-        if start_time is None and self._steps is not None:
-            start_time = self._steps.start_time
         table = NodeTable()
+        self._timeline = given.timeline
         self._explained = explained
         self._explainer, self._counter = Explainer(table, {explained} if explained else ()), _Counter()
-        self.cluster, self.warnings = embedded_cluster(
-            paths,
-            config,
-            plugins,
-            plugin_configs or {},
-            seed=seed,
-            start_time=start_time,
+        self._errors = ErrorLog(table)
+        self.cluster, warnings = filled_cluster(
+            settings,
+            added,
+            given.objects,
+            seed=given.seed,
+            start_time=given.start_time,
             table=table,
             recorder=self._explainer,
-            listeners=[self._counter, self._explainer],
+            listeners=[self._counter, self._explainer, self._errors, *listeners],
         )
-        if self._steps is not None:
-            self.warnings += self._steps.warnings
+        self._warnings = [*warnings, *(given.timeline.warnings if given.timeline is not None else ())]
 
     def run(self) -> SimulationReport:
         """Runs to the end."""
         cluster, explained = self.cluster, self._explained
-        before, began = _usage(cluster), time.perf_counter()
-        if self._steps is None:
+        before, began = usage(cluster), time.perf_counter()
+        if self._timeline is None:
             cluster.settle()
         else:
-            scenario.run(cluster, self._steps)
+            scenario.run(cluster, self._timeline)
         seconds = time.perf_counter() - began
         explanation = self._explainer.last.get(explained)
         if explained and explanation is None:
             raise ManifestError("", f"pod {explained} has no scheduling attempt: it does not exist or is not pending")
-        return SimulationReport(cluster, before, seconds, self._counter.attempts, explanation, self.warnings)
+        result = ended(cluster, self._errors, before=before, warnings=self._warnings)
+        return SimulationReport(cluster, result, seconds, self._counter.attempts, explanation)
 
 
 def embedded_cluster(
@@ -142,26 +159,12 @@ def embedded_cluster(
     plugins: Sequence[str],
     plugin_configs: Mapping[str, str],
     *,
-    seed: int = 0,
     start_time: float | None = None,
     client: Client | None = None,
-    table: NodeTable | None = None,
-    recorder: DecisionRecorder | None = None,
-    listeners: Sequence[AttemptListener] = (),
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster with the objects of the manifests before scheduling, and the warnings."""
     settings, added = configure(config, plugins, plugin_configs)
-    return filled_cluster(
-        settings,
-        added,
-        loading.read(paths),
-        seed=seed,
-        start_time=start_time,
-        client=client,
-        table=table,
-        recorder=recorder,
-        listeners=listeners,
-    )
+    return filled_cluster(settings, added, loading.read(paths), start_time=start_time, client=client)
 
 
 def filled_cluster(
@@ -201,30 +204,9 @@ class _Counter:
         self.attempts += 1
 
 
-def _usage(cluster: EmbeddedCluster) -> dict[str, dict[str, int]]:
-    table = cluster.scheduler.table
-    usage = {}
-    for row in table.order().tolist():
-        amounts = {name: int(column[row]) for name, column in table.requested.items() if column[row]}
-        usage[table.node(row).name] = {"pods": int(table.pod_count[row]), **amounts}
-    return usage
-
-
-def _nodes(cluster: EmbeddedCluster, before: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
-    table = cluster.scheduler.table
-    after = _usage(cluster)
-    found = []
-    for name in sorted(after):
-        row = table.row(name)
-        if row is None:
-            continue
-        allocatable = {key: int(column[row]) for key, column in table.allocatable.items() if column[row]}
-        found.append(
-            {
-                "name": name,
-                "allocatable": {"pods": int(table.max_pods[row]), **allocatable},
-                "before": before.get(name, {"pods": 0}),
-                "after": after[name],
-            }
-        )
-    return found
+def ended(
+    cluster: EmbeddedCluster, errors: ErrorLog, *, before: Mapping[str, Mapping[str, int]], warnings: Sequence[str]
+) -> SimulationResult:
+    """The result of a cluster that has run, with the errors that its scheduler's listener has logged."""
+    errors.add_gated(cluster.scheduler.queue)
+    return result_of(cluster, before=before, errors=errors.causes(), failed=frozenset(errors.failed), warnings=warnings)

@@ -14,9 +14,10 @@ from kubewasp.framework.config.model import (
     SchedulerConfig,
     WasmPluginSettings,
 )
+from kubewasp.framework.config.profiles import expanded
 from kubewasp.framework.config.reading import MAX_BYTES, default_config, load_config, parse_config, read_config
 from kubewasp.k8s.errors import ManifestError
-from tests.framework.configs import HEAD, named, problems, read
+from tests.framework.configs import BUILT_IN_POINTS, HEAD, named, problems, read
 
 HEAD_YAML = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -484,6 +485,38 @@ def test_a_wasm_plugin_cannot_have_the_name_of_another_plugin(name: str) -> None
     config = read(profiles=[{"pluginConfig": [{"name": "Own", "args": {"x": 1}}]}])
     with pytest.raises(ConfigError, match=f'"{name}" is the name of another plugin'):
         config.with_wasm_plugin(name, "p.wasm")
+
+
+def test_wasm_plugins_can_be_left_out() -> None:
+    entry = {"name": "policy", "args": {"guestURL": "p.wasm"}}
+    plugins = {"score": {"enabled": [{"name": "policy", "weight": 5}, {"name": "NodeName"}]}}
+    added = read(profiles=[{"pluginConfig": [entry], "plugins": plugins}]).with_wasm_plugin("other", "o.wasm")
+    [profile] = added.without_wasm_plugins().profiles
+    assert profile.wasm == {}
+    assert [plugin.name for plugin in profile.plugins["score"].enabled] == ["NodeName"]
+    assert not {"policy", "other"} & set(profile.plugin_names)
+
+
+@pytest.mark.parametrize(
+    "plugins",
+    [
+        {"queueSort": {"enabled": [{"name": "policy"}], "disabled": [{"name": "*"}]}},
+        {"queueSort": {"disabled": [{"name": "PrioritySort"}]}, "multiPoint": {"enabled": [{"name": "policy"}]}},
+        {"multiPoint": {"enabled": [{"name": "policy"}], "disabled": [{"name": "PrioritySort"}]}},
+        {"multiPoint": {"enabled": [{"name": "policy"}]}},
+    ],
+)
+def test_without_the_wasm_plugin_that_sorts_the_default_one_does(plugins: dict[str, Any]) -> None:
+    entry = {"name": "policy", "args": {"guestURL": "p.wasm"}}
+    [profile] = read(profiles=[{"pluginConfig": [entry], "plugins": plugins}]).without_wasm_plugins().profiles
+    assert expanded(profile, BUILT_IN_POINTS, percentage=0).names("queueSort") == ("PrioritySort",)
+
+
+def test_without_the_wasm_plugin_that_binds_the_default_one_does() -> None:
+    entry = {"name": "policy", "args": {"guestURL": "p.wasm"}}
+    plugins = {"bind": {"enabled": named("policy"), "disabled": named("*")}}
+    [profile] = read(profiles=[{"pluginConfig": [entry], "plugins": plugins}]).without_wasm_plugins().profiles
+    assert expanded(profile, BUILT_IN_POINTS, percentage=0).names("bind") == ("DefaultBinder",)
 
 
 def test_a_configuration_can_be_read_without_a_source() -> None:

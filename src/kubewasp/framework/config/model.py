@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from kubewasp.framework.config.default_plugins import BUILT_IN
+from kubewasp.framework.config.default_plugins import BUILT_IN, plugins_at
 from kubewasp.k8s.errors import ManifestError, quoted
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ POINTS: Final = (
 )
 MULTI_POINT: Final = "multiPoint"
 SCORED_POINTS: Final = ("score", "placementScore")
+_NEEDED: Final = ("queueSort", "bind")  # a profile needs a plugin at these
 
 FailurePolicy = Literal["Fail", "Ignore"]
 
@@ -231,6 +232,24 @@ class SchedulerConfig:
             raise ConfigError([problem], source=self.source)
         profiles = tuple(_with_wasm_plugin(profile, name, guest_url, guest_config) for profile in self.profiles)
         return replace(self, profiles=profiles)
+
+    def without_wasm_plugins(self) -> SchedulerConfig:
+        """The configuration without its wasm plugins. Where they alone sort or bind, the default plugins do."""
+        return replace(self, profiles=tuple(map(_without_wasm_plugins, self.profiles)))
+
+
+def _without_wasm_plugins(profile: ProfileConfig) -> ProfileConfig:
+    plugins = {
+        point: replace(given, enabled=tuple(plugin for plugin in given.enabled if plugin.name not in profile.wasm))
+        for point, given in profile.plugins.items()
+    }
+    everywhere = {plugin.name for plugin in plugins.get(MULTI_POINT, PluginSet()).enabled}
+    for point in _NEEDED:
+        given, defaults = plugins.get(point, PluginSet()), plugins_at(point)
+        is_there = everywhere.intersection(defaults) and not {"*", *defaults}.intersection(given.disabled)
+        if not given.enabled and not is_there:
+            plugins[point] = PluginSet(tuple(map(EnabledPlugin, defaults)))
+    return replace(profile, plugins=plugins, wasm={})
 
 
 def _with_wasm_plugin(profile: ProfileConfig, name: str, guest_url: str, guest_config: str | None) -> ProfileConfig:
