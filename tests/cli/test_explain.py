@@ -151,7 +151,7 @@ def test_other_pending_pods_are_a_note_with_the_command_that_schedules_them(
     found = kubewasp(
         "explain", "web", manifests(node("a"), pod("web"), pod("x"), pod("y"), foreign, bound), "-o", "json"
     )
-    told = "2 other pending pods take no room here; `kubewasp simulate --explain default/web` schedules all of them"
+    told = "2 other pending pods are not scheduled here, but with `kubewasp simulate --explain default/web`"
     assert found.json["notes"] == [told]
     assert (
         kubewasp("explain", "web", manifests(node("a"), pod("web"), foreign, bound), "-o", "json").json["notes"] == []

@@ -54,7 +54,7 @@ def _print_totals(comparison: Comparison) -> None:
 
 def _utilization(before: Mapping[str, Any], after: Mapping[str, Any], name: str, key: str) -> tuple[str, str, str, str]:
     """A row such as `CPU requested, busiest node`."""
-    titles = {"busiest": "busiest node", "deviation": "standard deviation of nodes"}
+    titles = {"busiest": "busiest node", "deviation": "standard deviation"}
     old, new = (round(100 * found["utilization"][name][key]) for found in (before, after))
     title = f"{'CPU' if name == CPU else name} requested, {titles[key]}"
     return title, f"{old}%", f"{new}%", f"{new - old:+}" if new != old else ""

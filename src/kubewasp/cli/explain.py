@@ -72,8 +72,8 @@ def _alone(key: str, cluster: EmbeddedCluster) -> list[str]:
     )
     if not others:
         return []
-    which = f"{others:,} other pending pods take" if others > 1 else "1 other pending pod takes"
-    return [f"{which} no room here; `kubewasp simulate --explain {key}` schedules all of them"]
+    which = f"{others:,} other pending pods are" if others > 1 else "1 other pending pod is"
+    return [f"{which} not scheduled here, but with `kubewasp simulate --explain {key}`"]
 
 
 def explain_live(

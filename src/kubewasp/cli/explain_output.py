@@ -18,9 +18,11 @@ def print_explanation(found: Mapping[str, Any], *, is_all: bool = False) -> None
     """Prints `Explanation.as_dict()`, or a recorded decision, which has additional fields."""
     output.print_facts(_facts(found))
     nodes = found["nodes"]
-    _print_feasible([node for node in nodes if node["feasible"]], found["weights"], is_all=is_all)
-    _print_rejected([node for node in nodes if not node["feasible"]], is_all=is_all)
-    _print_candidates(found["candidates"], is_all=is_all)
+    # Small clusters have a line per node; of large ones, equal lines are folded.
+    is_folded = not is_all and len(nodes) > _MOST
+    _print_feasible([node for node in nodes if node["feasible"]], found["weights"], is_folded=is_folded)
+    _print_rejected([node for node in nodes if not node["feasible"]], is_folded=is_folded)
+    _print_candidates(found["candidates"], is_folded=is_folded)
 
 
 def print_recorded(found: Mapping[str, Any], *, is_all: bool = False) -> None:
@@ -52,31 +54,30 @@ def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     return facts
 
 
-def _print_feasible(nodes: Sequence[Mapping[str, Any]], weights: Mapping[str, int], *, is_all: bool) -> None:
+def _print_feasible(nodes: Sequence[Mapping[str, Any]], weights: Mapping[str, int], *, is_folded: bool) -> None:
     if not nodes:
         return
     output.write("\n")
-    plugins = [name for name in weights if any(node["scores"].get(name) for node in nodes)]
-    # Scores that are the same for all nodes decide nothing: once below the table.
-    shared = [name for name in plugins if len(nodes) > 1 and len({node["scores"].get(name) for node in nodes}) == 1]
+    given = {name: [node["scores"].get(name) or 0 for node in nodes] for name in weights}
+    # Scores that are the same for all nodes decide nothing: once below the table. Of the others, the largest
+    # difference comes first.
+    spans = {name: max(scores) - min(scores) for name, scores in given.items() if any(scores)}
+    shared = [name for name, span in spans.items() if len(nodes) > 1 and not span]
+    plugins = sorted((name for name in spans if name not in shared), key=lambda name: -spans[name])
     rows = [
-        (
-            node["name"],
-            str(node["total"]),
-            ", ".join(f"{n} {node['scores'].get(n, 0)}" for n in plugins if n not in shared),
-        )
-        for node in nodes
+        (node["name"], str(node["total"]), ", ".join(f"{name} {given[name][row]}" for name in plugins))
+        for row, node in enumerate(nodes)
     ]
     if weights:
-        _print_nodes(("FEASIBLE", "TOTAL", "SCORE × WEIGHT"), rows, is_all=is_all, right=("TOTAL",))
+        _print_nodes(("FEASIBLE", "TOTAL", "SCORE × WEIGHT"), rows, is_folded=is_folded, right=("TOTAL",))
     else:
-        _print_nodes(("FEASIBLE",), [row[:1] for row in rows], is_all=is_all)
+        _print_nodes(("FEASIBLE",), [row[:1] for row in rows], is_folded=is_folded)
     if shared:
         scores = ", ".join(f"{name} {nodes[0]['scores'][name]}" for name in shared)
         output.print_facts([("same for all", scores)])
 
 
-def _print_rejected(nodes: Sequence[Mapping[str, Any]], *, is_all: bool) -> None:
+def _print_rejected(nodes: Sequence[Mapping[str, Any]], *, is_folded: bool) -> None:
     if not nodes:
         return
     output.write("\n")
@@ -90,12 +91,12 @@ def _print_rejected(nodes: Sequence[Mapping[str, Any]], *, is_all: bool) -> None
         for node in nodes
     ]
     if any(node["hints"] for node in nodes):
-        _print_nodes(("REJECTED", "BY", "REASON", "HINT"), rows, is_all=is_all)
+        _print_nodes(("REJECTED", "BY", "REASON", "HINT"), rows, is_folded=is_folded)
     else:
-        _print_nodes(("REJECTED", "BY", "REASON"), [row[:3] for row in rows], is_all=is_all)
+        _print_nodes(("REJECTED", "BY", "REASON"), [row[:3] for row in rows], is_folded=is_folded)
 
 
-def _print_candidates(candidates: Sequence[Mapping[str, Any]], *, is_all: bool) -> None:
+def _print_candidates(candidates: Sequence[Mapping[str, Any]], *, is_folded: bool) -> None:
     if not candidates:
         return
     output.write("\n")
@@ -103,17 +104,18 @@ def _print_candidates(candidates: Sequence[Mapping[str, Any]], *, is_all: bool) 
         (candidate["node"], ", ".join(candidate["victims"]), str(candidate["budget_violations"] or ""))
         for candidate in candidates
     ]
-    _print_nodes(("PREEMPTION ON", "VICTIMS", "PDB VIOLATIONS"), rows, is_all=is_all)
+    _print_nodes(("PREEMPTION ON", "VICTIMS", "PDB VIOLATIONS"), rows, is_folded=is_folded)
 
 
 def _print_nodes(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], *, is_all: bool, right: Sequence[str] = ()
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, is_folded: bool, right: Sequence[str] = ()
 ) -> None:
-    """A row per node. Of many, equal rows are folded and the last ones left out."""
-    shown = rows if is_all or len(rows) <= _MOST else _folded(rows)
-    output.print_table(columns, shown if is_all else shown[:_MOST], right=right)
-    if not is_all and len(shown) > _MOST:
-        output.write(f"… {len(shown) - _MOST:,} more lines; --all shows every node\n")
+    """A row per node, or equal rows folded and the last ones left out."""
+    shown = _folded(rows) if is_folded else rows
+    most = _MOST if is_folded else len(shown)
+    output.print_table(columns, shown[:most], right=right)
+    if len(shown) > most:
+        output.write(f"… {len(shown) - most:,} more lines; --all shows every node\n")
 
 
 def _folded(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:

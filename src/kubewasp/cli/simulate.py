@@ -25,11 +25,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """A simulation and, if wanted, its comparison with a baseline of that name."""
+    """A simulation and, if wanted, its baseline."""
 
     report: SimulationReport
-    comparison: Comparison | None = None
-    baseline: str = ""
+    baseline: Baseline | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A second simulation of the same input: its name, and the comparison with it."""
+
+    name: str
+    report: SimulationReport
+    comparison: Comparison
 
 
 def run(
@@ -62,8 +70,8 @@ def run(
         if other is None:
             return Simulated(report)
         progress.phase("loading the baseline")
-        before = _run(Simulation(given, other, listeners=listeners), progress, "scheduling the baseline").result
-        return Simulated(report, compare(before, report.result), name)
+        before = _run(Simulation(given, other, listeners=listeners), progress, "scheduling the baseline")
+        return Simulated(report, Baseline(name, before, compare(before.result, report.result)))
 
 
 def end(result: SimulationResult, fail_on: FailOn) -> None:

@@ -13,7 +13,7 @@ from kubewasp.simulation.workloads import is_made_up
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kubewasp.cli.simulate import Simulated
+    from kubewasp.cli.simulate import Baseline, Simulated
     from kubewasp.simulation.result import ErrorCause, NodeUsage, SimulationResult
     from kubewasp.simulation.simulator import SimulationReport
 
@@ -27,11 +27,11 @@ _HINT: Final = "--all shows every line"
 
 
 def print_result(simulated: Simulated, *, form: str, is_all: bool = False) -> None:
-    report, comparison = simulated.report, simulated.comparison
+    report, baseline = simulated.report, simulated.baseline
     if form == "json":
         found = report.as_dict()
-        if comparison is not None:
-            found["baseline"] = {"name": simulated.baseline, **comparison.as_dict()}
+        if baseline is not None:
+            found["baseline"] = {"name": baseline.name, **baseline.comparison.as_dict()}
         output.print_json(found)
     elif form == "yaml":
         _print_yaml(report)
@@ -62,9 +62,9 @@ def _print_yaml(report: SimulationReport) -> None:
 
 
 def _print_tables(simulated: Simulated, *, is_all: bool) -> None:
-    report, result = simulated.report, simulated.report.result
-    if simulated.comparison is not None:
-        comparison_output.print_comparison(simulated.comparison, simulated.baseline, is_all=is_all)
+    report, result, baseline = simulated.report, simulated.report.result, simulated.baseline
+    if baseline is not None:
+        comparison_output.print_comparison(baseline.comparison, baseline.name, is_all=is_all)
         output.write("\n")
     elif result.placements:
         if is_all or len(result.placements) <= _MOST_LINES:
@@ -74,10 +74,10 @@ def _print_tables(simulated: Simulated, *, is_all: bool) -> None:
         output.write("\n")
     _print_pending(result, is_all=is_all)
     _print_preempted(result, is_all=is_all)
-    if simulated.comparison is None and result.nodes:
+    if baseline is None and result.nodes:
         _print_nodes(result.nodes, is_all=is_all)
         output.write("\n")
-    _print_facts(report)
+    _print_facts(report, baseline)
     if result.errors:
         output.write("\n")
         _print_errors(result, is_all=is_all)
@@ -86,19 +86,21 @@ def _print_tables(simulated: Simulated, *, is_all: bool) -> None:
         print_explanation(report.explanation.as_dict(), is_all=is_all)
 
 
-def _print_facts(report: SimulationReport) -> None:
-    result, attempts = report.result, report.attempts
-    slowest = sorted(report.plugin_seconds().items(), key=lambda item: -item[1])[:6]
-    each = report.seconds * 1e6 / max(attempts, 1)
-    others = f"{len(result.pending):,} pending, {len(result.preempted):,} preempted"
-    output.print_facts(
-        [
-            ("placed", f"{len(result.placements):,} pods, {others}"),
-            ("duration", f"{report.seconds:.3f} s for {attempts:,} attempts, {each:.0f} µs each"),
-            ("plugin time", ", ".join(f"{name} {seconds * 1e3:.1f} ms" for name, seconds in slowest)),
-            *(("warning", warning) for warning in result.warnings),
-        ]
-    )
+def _print_facts(report: SimulationReport, baseline: Baseline | None) -> None:
+    """Numbers of pods and time of the slowest plugins; beside a baseline, of the plugins that it does not have."""
+    result, spent = report.result, report.plugin_seconds()
+    facts = []
+    if baseline is None:
+        others = f"{len(result.pending):,} pending, {len(result.preempted):,} preempted"
+        facts.append(("placed", f"{len(result.placements):,} pods, {others}"))
+    else:
+        spent = {name: seconds for name, seconds in spent.items() if name not in baseline.report.plugin_seconds()}
+    each = report.seconds * 1e6 / max(report.attempts, 1)
+    facts.append(("duration", f"{report.seconds:.3f} s for {report.attempts:,} attempts, {each:.0f} µs each"))
+    slowest = sorted(spent.items(), key=lambda item: -item[1])[:6]
+    if slowest:
+        facts.append(("plugin time", ", ".join(f"{name} {seconds * 1e3:.1f} ms" for name, seconds in slowest)))
+    output.print_facts([*facts, *(("warning", warning) for warning in result.warnings)])
 
 
 def _print_workloads(result: SimulationResult) -> None:
