@@ -387,9 +387,25 @@ def test_the_baseline_is_the_same_input_without_the_plugin(kubewasp: Kubewasp, m
         assert figures["utilization"]["cpu"]["busiest"] == 0.025
     out = kubewasp(*arguments).out
     assert re.search(r"^baseline +same input and seed, without nodenumber$", out, re.MULTILINE)
-    assert re.search(r"^default/web-\* +1 of 1 +node-1 1 +node-3 1$", out, re.MULTILINE)
+    assert re.search(r"^default/web-3 +node-1 +node-3$", out, re.MULTILINE)
     assert re.search(r"^node-3 +0 → 1 +0% → 2%", out, re.MULTILINE)
-    assert re.search(r"^default/web-3 +node-1 +node-3$", kubewasp(*arguments, "--all").out, re.MULTILINE)
+
+
+def test_many_moved_pods_are_a_line_per_workload(kubewasp: Kubewasp) -> None:
+    shop = ROOT / "examples" / "clusters" / "shop"
+    zone = "prefer_label=topology.kubernetes.io/zone=eu-west-1a"
+    prefer = ("--plugin", EXAMPLES / "prefer_label.wat", "--plugin-config", zone)
+    arguments = ("simulate", shop / "nodes.yaml", shop / "workloads.yaml", *prefer, "--baseline")
+    out = kubewasp(*arguments).out
+    assert re.search(r"^WORKLOAD +MOVED +BASELINE +RESULT$", out, re.MULTILINE)
+    assert re.search(r"^default/report-\* +\d+ of 120 +spot-\* \d+, od-\* \d+ ", out, re.MULTILINE)
+    assert re.search(r"^od-\* \(12\) +\d+ → \d+ ", out, re.MULTILINE)
+    every = kubewasp(*arguments, "--all").out
+    moved = kubewasp(*arguments, "-o", "json").json["baseline"]["moved"]
+    assert len(moved) > 10
+    assert all(
+        re.search(rf"^{item['pod']} +{item['baseline']} +{item['node']}$", every, re.MULTILINE) for item in moved
+    )
 
 
 def test_without_a_plugin_option_the_baseline_has_no_wasm_plugin(
@@ -425,7 +441,7 @@ def test_pods_that_only_one_side_places_are_listed(kubewasp: Kubewasp, manifests
 def test_a_comparison_with_the_same_result_says_so(kubewasp: Kubewasp, manifests: Manifests) -> None:
     out = kubewasp("simulate", manifests(node("a"), pod("web")), "--plugin", NODE_NUMBER, "--baseline").out
     assert re.search(r"^moved pods +0$", out, re.MULTILINE)
-    assert "WORKLOAD" not in out
+    assert "MOVED" not in out
 
 
 def test_options_that_exclude_each_other(kubewasp: Kubewasp, manifests: Manifests, config: Callable[..., Path]) -> None:

@@ -26,7 +26,7 @@ def print_comparison(comparison: Comparison, name: str, *, is_all: bool) -> None
     output.print_facts([("baseline", f"same input and seed, {name}")])
     output.write("\n")
     _print_totals(comparison)
-    if is_all:
+    if is_all or len(comparison.moved) <= _MOST_LINES:
         _print_every_move(comparison)
     else:
         _print_workloads(comparison)
@@ -63,8 +63,6 @@ def _utilization(before: Mapping[str, Any], after: Mapping[str, Any], name: str,
 def _print_workloads(comparison: Comparison) -> None:
     """The nodes of each workload with moved pods, in both simulations."""
     moved = Counter(workload(pod.pod, pod.workload) for pod in comparison.moved)
-    if not moved:
-        return
     before, after = (_places(result) for result in (comparison.baseline, comparison.result))
     output.write("\n")
     names = [name for name, _ in moved.most_common()]
