@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 FEW: Final = 3  # names that are listed, not folded
 _SERIAL: Final = re.compile(r"-\d+$")
-_LAST_PART: Final = re.compile(r"[-.]?[^-.]*$")
 # Numbers of nodes in a message: "0/28 nodes are available", "24 Insufficient cpu".
 _COUNT: Final = re.compile(r"(?<![\w./:-])\d+(?:/\d+)?(?= )")
 
@@ -51,14 +50,13 @@ def by_reason(pending: Iterable[PendingPod]) -> list[tuple[str, list[PendingPod]
     found = []
     for pods in groups.values():
         [(message, _), *others] = Counter(pod.message for pod in pods).most_common()
-        variants = f" (or with other numbers: {len(others):,} variants)" if others else ""
-        found.append((message + variants, pods))
+        found.append((f"{message} (other numbers for some)" if others else message, pods))
     return sorted(found, key=lambda item: -len(item[1]))
 
 
 def node_pool(name: str) -> str:
-    """The name that folds a node with its like: `spot-a1` and `spot-a2` are `spot-*`."""
-    stem = _LAST_PART.sub("", name)
+    """The name that folds a node with its like: `spot-a1` and `spot-a2.internal` are `spot-*`."""
+    stem = name.partition(".")[0].rpartition("-")[0]
     return f"{stem}-*" if stem else name
 
 
