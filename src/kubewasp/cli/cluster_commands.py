@@ -9,6 +9,7 @@ import typer
 
 from kubewasp.cli.options import (
     ConfigFile,
+    FoldLogs,
     LogFormat,
     LoggingFormat,
     Output,
@@ -178,6 +179,7 @@ def run(
     ] = 0.01,
     logging_format: LoggingFormat = LogFormat.TEXT,
     verbosity: Verbosity = 0,
+    fold_logs: FoldLogs = True,
 ) -> None:
     """Schedule the pods of a real cluster.
 
@@ -197,6 +199,7 @@ def run(
         decisions=decisions,
         log_format=logging_format.value,
         verbosity=verbosity,
+        fold_logs=fold_logs,
     )
 
 
