@@ -74,7 +74,7 @@ def printed(stream: int, texts: Iterable[bytes], lost: int = 0) -> Iterator[Entr
 
 @dataclass(frozen=True, slots=True)
 class HookLog:
-    """Log and recorded events of one hook call: of which plugin, hook and pod, and when the call began."""
+    """Log and recorded events of one hook call: of which plugin, hook and pod, and when the call ended."""
 
     plugin: str
     hook: str

@@ -200,7 +200,5 @@ class HookCaller:
 
     def _hand_over(self, hook: str, outcome: HookOutcome) -> None:
         """Gives log and events to the sink, unread."""
-        began = self._handle.clock.wall() - outcome.seconds
-        failed = outcome.failure is not None
-        call = HookLog(self.guest.name, hook, pod_key(self._pod), began, outcome.log, outcome.recorded, failed)
-        self.guest.logs.write(call)
+        pod, now, is_failed = pod_key(self._pod), self._handle.clock.wall(), outcome.failure is not None
+        self.guest.logs.write(HookLog(self.guest.name, hook, pod, now, outcome.log, outcome.recorded, is_failed))

@@ -77,5 +77,5 @@ class ComponentPool:
         self.stats.created += 1
         log = instance.description.log
         if log is not NO_LOG:
-            self._logs.write(HookLog(self._settings.name, START, "", self._clock.wall() - instance.seconds, log))
+            self._logs.write(HookLog(self._settings.name, START, "", self._clock.wall(), log))
         return SharedInstance(instance, NodeView(with_pods=instance.description.wants_pods))

@@ -109,7 +109,7 @@ class CoreInstance:
     def _started(self, functions: Sequence[str], handle: Handle, logs: GuestLogSink) -> GuestLog:
         """Runs the start functions; returns their log, which goes to the sink also if one of them fails."""
         self.inputs.set_time()
-        began, failed = handle.clock.wall(), ""
+        failed = ""
         for name in functions:
             with self._gate:
                 error = self._gate.run(self._limits.start_timeout, cast("Func", self._exports[name]), self._store)
@@ -119,7 +119,7 @@ class CoreInstance:
         self._output.read_rest()
         log = self._output.outcome.log
         if log is not NO_LOG:
-            logs.write(HookLog(self.name, START, "", began, log, is_failed=bool(failed)))
+            logs.write(HookLog(self.name, START, "", handle.clock.wall(), log, is_failed=bool(failed)))
         if failed:
             raise GuestLoadError(failed)
         return log
