@@ -127,8 +127,8 @@ def explain(
     """
     from kubewasp.cli import explain as command
     from kubewasp.cli import explain_output as printing
+    from kubewasp.cli.logs_output import print_logs
     from kubewasp.cli.output import print_json
-    from kubewasp.cli.plugin_logs import print_logs
     from kubewasp.explain.plugin_logs import PluginLogs
 
     place, name = _place(pod, namespace)

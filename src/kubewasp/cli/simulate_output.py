@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubewasp.cli import output
 from kubewasp.cli.explain_output import print_explanation
-from kubewasp.cli.plugin_logs import print_logs
+from kubewasp.cli.logs_output import print_logs
 from kubewasp.k8s.resources import CPU, MEMORY
 from kubewasp.simulation.workloads import is_made_up
 
