@@ -180,7 +180,7 @@ def test_results_for_machines(kubewasp: Kubewasp, folder: Path) -> None:
     found = kubewasp("plugin", "test", folder, "-o", "json").json
     assert (found["name"], found["language"], found["passed"]) == ("policy", "fake", 3)
     assert [suite["name"] for suite in found["suites"]] == ["Fake tests", "build", "tests/cases.yaml"]
-    assert set(found["suites"][2]["tests"][0]) == {"name", "outcome", "seconds", "message"}
+    assert set(found["suites"][2]["tests"][0]) == {"name", "outcome", "seconds", "message", "log"}
 
 
 @pytest.mark.parametrize(("expected", "code"), [("node-2", 0), ("node-3", 1)])
@@ -233,7 +233,7 @@ def test_a_terminal_that_speaks_ascii_is_spared(
 ) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stream)
-    command.run_tests(folder, native=False, wanted="", report=None, as_json=False)
+    command.run_tests(folder, native=False, wanted="", report=None, logs=False, as_json=False)
     stream.flush()
     assert b"\\u2713 policy.wasm" in stream.buffer.getvalue()  # type: ignore[attr-defined]
 

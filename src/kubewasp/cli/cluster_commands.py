@@ -9,12 +9,14 @@ import typer
 
 from kubewasp.cli.options import (
     ConfigFile,
+    FoldLogs,
     LogFormat,
     LoggingFormat,
     Output,
     OutputOrYaml,
     PluginConfigs,
     Plugins,
+    ShowLogs,
     Verbosity,
     plugin_texts,
 )
@@ -50,6 +52,7 @@ def simulate(
         str, typer.Option(metavar="POD", help="Explain the last attempt of this pod (namespace/name).")
     ] = "",
     start_time: StartTime = "",
+    logs: ShowLogs = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random choices (preemption).")] = 0,
     output: Annotated[
         OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
@@ -75,6 +78,7 @@ def simulate(
         explained=_key(explain),
         seed=seed,
         start_time=_epoch(start_time),
+        logs=logs,
     )
     printing.print_result(result, form=output.value)
 
@@ -109,6 +113,7 @@ def explain(
         ),
     ] = "",
     start_time: StartTime = "",
+    logs: ShowLogs = False,
     output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
 ) -> None:
     """Explain one scheduling attempt of a pod: rejected nodes with plugin and reason, all scores, and hints.
@@ -122,11 +127,13 @@ def explain(
     """
     from kubewasp.cli import explain as command
     from kubewasp.cli import explain_output as printing
+    from kubewasp.cli.logs_output import print_logs
     from kubewasp.cli.output import print_json
+    from kubewasp.explain.plugin_logs import PluginLogs
 
     place, name = _place(pod, namespace)
     if recorded:
-        if paths or config or plugin or kubeconfig or profile or start_time:
+        if paths or config or plugin or kubeconfig or profile or start_time or logs:
             raise typer.BadParameter(
                 "recorded decisions take no other option than the pod and its namespace", param_hint="--recorded"
             )
@@ -138,12 +145,14 @@ def explain(
         return
     if paths and kubeconfig:
         raise typer.BadParameter("not allowed together with manifests", param_hint="--kubeconfig")
+    plugin_logs = PluginLogs(is_complete=logs)
     how: dict[str, Any] = {
         "config": config,
         "plugins": tuple(plugin or ()),
         "plugin_configs": plugin_texts(plugin_config),
         "profile": profile,
         "start_time": _epoch(start_time),
+        "logs": plugin_logs,
     }
     found = (
         command.explain_manifests(name, place, paths, **how)
@@ -151,9 +160,10 @@ def explain(
         else command.explain_live(name, place, kubeconfig=str(kubeconfig or ""), **how)
     ).as_dict()
     if output is Output.JSON:
-        print_json(found)
+        print_json(found | {"logs": plugin_logs.as_dict()})
     else:
         printing.print_explanation(found)
+        print_logs(plugin_logs)
 
 
 def run(
@@ -178,6 +188,7 @@ def run(
     ] = 0.01,
     logging_format: LoggingFormat = LogFormat.TEXT,
     verbosity: Verbosity = 0,
+    fold_logs: FoldLogs = True,
 ) -> None:
     """Schedule the pods of a real cluster.
 
@@ -197,6 +208,7 @@ def run(
         decisions=decisions,
         log_format=logging_format.value,
         verbosity=verbosity,
+        fold_logs=fold_logs,
     )
 
 

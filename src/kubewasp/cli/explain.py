@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kubewasp.explain.explanation import Explanation
+    from kubewasp.explain.plugin_logs import PluginLogs
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.live.snapshot import Snapshot
 
@@ -44,12 +45,13 @@ def explain_manifests(
     config: Path | None,
     plugins: Sequence[str],
     plugin_configs: Mapping[str, str],
+    logs: PluginLogs,
     profile: str = "",
     start_time: float | None = None,
 ) -> Explanation:
     """Dry run of one pod on a cluster from manifests."""
     cluster, _ = embedded_cluster(
-        paths, config, plugins, plugin_configs, start_time=start_time, client=ReadOnlyClient()
+        paths, config, plugins, plugin_configs, start_time=start_time, client=ReadOnlyClient(), guest_logs=logs
     )
     key = f"{namespace or _DEFAULT_NAMESPACE}/{pod}"
     if key not in cluster.pods:
@@ -59,7 +61,7 @@ def explain_manifests(
     if pending != manifest:
         cluster.delete("Pod", *key.split("/"))
         cluster.apply(pending)
-    return dry_run(cluster.scheduler, cluster.pods[key], notes)
+    return dry_run(cluster.scheduler, cluster.pods[key], notes, logs)
 
 
 def explain_live(
@@ -70,6 +72,7 @@ def explain_live(
     config: Path | None,
     plugins: Sequence[str],
     plugin_configs: Mapping[str, str],
+    logs: PluginLogs,
     profile: str = "",
     start_time: float | None = None,
 ) -> Explanation:
@@ -80,10 +83,11 @@ def explain_live(
     if settings.extenders:
         output.warn("extenders are configured, but not called")
     clock = SimulatedClock(time.time() if start_time is None else start_time)
-    scheduler = set_up(settings, added=added).scheduler(Environment(clock=clock, client=ReadOnlyClient()))
+    setup = set_up(settings, added=added, guest_logs=logs)
+    scheduler = setup.scheduler(Environment(clock=clock, client=ReadOnlyClient()))
     files = kubeconfig or settings.client_connection.kubeconfig
     snapshot = asyncio.run(_read(settings, files, pod, namespace or connection.namespace(files)))
-    return explain_snapshot(scheduler, snapshot, profile)
+    return explain_snapshot(scheduler, snapshot, profile, logs)
 
 
 async def _read(settings: SchedulerConfig, kubeconfig: str, pod: str, namespace: str) -> Snapshot:

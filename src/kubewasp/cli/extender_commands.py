@@ -9,6 +9,7 @@ import typer
 
 from kubewasp.cli.options import (
     ConfigFile,
+    FoldLogs,
     JsonOrYaml,
     LogFormat,
     LoggingFormat,
@@ -59,6 +60,7 @@ def serve(
     max_body: Annotated[int, typer.Option(metavar="MIB", min=1, max=4096, help="Maximum size of a request.")] = 128,
     logging_format: LoggingFormat = LogFormat.TEXT,
     verbosity: Verbosity = 0,
+    fold_logs: FoldLogs = True,
 ) -> None:
     """Serve plugins to a stock kube-scheduler as its HTTP extender.
 
@@ -95,6 +97,7 @@ def serve(
         max_body=max_body * 2**20,
         log_format=logging_format.value,
         verbosity=verbosity,
+        fold_logs=fold_logs,
     )
 
 

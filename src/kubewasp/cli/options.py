@@ -72,6 +72,15 @@ PluginConfigs = Annotated[
 ]
 LoggingFormat = Annotated[LogFormat, typer.Option(help="Format of log lines.")]
 Verbosity = Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="Log level; higher logs more.")]
+ShowLogs = Annotated[
+    bool, typer.Option("--logs", help="Show log lines, printed output and recorded events of wasm plugins.")
+]
+FoldLogs = Annotated[
+    bool,
+    typer.Option(
+        "--fold-logs/--no-fold-logs", help="Log equal lines of a plugin once per hook call, with their count."
+    ),
+]
 
 
 def assignments(option: str, given: Iterable[str] | None) -> dict[str, str]:

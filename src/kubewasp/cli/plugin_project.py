@@ -84,13 +84,13 @@ def _warning(built: Built) -> str:
 # ---------------------------------------------------------------------- test
 
 
-def run_tests(folder: Path, *, native: bool, wanted: str, report: Path | None, as_json: bool) -> None:
+def run_tests(folder: Path, *, native: bool, wanted: str, report: Path | None, logs: bool, as_json: bool) -> None:
     """Runs the suites; exit code 1 if a test failed."""
     began = time.perf_counter()
     found = project.find(folder)
     tests = _wanted(scenario_tests.read(folder), wanted)
     done: list[Suite] = []
-    for suite in _suites(found, tests, native=native and not wanted):
+    for suite in _suites(found, tests, native=native and not wanted, logs=logs):
         done.append(suite)
         if not as_json:
             _print_suite(suite)
@@ -116,7 +116,9 @@ def _wanted(
     return {file: given for file, given in found.items() if given}
 
 
-def _suites(found: Project, tests: dict[str, list[scenario_tests.ScenarioTest]], *, native: bool) -> Iterator[Suite]:
+def _suites(
+    found: Project, tests: dict[str, list[scenario_tests.ScenarioTest]], *, native: bool, logs: bool
+) -> Iterator[Suite]:
     label = found.language.label
     if native:
         with _working(f"running the {label} tests of {found.name}"):
@@ -127,7 +129,7 @@ def _suites(found: Project, tests: dict[str, list[scenario_tests.ScenarioTest]],
     yield built
     for file, given in tests.items():
         with _working(f"running {file}"):
-            suite = suites.scenario_suite(found, file, given, is_built=not built.failed)
+            suite = suites.scenario_suite(found, file, given, is_built=not built.failed, logs=logs)
         yield suite
 
 
@@ -148,6 +150,7 @@ def _report(found: Project, done: Sequence[Suite], seconds: float) -> dict[str, 
                         "outcome": _outcome(result),
                         "seconds": round(result.seconds, 3),
                         "message": result.failure or result.skipped,
+                        "log": list(result.log),
                     }
                     for result in suite.results
                 ],
@@ -184,7 +187,7 @@ def _print_suite(suite: Suite) -> None:
         mark, style = _MARKS[_outcome(result)]
         name = output.printable(result.name.replace("\n", " "))
         lines.append(Text.assemble("  ", (mark, style), f" {name}  ", (_duration(result.seconds), "dim")))
-        details = output.printable(result.failure or result.skipped)
+        details = output.printable(result.failure or result.skipped or "\n".join(result.log))
         lines += [Text(f"      {line}".rstrip()) for line in details.splitlines()]
     if not suite.results:
         lines.append(Text("  no tests"))

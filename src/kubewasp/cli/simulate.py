@@ -27,6 +27,7 @@ def run(
     explained: str,
     seed: int,
     start_time: float | None,
+    logs: bool,
 ) -> SimulationReport:
     simulation = Simulation(
         paths,
@@ -37,6 +38,7 @@ def run(
         explained=explained,
         seed=seed,
         start_time=start_time,
+        logs=logs,
     )
     with _Progress(sum(not pod.node for pod in simulation.cluster.pods.values())) as progress:
         simulation.cluster.scheduler.subscribe(progress)

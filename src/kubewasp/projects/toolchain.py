@@ -24,7 +24,7 @@ class BuildError(KubewaspError):
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """Result of one test. A test without `failure` and `skipped` has passed."""
+    """Result of one test. A test without `failure` and `skipped` has passed. `log` has lines for `--logs`."""
 
     __test__: ClassVar[bool] = False  # not a test class for pytest, despite its name
 
@@ -32,6 +32,7 @@ class TestResult:
     seconds: float = 0.0
     failure: str = ""
     skipped: str = ""
+    log: Sequence[str] = ()
 
     @property
     def passed(self) -> bool:

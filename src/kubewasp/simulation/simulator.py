@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.explain.explanation import Explainer, Explanation
+from kubewasp.explain.plugin_logs import PluginLogs
 from kubewasp.k8s.errors import ManifestError
 from kubewasp.scheduler.composition import set_up
 from kubewasp.scheduler.configuration import configure
 from kubewasp.simulation import loading, scenario
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.guest_log import LOGGER_SINK
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.attempt import Attempt, AttemptListener, DecisionRecorder
     from kubewasp.simulation.loading import ClusterInput
+    from kubewasp.wasm.guest_log import GuestLogSink
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class SimulationReport:
     attempts: int
     explanation: Explanation | None
     warnings: Sequence[str]
+    logs: PluginLogs
 
     def placements(self) -> list[Pod]:
         """Pods placed by the simulation."""
@@ -69,6 +73,7 @@ class SimulationReport:
                 "plugins_ms": {name: round(seconds * 1e3, 3) for name, seconds in spent.items()},
             },
             "warnings": list(self.warnings),
+            "logs": self.logs.as_dict(),
         }
         if self.explanation is not None:
             found["explanation"] = self.explanation.as_dict()
@@ -87,6 +92,7 @@ class Simulation:
         explained: Pod (`namespace/name`) to explain, by its last attempt.
         seed: Seed of all random choices.
         start_time: Wall-clock time at the start, in seconds since 1970; that of the timeline or now without it.
+        logs: Keep all log lines of plugins, not only the last ones.
     """
 
     def __init__(
@@ -100,12 +106,14 @@ class Simulation:
         explained: str = "",
         seed: int = 0,
         start_time: float | None = None,
+        logs: bool = False,
     ) -> None:
         self._steps = scenario.load(timeline) if timeline is not None else None
         if start_time is None and self._steps is not None:
             start_time = self._steps.start_time
         table = NodeTable()
         self._explained = explained
+        self._logs = PluginLogs(is_complete=logs)
         self._explainer, self._counter = Explainer(table, {explained} if explained else ()), _Counter()
         self.cluster, self.warnings = embedded_cluster(
             paths,
@@ -116,7 +124,8 @@ class Simulation:
             start_time=start_time,
             table=table,
             recorder=self._explainer,
-            listeners=[self._counter, self._explainer],
+            listeners=[self._counter, self._explainer, self._logs],
+            guest_logs=self._logs,
         )
         if self._steps is not None:
             self.warnings += self._steps.warnings
@@ -133,7 +142,8 @@ class Simulation:
         explanation = self._explainer.last.get(explained)
         if explained and explanation is None:
             raise ManifestError("", f"pod {explained} has no scheduling attempt: it does not exist or is not pending")
-        return SimulationReport(cluster, before, seconds, self._counter.attempts, explanation, self.warnings)
+        attempts = self._counter.attempts
+        return SimulationReport(cluster, before, seconds, attempts, explanation, self.warnings, self._logs)
 
 
 def embedded_cluster(
@@ -148,6 +158,7 @@ def embedded_cluster(
     table: NodeTable | None = None,
     recorder: DecisionRecorder | None = None,
     listeners: Sequence[AttemptListener] = (),
+    guest_logs: GuestLogSink = LOGGER_SINK,
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster with the objects of the manifests before scheduling, and the warnings."""
     settings, added = configure(config, plugins, plugin_configs)
@@ -161,6 +172,7 @@ def embedded_cluster(
         table=table,
         recorder=recorder,
         listeners=listeners,
+        guest_logs=guest_logs,
     )
 
 
@@ -175,10 +187,11 @@ def filled_cluster(
     table: NodeTable | None = None,
     recorder: DecisionRecorder | None = None,
     listeners: Sequence[AttemptListener] = (),
+    guest_logs: GuestLogSink = LOGGER_SINK,
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster with these objects before scheduling, and the warnings. It starts now, or at the start time."""
     cluster = EmbeddedCluster(
-        set_up(settings, added=added),
+        set_up(settings, added=added, guest_logs=guest_logs),
         epoch=time.time() if start_time is None else start_time,
         seed=seed,
         client=client,

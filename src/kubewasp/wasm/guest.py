@@ -10,6 +10,7 @@ from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.evaluation import Evaluation, evaluate
 from kubewasp.wasm.guest_cycle import GuestCycle
+from kubewasp.wasm.guest_log import LOGGER_SINK
 from kubewasp.wasm.guest_module import GuestModule, load_guest_module
 from kubewasp.wasm.guest_runner import GuestSettings
 from kubewasp.wasm.hook_caller import NO_OBSERVER, GuestObserver
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import AnyPod, PoolStats
 
 FailurePolicy = Literal["Fail", "Ignore"]
@@ -48,6 +50,7 @@ class Guest:
         signature: A signature that holds for all pods; 0 if there is none.
         start_logs: Log lines of the start function.
         observer: Metrics of calls.
+        logs: Sink of log lines and printed output.
         handle: The scheduler of cycles that are not given one of their own.
     """
 
@@ -63,6 +66,7 @@ class Guest:
         failure_policy: FailurePolicy = "Fail",
         handle: Handle | None = None,
         observer: GuestObserver = NO_OBSERVER,
+        logs: GuestLogSink = LOGGER_SINK,
     ) -> None:
         """Starts a compiled guest; the parameters are those of `load`."""
         if failure_policy not in ("Fail", "Ignore"):
@@ -72,14 +76,15 @@ class Guest:
         self.limits: Final = limits or Limits()
         self.failure_policy: Final = failure_policy
         self.observer: Final = observer
+        self.logs: Final = logs
         self.handle: Final = handle or DetachedHandle()
         settings = GuestSettings(name, config, args, log_severity)
-        self.pool: Final = module.start(self.limits, settings, self.handle)
+        self.pool: Final = module.start(self.limits, settings, self.handle, logs)
         described = self.pool.description
         self.hooks: Final = described.hooks
         self.cluster_events: Final = described.cluster_events
         self.signature: Final = described.signature
-        self.start_logs: Final = described.start_logs
+        self.start_logs: Final = described.start_log.log_lines()
 
     @classmethod
     def load(
@@ -96,6 +101,7 @@ class Guest:
         use_cache: bool = True,
         handle: Handle | None = None,
         observer: GuestObserver = NO_OBSERVER,
+        logs: GuestLogSink = LOGGER_SINK,
     ) -> Guest:
         """Loads and starts a guest.
 
@@ -112,6 +118,7 @@ class Guest:
             use_cache: Whether compiled code may come from the cache on disk.
             handle: The scheduler for guests that use waiting pods, events or the time; none by default.
             observer: Metrics of calls; none by default.
+            logs: Sink of log lines and printed output; Python's logger `kubewasp.guest` by default.
 
         Raises:
             GuestLoadError: The guest cannot be used; the text has the cause.
@@ -131,6 +138,7 @@ class Guest:
             failure_policy=failure_policy,
             handle=handle,
             observer=observer,
+            logs=logs,
         )
 
     @property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kubewasp.errors import KubewaspError
 from kubewasp.framework.config.model import ConfigError, Problem
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.guest_log import LOGGER_SINK, GuestLogSink
 from kubewasp.wasm.hook_caller import NO_OBSERVER, GuestObserver
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.plugin import WasmPlugin
@@ -43,8 +44,9 @@ class GuestLoader:
     pod's cycle.
     """
 
-    def __init__(self, observer: GuestObserver = NO_OBSERVER) -> None:
+    def __init__(self, observer: GuestObserver = NO_OBSERVER, logs: GuestLogSink = LOGGER_SINK) -> None:
         self._observer = observer
+        self._logs = logs
         self._guests: dict[tuple[str, int], tuple[WasmPluginSettings, Guest]] = {}
 
     def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
@@ -80,4 +82,5 @@ class GuestLoader:
             limits=Limits.from_config(settings.limits),
             failure_policy=settings.failure_policy,
             observer=self._observer,
+            logs=self._logs,
         )

@@ -15,6 +15,7 @@ import numpy as np
 from kubewasp.k8s.codec import decode, encode
 from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.guest_log import NO_LOG, GuestLog
 from kubewasp.wasm.hooks import MAIN_HOOKS
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from kubewasp.state.node_table import NodeTable
     from kubewasp.wasm.hook_failures import HookFailure
     from kubewasp.wasm.hooks import Hook
-    from kubewasp.wasm.klog import LogLine
 
 # A pod as callers have it: parsed, as a manifest, or as protobuf.
 AnyPod = Pod | Mapping[str, Any] | bytes
@@ -51,9 +51,17 @@ def parsed_pod(pod: AnyPod) -> Pod:
     return PodParser().parse(decode("Pod", pod) if isinstance(pod, bytes) else pod)
 
 
+def pod_key(pod: AnyPod) -> str:
+    """The pod's namespace and name."""
+    if isinstance(pod, Pod):
+        return pod.key
+    metadata = (decode("Pod", pod) if isinstance(pod, bytes) else pod).get("metadata") or {}
+    return f"{metadata.get('namespace') or 'default'}/{metadata.get('name') or ''}"
+
+
 @dataclass(slots=True)
 class HookOutcome:
-    """Outcome of a hook for one or more rows: a value per row, the reasons of those values, logs and payloads.
+    """Outcome of a hook for one or more rows: a value per row, the reasons of those values, log and payloads.
 
     A value is packed as `hooks.Answer` describes. `reason_numbers` count from 1, 0 is no reason. After a failure there
     are values for the rows before it only.
@@ -62,7 +70,7 @@ class HookOutcome:
     values: NDArray[np.int64]
     reason_numbers: NDArray[np.int64]
     reasons: list[str]
-    logs: list[LogLine] = field(default_factory=list)
+    log: GuestLog = NO_LOG
     received: dict[int, bytes] = field(default_factory=dict)
     events: list[bytes] = field(default_factory=list)
     recorded: tuple[RecordedEvent, ...] = ()
@@ -150,7 +158,7 @@ class GuestDescription:
     hooks: tuple[str, ...]
     cluster_events: tuple[ClusterEvent, ...]
     signature: int = 0
-    start_logs: tuple[LogLine, ...] = ()
+    start_log: GuestLog = NO_LOG
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ def test_a_constructor_that_does_not_return_is_a_load_error() -> None:
 
 
 def test_what_is_printed_and_logged_in_the_constructor_is_kept() -> None:
-    logs = started("print('printed'); self.log.error('logged')").description.logs
+    logs = started("print('printed'); self.log.error('logged')").description.log.log_lines()
     assert [(line.severity, line.text) for line in logs] == [(2, "logged"), (0, "printed")]
 
 

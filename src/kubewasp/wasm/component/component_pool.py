@@ -13,11 +13,13 @@ from kubewasp.framework.cluster_events import ALL_EVENTS
 from kubewasp.wasm.component.component_instance import ComponentInstance
 from kubewasp.wasm.component.node_updates import NodeView
 from kubewasp.wasm.component.session import ComponentSession, SharedInstance
+from kubewasp.wasm.guest_log import NO_LOG, START, HookLog
 from kubewasp.wasm.guest_runner import HIGH_WATER, GuestDescription, PoolStats, checked_hooks
-from kubewasp.wasm.klog import log_line
 
 if TYPE_CHECKING:
+    from kubewasp.clock import Clock
     from kubewasp.wasm.component.component_module import ComponentModule
+    from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import GuestRunner, GuestSettings
     from kubewasp.wasm.limits import Limits
 
@@ -25,11 +27,15 @@ if TYPE_CHECKING:
 class ComponentPool:
     """Implements `RunnerPool`."""
 
-    def __init__(self, module: ComponentModule, limits: Limits, settings: GuestSettings) -> None:
+    def __init__(
+        self, module: ComponentModule, limits: Limits, settings: GuestSettings, clock: Clock, logs: GuestLogSink
+    ) -> None:
         self.stats = PoolStats()
         self._module = module
         self._limits = limits
         self._settings = settings
+        self._clock = clock
+        self._logs = logs
         self._lock = threading.Lock()
         self._cycles = itertools.count(1)
         self._shared = self._new_instance()
@@ -38,7 +44,7 @@ class ComponentPool:
             hooks=checked_hooks(described.hooks),
             cluster_events=described.events or ALL_EVENTS,
             signature=described.signature,
-            start_logs=described.logs,
+            start_log=described.log,
         )
 
     @property
@@ -69,6 +75,7 @@ class ComponentPool:
     def _new_instance(self) -> SharedInstance:
         instance = ComponentInstance(self._module, self._limits, self._settings)
         self.stats.created += 1
-        for line in instance.description.logs:
-            log_line(self._settings.name, line)
+        log = instance.description.log
+        if log is not NO_LOG:
+            self._logs.write(HookLog(self._settings.name, START, "", self._clock.wall(), log))
         return SharedInstance(instance, NodeView(with_pods=instance.description.wants_pods))

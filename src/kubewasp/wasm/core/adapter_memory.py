@@ -35,12 +35,14 @@ class AdapterMemory:
         self._limits = limits
         self._memory = cast("Memory", exports["memory"])
         at = REGIONS
-        journal = max(limits.log, limits.reason) + 64 & -8
-        for region, size in (("journal", journal), ("reason", limits.reason), ("output", limits.output)):
+        journal, lines = (max(limits.log, other) + 64 & -8 for other in (limits.reason, limits.output))
+        regions = {"journal": journal, "lines": lines, "reason": limits.reason, "output": limits.output}
+        for region, size in regions.items():
             self.set(region, at)
             self.set(f"{region}_limit", size)
             at = at + size + 7 & -8
         self.journal = self.get("journal")
+        self.lines = self.get("lines")
         self.set("log_limit", limits.log)
         self.set("severity", severity)
         self.rows = at

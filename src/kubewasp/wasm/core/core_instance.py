@@ -32,6 +32,7 @@ from kubewasp.wasm.deadlines import CallDeadline
 from kubewasp.wasm.engine_settings import FUEL
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import AdapterCall
+from kubewasp.wasm.guest_log import NO_LOG, START, HookLog
 from kubewasp.wasm.hooks import HOOKS
 
 if TYPE_CHECKING:
@@ -43,10 +44,10 @@ if TYPE_CHECKING:
     from kubewasp.framework.handle import Handle
     from kubewasp.wasm.core.core_module import CoreModule
     from kubewasp.wasm.core.node_records import GuestResources
+    from kubewasp.wasm.guest_log import GuestLog, GuestLogSink
     from kubewasp.wasm.guest_runner import AnyPod, GuestSettings, HookOutcome
     from kubewasp.wasm.hook_failures import HookFailure
     from kubewasp.wasm.hooks import Hook
-    from kubewasp.wasm.klog import LogLine
     from kubewasp.wasm.limits import Limits
 
 
@@ -68,6 +69,7 @@ class CoreInstance:
         settings: GuestSettings,
         *,
         handle: Handle,
+        logs: GuestLogSink,
         resources: GuestResources,
         config_place: int = 0,
     ) -> None:
@@ -102,17 +104,25 @@ class CoreInstance:
         self._seconds_per_row: dict[int, float] = {}  # by hook, in its last call
         self._may_keep_lock = engine.ticker.needs_no_lock and limits.call_timeout <= _LONGEST_WITH_LOCK
         cast("Func", adapter["begin"])(store, 1)
-        self.start_logs = self._started(module.start_functions)
+        self.start_log = self._started(module.start_functions, handle, logs)
 
-    def _started(self, functions: Sequence[str]) -> list[LogLine]:
+    def _started(self, functions: Sequence[str], handle: Handle, logs: GuestLogSink) -> GuestLog:
+        """Runs the start functions; returns their log, which goes to the sink also if one of them fails."""
         self.inputs.set_time()
+        failed = ""
         for name in functions:
             with self._gate:
                 error = self._gate.run(self._limits.start_timeout, cast("Func", self._exports[name]), self._store)
             if error is not None and not (isinstance(error, ExitTrap) and error.code == 0):
-                raise GuestLoadError(self._failure(name, error, self._limits.start_timeout).text) from None
+                failed = self._failure(name, error, self._limits.start_timeout).text
+                break
         self._output.read_rest()
-        return self._output.outcome.logs
+        log = self._output.outcome.log
+        if log is not NO_LOG:
+            logs.write(HookLog(self.name, START, "", handle.clock.wall(), log, is_failed=bool(failed)))
+        if failed:
+            raise GuestLoadError(failed)
+        return log
 
     # ------------------------------------------------------------------ calls
 

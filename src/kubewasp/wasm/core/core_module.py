@@ -19,6 +19,7 @@ from kubewasp.wasm.hooks import HOOKS, MAIN_HOOKS, Hook
 
 if TYPE_CHECKING:
     from kubewasp.framework.handle import Handle
+    from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import GuestSettings, RunnerPool
     from kubewasp.wasm.limits import Limits
 
@@ -40,10 +41,10 @@ class CoreModule:
     from_cache: bool = False
     compile_seconds: float = 0.0
 
-    def start(self, limits: Limits, settings: GuestSettings, handle: Handle) -> RunnerPool:
+    def start(self, limits: Limits, settings: GuestSettings, handle: Handle, logs: GuestLogSink) -> RunnerPool:
         from kubewasp.wasm.core.core_pool import CorePool
 
-        return CorePool(self, limits, settings, handle)
+        return CorePool(self, limits, settings, handle, logs)
 
     @property
     def uses_wasi(self) -> bool:
