@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from kubewasp.framework.config.guest_urls import local_path
 from kubewasp.wasm.errors import GuestLoadError
 
 if TYPE_CHECKING:
@@ -31,14 +32,11 @@ def fetch(
 ) -> bytes:
     """Reads or downloads wasm. A file ending in `.wat` is WebAssembly text and is assembled."""
     text = os.fspath(source)
-    scheme, separator, rest = text.partition("://")
-    shown = without_credentials(text)
-    if not separator:
-        content = _read(text, text, max_bytes)
-    elif scheme.lower() == "file":
-        # `file:///absolute`, and also `file://relative/to/here`, as kube-scheduler-wasm-extension reads it
-        content, shown = _read(unquote(rest), text, max_bytes), text
-    elif scheme.lower() in ("http", "https"):
+    path, shown = local_path(text), without_credentials(text)
+    if path is not None:
+        shown = text
+        content = _read(path, text, max_bytes)
+    elif (scheme := text.partition("://")[0]).lower() in ("http", "https"):
         content = _download(text, shown, max_bytes, timeout)
     else:
         raise GuestLoadError(f"wasm: cannot load {shown}: unknown scheme {scheme}://, use file://, http:// or https://")

@@ -7,15 +7,18 @@ More than 400 lines: one reader per plugin and their shared fields.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.framework.config.fields import Problems, Section
+from kubewasp.framework.config.guest_urls import in_folder
 from kubewasp.framework.config.model import API_VERSION, WasmPluginSettings
 from kubewasp.k8s.duration import format_duration
 from kubewasp.k8s.names import name_problems, value_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from kubewasp.framework.config.model import FailurePolicy
 
@@ -91,8 +94,11 @@ def _check_resources_fit(args: Args, path: str, problems: Problems) -> None:
         _check_shape(ratio["shape"], f"{path}.shape", problems)
 
 
-def read_wasm_settings(section: Section, check_limits: LimitsCheck | None) -> WasmPluginSettings:
-    """The args of a wasm plugin. `check_limits` returns the problem of limits as `limits.NAME: problem`, or ""."""
+def read_wasm_settings(section: Section, check_limits: LimitsCheck | None, folder: Path | None) -> WasmPluginSettings:
+    """The args of a wasm plugin; a relative guest URL starts at `folder`.
+
+    `check_limits` returns the problem of limits as `limits.NAME: problem`, or "".
+    """
     problems = section.problems
     section.text("apiVersion")
     section.text("kind")
@@ -118,6 +124,8 @@ def read_wasm_settings(section: Section, check_limits: LimitsCheck | None) -> Wa
     if wrong_limit:
         path, _, text = wrong_limit.partition(": ")
         problems.add(f"{section.path}.{path}", text)
+    if folder is not None:
+        settings = replace(settings, guest_url=in_folder(settings.guest_url, folder))
     return settings
 
 

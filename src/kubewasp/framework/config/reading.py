@@ -57,8 +57,11 @@ _REMOVED_PLUGINS: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEP
 
 
 def load_config(path: str | Path, *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
-    """The configuration in a file. `check_limits` validates the limits of wasm plugins, known to a higher layer."""
-    return parse_config(_content(path), str(path), check_limits=check_limits)
+    """The configuration in a file; relative guest URLs start at its folder.
+
+    `check_limits` validates the limits of wasm plugins, known to a higher layer.
+    """
+    return parse_config(_content(path), str(path), check_limits=check_limits, folder=Path(path).parent)
 
 
 def read_document(path: str | Path, kind: str) -> Any:
@@ -71,20 +74,24 @@ def default_config() -> SchedulerConfig:
     return read_config({"apiVersion": API_VERSION, "kind": KIND})
 
 
-def parse_config(content: bytes, source: str, *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
+def parse_config(
+    content: bytes, source: str, *, check_limits: LimitsCheck | None = None, folder: Path | None = None
+) -> SchedulerConfig:
     """The configuration in the content of a file; errors begin with `source`."""
-    return read_config(_parsed(content, source, KIND), source, check_limits=check_limits)
+    return read_config(_parsed(content, source, KIND), source, check_limits=check_limits, folder=folder)
 
 
-def read_config(document: Any, source: str = "", *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
-    """The configuration in a JSON object."""
+def read_config(
+    document: Any, source: str = "", *, check_limits: LimitsCheck | None = None, folder: Path | None = None
+) -> SchedulerConfig:
+    """The configuration in a JSON object. Relative guest URLs start at `folder`, or the working directory."""
     problems = Problems()
     if not isinstance(document, dict):
         raise ConfigError([Problem("", f"expected an object, found {described(document)}")], source=source)
     root = Section(document, "", problems)
     _check_kind(root)
     problems.raise_if_any(source)
-    config = _Reader(problems, check_limits).read(root)
+    config = _Reader(problems, check_limits, folder).read(root)
     problems.raise_if_any(source)
     return replace(config, source=source)
 
@@ -150,9 +157,10 @@ def _check_kind(root: Section) -> None:
 class _Reader:
     """Reader of one configuration; collects problems and warnings."""
 
-    def __init__(self, problems: Problems, check_limits: LimitsCheck | None) -> None:
+    def __init__(self, problems: Problems, check_limits: LimitsCheck | None, folder: Path | None) -> None:
         self._problems = problems
         self._check_limits = check_limits
+        self._folder = folder
         self._warnings: list[str] = []
 
     def read(self, root: Section) -> SchedulerConfig:
@@ -247,7 +255,7 @@ class _Reader:
             elif has_args(name):
                 args[name] = read_args(name, given)
             elif given.has(GUEST_URL):
-                wasm[name] = read_wasm_settings(given, self._check_limits)
+                wasm[name] = read_wasm_settings(given, self._check_limits, self._folder)
             else:
                 args[name] = given.everything()
                 if name in BUILT_IN and args[name]:
