@@ -196,7 +196,7 @@ def test_two_plugins_of_one_name_are_refused(kubewasp: Kubewasp, manifests: Mani
     again = tmp_path / guest.name
     again.write_bytes(guest.read_bytes())
     error = refused(kubewasp("simulate", manifests(node("a")), "--plugin", guest, "--plugin", again))
-    assert error == f"--plugin {again} and {guest} have the same name; configure them in a file"
+    assert error == f"--plugin {again} and {guest} have the same name; give one another: --plugin NAME=GUEST"
 
 
 def test_a_pod_that_waits_for_permission_is_told_as_such(

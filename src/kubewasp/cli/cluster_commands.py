@@ -23,7 +23,7 @@ Paths = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH",
-        help="Manifests: YAML or JSON files or folders, such as the output of `kubectl get -o yaml`.",
+        help="Manifests: YAML or JSON files, folders, or - for standard input, e.g. from `kubectl get -o yaml`.",
         show_default=False,
     ),
 ]
@@ -65,13 +65,15 @@ def simulate(
     """
     from kubewasp.cli import simulate as command
     from kubewasp.cli import simulate_output as printing
+    from kubewasp.cli.inputs import Inputs
 
+    inputs = Inputs()
     result = command.run(
-        paths,
-        config=config,
-        plugins=tuple(plugin or ()),
-        plugin_configs=plugin_texts(plugin_config),
-        timeline=scenario,
+        inputs.files(paths),
+        config=inputs.optional(config),
+        plugins=inputs.plugins(plugin),
+        plugin_configs=plugin_texts(plugin_config, inputs),
+        timeline=inputs.optional(scenario),
         explained=_key(explain),
         seed=seed,
         start_time=_epoch(start_time),
@@ -122,6 +124,7 @@ def explain(
     """
     from kubewasp.cli import explain as command
     from kubewasp.cli import explain_output as printing
+    from kubewasp.cli.inputs import Inputs
     from kubewasp.cli.output import print_json
 
     place, name = _place(pod, namespace)
@@ -138,15 +141,16 @@ def explain(
         return
     if paths and kubeconfig:
         raise typer.BadParameter("not allowed together with manifests", param_hint="--kubeconfig")
+    inputs = Inputs()
     how: dict[str, Any] = {
-        "config": config,
-        "plugins": tuple(plugin or ()),
-        "plugin_configs": plugin_texts(plugin_config),
+        "config": inputs.optional(config),
+        "plugins": inputs.plugins(plugin),
+        "plugin_configs": plugin_texts(plugin_config, inputs),
         "profile": profile,
         "start_time": _epoch(start_time),
     }
     found = (
-        command.explain_manifests(name, place, paths, **how)
+        command.explain_manifests(name, place, inputs.files(paths), **how)
         if paths
         else command.explain_live(name, place, kubeconfig=str(kubeconfig or ""), **how)
     ).as_dict()
@@ -187,9 +191,10 @@ def run(
     Example: kubewasp run --config scheduler.yaml --kubeconfig ~/.kube/config
     """
     from kubewasp.cli import run as command
+    from kubewasp.cli.inputs import Inputs
 
     command.run(
-        config=config,
+        config=Inputs().optional(config),
         kubeconfig=kubeconfig,
         leader_elect=leader_elect,
         host=bind_address,

@@ -24,11 +24,12 @@ from kubewasp.simulation.simulator import embedded_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.explain.explanation import Explanation
     from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.input_file import InputFile
     from kubewasp.live.snapshot import Snapshot
+    from kubewasp.scheduler.configuration import AddedPlugin
 
 _DEFAULT_NAMESPACE: Final = "default"
 _TIMEOUT: Final = 30.0
@@ -39,10 +40,10 @@ _DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))  #
 def explain_manifests(
     pod: str,
     namespace: str,
-    paths: Sequence[Path],
+    paths: Sequence[InputFile],
     *,
-    config: Path | None,
-    plugins: Sequence[str],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
     profile: str = "",
     start_time: float | None = None,
@@ -67,8 +68,8 @@ def explain_live(
     namespace: str,
     *,
     kubeconfig: str,
-    config: Path | None,
-    plugins: Sequence[str],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
     profile: str = "",
     start_time: float | None = None,

@@ -33,13 +33,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.input_file import InputFile
 
 logger = logging.getLogger(__name__)
 
 
 def run(
     *,
-    config: Path | None,
+    config: InputFile | None,
     kubeconfig: Path | None,
     leader_elect: bool | None,
     host: str,

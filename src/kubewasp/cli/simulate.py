@@ -11,19 +11,20 @@ from kubewasp.simulation.simulator import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
+    from kubewasp.input_file import InputFile
     from kubewasp.scheduler.attempt import Attempt
+    from kubewasp.scheduler.configuration import AddedPlugin
     from kubewasp.simulation.simulator import SimulationReport
 
 
 def run(
-    paths: Sequence[Path],
+    paths: Sequence[InputFile],
     *,
-    config: Path | None,
-    plugins: Sequence[str],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
-    timeline: Path | None,
+    timeline: InputFile | None,
     explained: str,
     seed: int,
     start_time: float | None,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kubewasp.k8s.manifests import load, taken_apart
-from kubewasp.scheduler.configuration import configure_named
+from kubewasp.scheduler.configuration import AddedPlugin, configure
 from kubewasp.simulation import loading
 from kubewasp.simulation.simulator import filled_cluster
 
@@ -79,9 +79,10 @@ def simulate(
     >>> result.node_of("default/web-0")                                                 # doctest: +SKIP
     'node-7'
     """
-    named, path = plugins or {}, None if config is None else Path(config)
-    settings = configure_named(path, named, plugin_configs or {}, option="plugin_configs:")
-    cluster, warnings = filled_cluster(settings, named.keys(), _read(manifests), seed=seed, start_time=start_time)
+    path = None if config is None else Path(config)
+    added = [AddedPlugin(name, guest) for name, guest in (plugins or {}).items()]
+    settings, names = configure(path, added, plugin_configs, option="plugin_configs:")
+    cluster, warnings = filled_cluster(settings, names, _read(manifests), seed=seed, start_time=start_time)
     cluster.settle()
     return _result(cluster, tuple(warnings))
 

@@ -16,12 +16,13 @@ from kubewasp.state.node_table import NodeTable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.framework.handle import Client
+    from kubewasp.input_file import InputFile
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.attempt import Attempt, AttemptListener, DecisionRecorder
+    from kubewasp.scheduler.configuration import AddedPlugin
     from kubewasp.simulation.loading import ClusterInput
 
 
@@ -81,8 +82,8 @@ class Simulation:
     Args:
         paths: Manifests, folders of manifests, dumps of a cluster.
         config: A KubeSchedulerConfiguration; the default profile without it.
-        plugins: Guests to add to all profiles, by path or URL.
-        plugin_configs: `guestConfig` of these guests, by file name.
+        plugins: Wasm plugins to add to all profiles.
+        plugin_configs: `guestConfig` of these plugins, by name.
         timeline: A scenario.
         explained: Pod (`namespace/name`) to explain, by its last attempt.
         seed: Seed of all random choices.
@@ -91,12 +92,12 @@ class Simulation:
 
     def __init__(
         self,
-        paths: Sequence[Path],
+        paths: Sequence[InputFile],
         *,
-        config: Path | None = None,
-        plugins: Sequence[str] = (),
+        config: InputFile | None = None,
+        plugins: Sequence[AddedPlugin] = (),
         plugin_configs: Mapping[str, str] | None = None,
-        timeline: Path | None = None,
+        timeline: InputFile | None = None,
         explained: str = "",
         seed: int = 0,
         start_time: float | None = None,
@@ -137,9 +138,9 @@ class Simulation:
 
 
 def embedded_cluster(
-    paths: Sequence[Path],
-    config: Path | None,
-    plugins: Sequence[str],
+    paths: Sequence[InputFile],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
     *,
     seed: int = 0,

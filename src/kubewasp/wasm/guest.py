@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
 
 from kubewasp.framework.handle import DetachedHandle, Handle
+from kubewasp.input_file import StandardInput
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.evaluation import Evaluation, evaluate
@@ -84,7 +85,7 @@ class Guest:
     @classmethod
     def load(
         cls,
-        source: str | os.PathLike[str] | bytes,
+        source: str | os.PathLike[str] | StandardInput | bytes,
         *,
         sha256: str | None = None,
         name: str | None = None,
@@ -100,8 +101,8 @@ class Guest:
         """Loads and starts a guest.
 
         Args:
-            source: A path, a `file://`, `http://` or `https://` address, or the wasm itself. A file ending in `.wat`
-                is WebAssembly text.
+            source: A path, a `file://`, `http://` or `https://` address, standard input, or the wasm itself. A file
+                ending in `.wat` is WebAssembly text.
             sha256: The expected SHA-256 of the file, in hexadecimal digits.
             name: The plugin's name; by default that of the file.
             config: The configuration that the guest reads (`guestConfig`).
@@ -120,7 +121,8 @@ class Guest:
         bounds = limits if isinstance(limits, Limits) else Limits.from_mapping(limits or {})
         wasm = source if isinstance(source, bytes) else fetch(source, sha256=sha256, max_bytes=bounds.guest_size)
         if name is None:
-            name = "guest" if isinstance(source, bytes) else PurePath(str(source).split("?")[0]).stem or "guest"
+            is_file = not isinstance(source, bytes | StandardInput)
+            name = (PurePath(str(source).split("?")[0]).stem if is_file else "") or "guest"
         return cls(
             load_guest_module(wasm, bounds, use_cache=use_cache),
             name=name,

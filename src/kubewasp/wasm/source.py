@@ -1,4 +1,4 @@
-"""Sources of guests: a path, `file://`, `http://`, `https://`."""
+"""Sources of guests: a path, `file://`, `http://`, `https://`, standard input."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from kubewasp.framework.config.guest_urls import local_path
+from kubewasp.input_file import StandardInput
 from kubewasp.wasm.errors import GuestLoadError
 
 if TYPE_CHECKING:
-    from io import BufferedIOBase
+    from typing import IO
+
+    from kubewasp.input_file import InputFile
 
 HTTP_TIMEOUT = 30.0
 _CHUNK = 1 << 20
@@ -28,21 +31,28 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")
 
 
 def fetch(
-    source: str | os.PathLike[str], *, sha256: str | None = None, max_bytes: int, timeout: float = HTTP_TIMEOUT
+    source: str | os.PathLike[str] | StandardInput,
+    *,
+    sha256: str | None = None,
+    max_bytes: int,
+    timeout: float = HTTP_TIMEOUT,
 ) -> bytes:
-    """Reads or downloads wasm. A file ending in `.wat` is WebAssembly text and is assembled."""
-    text = os.fspath(source)
+    """Reads or downloads wasm. WebAssembly text is assembled: a file ending in `.wat`, text on standard input."""
+    text = str(source) if isinstance(source, StandardInput) else os.fspath(source)
     path, shown = local_path(text), without_credentials(text)
-    if path is not None:
+    if isinstance(source, StandardInput):
+        content = _read(source, text, max_bytes)
+    elif path is not None:
         shown = text
-        content = _read(path, text, max_bytes)
+        content = _read(Path(path), text, max_bytes)
     elif (scheme := text.partition("://")[0]).lower() in ("http", "https"):
         content = _download(text, shown, max_bytes, timeout)
     else:
         raise GuestLoadError(f"wasm: cannot load {shown}: unknown scheme {scheme}://, use file://, http:// or https://")
     if sha256 is not None:
         _check_digest(shown, content, sha256)
-    return _assemble(shown, content) if text.endswith(".wat") else content
+    is_text = text.endswith(".wat") or (isinstance(source, StandardInput) and content.lstrip()[:1] in (b"(", b";"))
+    return _assemble(shown, content) if is_text else content
 
 
 def without_credentials(address: str) -> str:
@@ -50,10 +60,10 @@ def without_credentials(address: str) -> str:
     return _CREDENTIALS.sub("", address)
 
 
-def _read(path: str, source: str, max_bytes: int) -> bytes:
+def _read(file: InputFile, source: str, max_bytes: int) -> bytes:
     try:
-        with Path(path).open("rb") as file:
-            return _bounded(file, source, max_bytes)
+        with file.open("rb") as opened:
+            return _bounded(opened, source, max_bytes)
     except OSError as error:
         raise GuestLoadError(f"wasm: cannot load {source}: {error.strerror or error}") from None
     except ValueError as error:
@@ -103,9 +113,10 @@ def _opener() -> urllib.request.OpenerDirector:
     return opener
 
 
-def _bounded(file: BufferedIOBase, source: str, max_bytes: int, until: float = math.inf) -> bytes:
+def _bounded(file: IO[bytes], source: str, max_bytes: int, until: float = math.inf) -> bytes:
     content = bytearray()
-    while chunk := file.read1(_CHUNK):
+    read = getattr(file, "read1", file.read)
+    while chunk := read(_CHUNK):
         content += chunk
         if len(content) > max_bytes:
             raise GuestLoadError(f"wasm: {source} is larger than {max_bytes} bytes; raise limits.guestSize")

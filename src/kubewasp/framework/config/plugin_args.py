@@ -7,7 +7,6 @@ More than 400 lines: one reader per plugin and their shared fields.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.framework.config.fields import Problems, Section
@@ -102,8 +101,9 @@ def read_wasm_settings(section: Section, check_limits: LimitsCheck | None, folde
     problems = section.problems
     section.text("apiVersion")
     section.text("kind")
+    url = section.text(GUEST_URL)
     settings = WasmPluginSettings(
-        guest_url=section.text(GUEST_URL),
+        guest_url=url if folder is None else in_folder(url, folder),
         guest_config=section.text("guestConfig"),
         log_severity=section.integer("logSeverity"),
         args=tuple(section.texts("args")),
@@ -112,20 +112,16 @@ def read_wasm_settings(section: Section, check_limits: LimitsCheck | None, folde
         failure_policy=_failure_policy(section),
     )
     section.refuse_unknown()
-    if not settings.guest_url:
+    if not url:
         problems.required(section.at(GUEST_URL))
-    elif not _GUEST_URL.fullmatch(settings.guest_url):
-        problems.invalid(
-            section.at(GUEST_URL), settings.guest_url, "must be a path or a file://, http:// or https:// address"
-        )
+    elif not _GUEST_URL.fullmatch(url):
+        problems.invalid(section.at(GUEST_URL), url, "must be a path or a file://, http:// or https:// address")
     if settings.sha256 and not _SHA256.fullmatch(settings.sha256):
         problems.invalid(section.at("sha256"), settings.sha256, "must be 64 hexadecimal digits")
     wrong_limit = check_limits(settings.limits) if check_limits else ""
     if wrong_limit:
         path, _, text = wrong_limit.partition(": ")
         problems.add(f"{section.path}.{path}", text)
-    if folder is not None:
-        settings = replace(settings, guest_url=in_folder(settings.guest_url, folder))
     return settings
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.framework.config.default_plugins import BUILT_IN
@@ -39,6 +38,7 @@ from kubewasp.framework.config.plugin_args import (
     read_wasm_settings,
 )
 from kubewasp.framework.config.profiles import merged
+from kubewasp.input_file import input_file
 from kubewasp.k8s import yaml_documents
 from kubewasp.k8s.duration import format_duration
 from kubewasp.k8s.errors import described, quoted, shown
@@ -48,23 +48,25 @@ from kubewasp.k8s.resources import is_extended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from kubewasp.framework.config.model import WasmPluginSettings
     from kubewasp.framework.config.plugin_args import LimitsCheck
+    from kubewasp.input_file import InputFile
 
 MAX_BYTES: Final = 8 * 2**20
 _REMOVED_PLUGINS: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 
 
-def load_config(path: str | Path, *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
+def load_config(path: str | InputFile, *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
     """The configuration in a file; relative guest URLs start at its folder.
 
     `check_limits` validates the limits of wasm plugins, known to a higher layer.
     """
-    return parse_config(_content(path), str(path), check_limits=check_limits, folder=Path(path).parent)
+    return parse_config(_content(path), str(path), check_limits=check_limits, folder=input_file(path).parent)
 
 
-def read_document(path: str | Path, kind: str) -> Any:
+def read_document(path: str | InputFile, kind: str) -> Any:
     """The single document of any configuration file; `kind` is its name in errors."""
     return _parsed(_content(path), str(path), kind)
 
@@ -96,9 +98,9 @@ def read_config(
     return replace(config, source=source)
 
 
-def _content(path: str | Path) -> bytes:
+def _content(path: str | InputFile) -> bytes:
     try:
-        with Path(path).open("rb") as file:
+        with input_file(path).open("rb") as file:
             return file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
