@@ -54,4 +54,6 @@ def configure(
 
 def plugin_name(guest: str | StandardInput) -> str:
     """Default name of a plugin: that of its file, without ending."""
-    return "guest" if isinstance(guest, StandardInput) else PurePath(without_credentials(guest).split("?")[0]).stem
+    if isinstance(guest, StandardInput):
+        return "guest"
+    return PurePath(without_credentials(guest).split("?")[0].removesuffix(".gz")).stem

@@ -122,7 +122,7 @@ class Guest:
         wasm = source if isinstance(source, bytes) else fetch(source, sha256=sha256, max_bytes=bounds.guest_size)
         if name is None:
             is_file = not isinstance(source, bytes | StandardInput)
-            name = (PurePath(str(source).split("?")[0]).stem if is_file else "") or "guest"
+            name = (PurePath(str(source).split("?")[0].removesuffix(".gz")).stem if is_file else "") or "guest"
         return cls(
             load_guest_module(wasm, bounds, use_cache=use_cache),
             name=name,

@@ -10,6 +10,7 @@ import re
 import time
 import urllib.error
 import urllib.request
+from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,9 +18,11 @@ from urllib.parse import unquote
 
 from kubewasp.framework.config.guest_urls import local_path
 from kubewasp.input_file import StandardInput
+from kubewasp.wasm.compressed import TooLargeError, UnpackError, decoded, gunzip, is_gzip
 from kubewasp.wasm.errors import GuestLoadError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import IO
 
     from kubewasp.input_file import InputFile
@@ -37,7 +40,10 @@ def fetch(
     max_bytes: int,
     timeout: float = HTTP_TIMEOUT,
 ) -> bytes:
-    """Reads or downloads wasm. WebAssembly text is assembled: a file ending in `.wat`, text on standard input."""
+    """Reads or downloads wasm, also compressed with gzip.
+
+    WebAssembly text is assembled: a file ending in `.wat` or `.wat.gz`, text on standard input.
+    """
     text = str(source) if isinstance(source, StandardInput) else os.fspath(source)
     path, shown = local_path(text), without_credentials(text)
     if isinstance(source, StandardInput):
@@ -51,7 +57,12 @@ def fetch(
         raise GuestLoadError(f"wasm: cannot load {shown}: unknown scheme {scheme}://, use file://, http:// or https://")
     if sha256 is not None:
         _check_digest(shown, content, sha256)
-    is_text = text.endswith(".wat") or (isinstance(source, StandardInput) and content.lstrip()[:1] in (b"(", b";"))
+    if is_gzip(content):
+        with _unpacking(shown, max_bytes):
+            content = gunzip(content, max_bytes)
+    is_text = text.removesuffix(".gz").endswith(".wat")
+    if isinstance(source, StandardInput):
+        is_text = content.lstrip()[:1] in (b"(", b";")
     return _assemble(shown, content) if is_text else content
 
 
@@ -80,7 +91,7 @@ def _download(url: str, shown: str, max_bytes: int, timeout: float) -> bytes:
             request.add_unredirected_header("Authorization", f"Basic {basic}")
         with _opener().open(request, timeout=timeout) as response:
             content = _bounded(response, shown, max_bytes, until=time.monotonic() + timeout)
-            missing = response.length
+            missing, encoding = response.length, response.headers.get("Content-Encoding", "")
     except urllib.error.HTTPError as error:
         error.close()
         raise GuestLoadError(f"wasm: cannot load {shown}: HTTP {error.code} {error.reason}") from None
@@ -94,7 +105,8 @@ def _download(url: str, shown: str, max_bytes: int, timeout: float) -> bytes:
     if missing:
         total = len(content) + missing
         raise GuestLoadError(f"wasm: cannot load {shown}: the connection ended after {len(content)} of {total} bytes")
-    return content
+    with _unpacking(shown, max_bytes):  # some servers compress although only the identity was accepted
+        return decoded(content, encoding, max_bytes)
 
 
 def _opener() -> urllib.request.OpenerDirector:
@@ -119,10 +131,24 @@ def _bounded(file: IO[bytes], source: str, max_bytes: int, until: float = math.i
     while chunk := read(_CHUNK):
         content += chunk
         if len(content) > max_bytes:
-            raise GuestLoadError(f"wasm: {source} is larger than {max_bytes} bytes; raise limits.guestSize")
+            raise _too_large(source, max_bytes)
         if time.monotonic() > until:
             raise TimeoutError
     return bytes(content)
+
+
+@contextmanager
+def _unpacking(source: str, max_bytes: int) -> Iterator[None]:
+    try:
+        yield
+    except TooLargeError:
+        raise _too_large(source, max_bytes) from None
+    except UnpackError as error:
+        raise GuestLoadError(f"wasm: cannot load {source}: {error}") from None
+
+
+def _too_large(source: str, max_bytes: int) -> GuestLoadError:
+    return GuestLoadError(f"wasm: {source} is larger than {max_bytes} bytes; raise limits.guestSize")
 
 
 def _check_digest(source: str, content: bytes, expected: str) -> None:
