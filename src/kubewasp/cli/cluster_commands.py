@@ -39,6 +39,11 @@ StartTime = Annotated[
     str, typer.Option(metavar="TIME", help="Start of the simulated clock, e.g. 2026-01-05T12:00:00Z. Default: now.")
 ]
 
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of random choices: preemption, random numbers of plugins.")]
+RealEntropy = Annotated[
+    bool, typer.Option("--real-entropy", help="Random numbers and clock of this machine for wasm plugins.")
+]
+
 
 def simulate(
     paths: Paths,
@@ -50,7 +55,8 @@ def simulate(
         str, typer.Option(metavar="POD", help="Explain the last attempt of this pod (namespace/name).")
     ] = "",
     start_time: StartTime = "",
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of random choices (preemption).")] = 0,
+    seed: Seed = 0,
+    real_entropy: RealEntropy = False,
     output: Annotated[
         OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
     ] = OutputOrYaml.TABLE,
@@ -76,6 +82,7 @@ def simulate(
         timeline=inputs.optional(scenario),
         explained=_key(explain),
         seed=seed,
+        real_entropy=real_entropy,
         start_time=_epoch(start_time),
     )
     printing.print_result(result, form=output.value)
@@ -111,6 +118,8 @@ def explain(
         ),
     ] = "",
     start_time: StartTime = "",
+    seed: Seed = 0,
+    real_entropy: RealEntropy = False,
     output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
 ) -> None:
     """Explain one scheduling attempt of a pod: rejected nodes with plugin and reason, all scores, and hints.
@@ -139,6 +148,9 @@ def explain(
         else:
             printing.print_recorded(decisions)
         return
+    if (seed or real_entropy) and not paths:
+        option = "--seed" if seed else "--real-entropy"
+        raise typer.BadParameter("only for manifests: a real cluster is explained with real entropy", param_hint=option)
     if paths and kubeconfig:
         raise typer.BadParameter("not allowed together with manifests", param_hint="--kubeconfig")
     inputs = Inputs()
@@ -150,7 +162,7 @@ def explain(
         "start_time": _epoch(start_time),
     }
     found = (
-        command.explain_manifests(name, place, inputs.files(paths), **how)
+        command.explain_manifests(name, place, inputs.files(paths), seed=seed, real_entropy=real_entropy, **how)
         if paths
         else command.explain_live(name, place, kubeconfig=str(kubeconfig or ""), **how)
     ).as_dict()

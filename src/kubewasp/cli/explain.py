@@ -47,10 +47,19 @@ def explain_manifests(
     plugin_configs: Mapping[str, str],
     profile: str = "",
     start_time: float | None = None,
+    seed: int = 0,
+    real_entropy: bool = False,
 ) -> Explanation:
     """Dry run of one pod on a cluster from manifests."""
     cluster, _ = embedded_cluster(
-        paths, config, plugins, plugin_configs, start_time=start_time, client=ReadOnlyClient()
+        paths,
+        config,
+        plugins,
+        plugin_configs,
+        seed=seed,
+        real_entropy=real_entropy,
+        start_time=start_time,
+        client=ReadOnlyClient(),
     )
     key = f"{namespace or _DEFAULT_NAMESPACE}/{pod}"
     if key not in cluster.pods:

@@ -27,6 +27,7 @@ def run(
     timeline: InputFile | None,
     explained: str,
     seed: int,
+    real_entropy: bool,
     start_time: float | None,
 ) -> SimulationReport:
     simulation = Simulation(
@@ -37,6 +38,7 @@ def run(
         timeline=timeline,
         explained=explained,
         seed=seed,
+        real_entropy=real_entropy,
         start_time=start_time,
     )
     with _Progress(sum(not pod.node for pod in simulation.cluster.pods.values())) as progress:

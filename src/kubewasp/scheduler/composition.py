@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.handle import Client, SchedulerHandle
     from kubewasp.framework.observer import SchedulerObserver
     from kubewasp.scheduler.attempt import AttemptListener, DecisionRecorder
+    from kubewasp.wasm.repeatable import Repeatable
 
 # Python's defaults are 700, 10, 10. Hardly any garbage of a scheduler is cyclic.
 _COLLECTOR_THRESHOLDS: Final = (20_000, 20, 20)
@@ -90,13 +91,19 @@ class Setup:
         return compose(environment, frameworks, self.tuning, self.observer)
 
 
-def set_up(config: SchedulerConfig, *, added: Collection[str] = (), observer: SchedulerObserver = NO_OBSERVER) -> Setup:
+def set_up(
+    config: SchedulerConfig,
+    *,
+    added: Collection[str] = (),
+    observer: SchedulerObserver = NO_OBSERVER,
+    repeatable: Repeatable | None = None,
+) -> Setup:
     """Loads the guests of a configuration and resolves its profiles.
 
     `added` are wasm plugins added by file only: one with a queue sort replaces the default queue sort, as a profile has
-    exactly one.
+    exactly one. `repeatable` replaces the random numbers and the clock of all guests.
     """
-    guests = GuestLoader(observer)
+    guests = GuestLoader(observer, repeatable)
     registry = Registry(wasm=guests)
     if added:
         config = replace(config, profiles=tuple(_sorted_by(added, item, guests) for item in config.profiles))

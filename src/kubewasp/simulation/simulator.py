@@ -11,8 +11,9 @@ from kubewasp.k8s.errors import ManifestError
 from kubewasp.scheduler.composition import set_up
 from kubewasp.scheduler.configuration import configure
 from kubewasp.simulation import loading, scenario
-from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster, SimulatedClock
 from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.repeatable import Repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -86,7 +87,8 @@ class Simulation:
         plugin_configs: `guestConfig` of these plugins, by name.
         timeline: A scenario.
         explained: Pod (`namespace/name`) to explain, by its last attempt.
-        seed: Seed of all random choices.
+        seed: Seed of all random choices, also those of guests.
+        real_entropy: Whether guests get random numbers and clock of this machine.
         start_time: Wall-clock time at the start, in seconds since 1970; that of the timeline or now without it.
     """
 
@@ -100,6 +102,7 @@ class Simulation:
         timeline: InputFile | None = None,
         explained: str = "",
         seed: int = 0,
+        real_entropy: bool = False,
         start_time: float | None = None,
     ) -> None:
         self._steps = scenario.load(timeline) if timeline is not None else None
@@ -114,6 +117,7 @@ class Simulation:
             plugins,
             plugin_configs or {},
             seed=seed,
+            real_entropy=real_entropy,
             start_time=start_time,
             table=table,
             recorder=self._explainer,
@@ -144,6 +148,7 @@ def embedded_cluster(
     plugin_configs: Mapping[str, str],
     *,
     seed: int = 0,
+    real_entropy: bool = False,
     start_time: float | None = None,
     client: Client | None = None,
     table: NodeTable | None = None,
@@ -157,6 +162,7 @@ def embedded_cluster(
         added,
         loading.read(paths),
         seed=seed,
+        real_entropy=real_entropy,
         start_time=start_time,
         client=client,
         table=table,
@@ -171,6 +177,7 @@ def filled_cluster(
     found: ClusterInput,
     *,
     seed: int = 0,
+    real_entropy: bool = False,
     start_time: float | None = None,
     client: Client | None = None,
     table: NodeTable | None = None,
@@ -178,9 +185,10 @@ def filled_cluster(
     listeners: Sequence[AttemptListener] = (),
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster with these objects before scheduling, and the warnings. It starts now, or at the start time."""
+    clock = SimulatedClock(time.time() if start_time is None else start_time)
     cluster = EmbeddedCluster(
-        set_up(settings, added=added),
-        epoch=time.time() if start_time is None else start_time,
+        set_up(settings, added=added, repeatable=None if real_entropy else Repeatable(seed, clock)),
+        clock=clock,
         seed=seed,
         client=client,
         table=table,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kubewasp.wasm.guest_runner import AnyPod, PoolStats
+    from kubewasp.wasm.repeatable import Repeatable
 
 FailurePolicy = Literal["Fail", "Ignore"]
 
@@ -64,6 +65,7 @@ class Guest:
         failure_policy: FailurePolicy = "Fail",
         handle: Handle | None = None,
         observer: GuestObserver = NO_OBSERVER,
+        repeatable: Repeatable | None = None,
     ) -> None:
         """Starts a compiled guest; the parameters are those of `load`."""
         if failure_policy not in ("Fail", "Ignore"):
@@ -74,7 +76,7 @@ class Guest:
         self.failure_policy: Final = failure_policy
         self.observer: Final = observer
         self.handle: Final = handle or DetachedHandle()
-        settings = GuestSettings(name, config, args, log_severity)
+        settings = GuestSettings(name, config, args, log_severity, repeatable)
         self.pool: Final = module.start(self.limits, settings, self.handle)
         described = self.pool.description
         self.hooks: Final = described.hooks
@@ -97,6 +99,7 @@ class Guest:
         use_cache: bool = True,
         handle: Handle | None = None,
         observer: GuestObserver = NO_OBSERVER,
+        repeatable: Repeatable | None = None,
     ) -> Guest:
         """Loads and starts a guest.
 
@@ -113,6 +116,7 @@ class Guest:
             use_cache: Whether compiled code may come from the cache on disk.
             handle: The scheduler for guests that use waiting pods, events or the time; none by default.
             observer: Metrics of calls; none by default.
+            repeatable: Seed and clock in place of the machine's random numbers and clock, for simulations.
 
         Raises:
             GuestLoadError: The guest cannot be used; the text has the cause.
@@ -133,6 +137,7 @@ class Guest:
             failure_policy=failure_policy,
             handle=handle,
             observer=observer,
+            repeatable=repeatable,
         )
 
     @property

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.config.model import WasmPluginSettings
     from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.wasm.repeatable import Repeatable
 
 # The extension point of each hook.
 _POINTS = {
@@ -43,8 +44,9 @@ class GuestLoader:
     pod's cycle.
     """
 
-    def __init__(self, observer: GuestObserver = NO_OBSERVER) -> None:
+    def __init__(self, observer: GuestObserver = NO_OBSERVER, repeatable: Repeatable | None = None) -> None:
         self._observer = observer
+        self._repeatable = repeatable
         self._guests: dict[tuple[str, int], tuple[WasmPluginSettings, Guest]] = {}
 
     def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
@@ -74,4 +76,5 @@ class GuestLoader:
             limits=Limits.from_config(settings.limits),
             failure_policy=settings.failure_policy,
             observer=self._observer,
+            repeatable=self._repeatable,
         )

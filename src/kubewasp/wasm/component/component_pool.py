@@ -67,7 +67,8 @@ class ComponentPool:
                     self.stats.recycled += 1
 
     def _new_instance(self) -> SharedInstance:
-        instance = ComponentInstance(self._module, self._limits, self._settings)
+        source = self._settings.source(self.stats.created)
+        instance = ComponentInstance(self._module, self._limits, self._settings, source)
         self.stats.created += 1
         for line in instance.description.logs:
             log_line(self._settings.name, line)
