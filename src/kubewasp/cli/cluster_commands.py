@@ -25,7 +25,7 @@ Paths = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH",
-        help="Manifests: YAML or JSON files or folders, such as the output of `kubectl get -o yaml`.",
+        help="Manifests: YAML or JSON files, folders, or - for standard input, e.g. from `kubectl get -o yaml`.",
         show_default=False,
     ),
 ]
@@ -41,6 +41,11 @@ StartTime = Annotated[
     str, typer.Option(metavar="TIME", help="Start of the simulated clock, e.g. 2026-01-05T12:00:00Z. Default: now.")
 ]
 
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of random choices: preemption, random numbers of plugins.")]
+RealEntropy = Annotated[
+    bool, typer.Option("--real-entropy", help="Random numbers and clock of this machine for wasm plugins.")
+]
+
 
 def simulate(
     paths: Paths,
@@ -53,7 +58,8 @@ def simulate(
     ] = "",
     start_time: StartTime = "",
     logs: ShowLogs = False,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of random choices (preemption).")] = 0,
+    seed: Seed = 0,
+    real_entropy: RealEntropy = False,
     output: Annotated[
         OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
     ] = OutputOrYaml.TABLE,
@@ -68,15 +74,18 @@ def simulate(
     """
     from kubewasp.cli import simulate as command
     from kubewasp.cli import simulate_output as printing
+    from kubewasp.cli.inputs import Inputs
 
+    inputs = Inputs()
     result = command.run(
-        paths,
-        config=config,
-        plugins=tuple(plugin or ()),
-        plugin_configs=plugin_texts(plugin_config),
-        timeline=scenario,
+        inputs.files(paths),
+        config=inputs.optional(config),
+        plugins=inputs.plugins(plugin),
+        plugin_configs=plugin_texts(plugin_config, inputs),
+        timeline=inputs.optional(scenario),
         explained=_key(explain),
         seed=seed,
+        real_entropy=real_entropy,
         start_time=_epoch(start_time),
         logs=logs,
     )
@@ -114,6 +123,8 @@ def explain(
     ] = "",
     start_time: StartTime = "",
     logs: ShowLogs = False,
+    seed: Seed = 0,
+    real_entropy: RealEntropy = False,
     output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
 ) -> None:
     """Explain one scheduling attempt of a pod: rejected nodes with plugin and reason, all scores, and hints.
@@ -127,6 +138,7 @@ def explain(
     """
     from kubewasp.cli import explain as command
     from kubewasp.cli import explain_output as printing
+    from kubewasp.cli.inputs import Inputs
     from kubewasp.cli.logs_output import print_logs
     from kubewasp.cli.output import print_json
     from kubewasp.explain.plugin_logs import PluginLogs
@@ -143,19 +155,23 @@ def explain(
         else:
             printing.print_recorded(decisions)
         return
+    if (seed or real_entropy) and not paths:
+        option = "--seed" if seed else "--real-entropy"
+        raise typer.BadParameter("only for manifests: a real cluster is explained with real entropy", param_hint=option)
     if paths and kubeconfig:
         raise typer.BadParameter("not allowed together with manifests", param_hint="--kubeconfig")
     plugin_logs = PluginLogs(is_complete=logs)
+    inputs = Inputs()
     how: dict[str, Any] = {
-        "config": config,
-        "plugins": tuple(plugin or ()),
-        "plugin_configs": plugin_texts(plugin_config),
+        "config": inputs.optional(config),
+        "plugins": inputs.plugins(plugin),
+        "plugin_configs": plugin_texts(plugin_config, inputs),
         "profile": profile,
         "start_time": _epoch(start_time),
         "logs": plugin_logs,
     }
     found = (
-        command.explain_manifests(name, place, paths, **how)
+        command.explain_manifests(name, place, inputs.files(paths), seed=seed, real_entropy=real_entropy, **how)
         if paths
         else command.explain_live(name, place, kubeconfig=str(kubeconfig or ""), **how)
     ).as_dict()
@@ -198,9 +214,10 @@ def run(
     Example: kubewasp run --config scheduler.yaml --kubeconfig ~/.kube/config
     """
     from kubewasp.cli import run as command
+    from kubewasp.cli.inputs import Inputs
 
     command.run(
-        config=config,
+        config=Inputs().optional(config),
         kubeconfig=kubeconfig,
         leader_elect=leader_elect,
         host=bind_address,

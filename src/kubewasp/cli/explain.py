@@ -24,12 +24,13 @@ from kubewasp.simulation.simulator import embedded_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.explain.explanation import Explanation
     from kubewasp.explain.plugin_logs import PluginLogs
     from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.input_file import InputFile
     from kubewasp.live.snapshot import Snapshot
+    from kubewasp.scheduler.configuration import AddedPlugin
 
 _DEFAULT_NAMESPACE: Final = "default"
 _TIMEOUT: Final = 30.0
@@ -40,18 +41,28 @@ _DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))  #
 def explain_manifests(
     pod: str,
     namespace: str,
-    paths: Sequence[Path],
+    paths: Sequence[InputFile],
     *,
-    config: Path | None,
-    plugins: Sequence[str],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
     logs: PluginLogs,
     profile: str = "",
     start_time: float | None = None,
+    seed: int = 0,
+    real_entropy: bool = False,
 ) -> Explanation:
     """Dry run of one pod on a cluster from manifests."""
     cluster, _ = embedded_cluster(
-        paths, config, plugins, plugin_configs, start_time=start_time, client=ReadOnlyClient(), guest_logs=logs
+        paths,
+        config,
+        plugins,
+        plugin_configs,
+        seed=seed,
+        real_entropy=real_entropy,
+        start_time=start_time,
+        client=ReadOnlyClient(),
+        guest_logs=logs,
     )
     key = f"{namespace or _DEFAULT_NAMESPACE}/{pod}"
     if key not in cluster.pods:
@@ -69,8 +80,8 @@ def explain_live(
     namespace: str,
     *,
     kubeconfig: str,
-    config: Path | None,
-    plugins: Sequence[str],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
     logs: PluginLogs,
     profile: str = "",

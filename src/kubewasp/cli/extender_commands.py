@@ -80,11 +80,13 @@ def serve(
                 raise typer.BadParameter(text)
         return
     from kubewasp.cli import extender_server as command
+    from kubewasp.cli.inputs import Inputs
 
+    inputs = Inputs()
     command.run(
-        config=config,
-        plugins=tuple(plugin or ()),
-        plugin_configs=plugin_texts(plugin_config),
+        config=inputs.optional(config),
+        plugins=inputs.plugins(plugin),
+        plugin_configs=plugin_texts(plugin_config, inputs),
         listen=listen,
         certificate=tls_cert,
         key=tls_key,
@@ -140,11 +142,13 @@ def show_config(
     Example: kubewasp extender config --config scheduler.yaml --url http://127.0.0.1:8888
     """
     from kubewasp.cli import extender_config as command
+    from kubewasp.cli.inputs import Inputs
 
+    inputs = Inputs()
     command.show(
-        config=config,
-        plugins=tuple(plugin or ()),
-        plugin_configs=plugin_texts(plugin_config),
+        config=inputs.optional(config),
+        plugins=inputs.plugins(plugin),
+        plugin_configs=plugin_texts(plugin_config, inputs),
         url=url,
         full_nodes=full_nodes,
         weight=weight,

@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from kubewasp.input_file import InputFile
+    from kubewasp.scheduler.configuration import AddedPlugin
+
 logger = logging.getLogger(__name__)
 
 
 def run(
     *,
-    config: Path | None,
-    plugins: Sequence[str],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
     listen: str,
     certificate: str,

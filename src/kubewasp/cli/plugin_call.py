@@ -19,9 +19,9 @@ from kubewasp.wasm.guest import Guest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.framework.cluster_events import ClusterEvent, RecordedEvent
+    from kubewasp.input_file import InputFile, StandardInput
     from kubewasp.wasm.guest_cycle import GuestCycle
     from kubewasp.wasm.hook_results import HookResult, NodeStatuses, Trace
     from kubewasp.wasm.limits import Limits
@@ -35,11 +35,11 @@ _ON_NODE = ("reserve", "unreserve", "permit", "prebind", "bind", "postbind")
 class Request:
     """The command line."""
 
-    guest: str
+    guest: str | StandardInput
     hooks: tuple[str, ...]
-    pod: Path | None
-    nodes: tuple[Path, ...]
-    target_pod: Path | None
+    pod: InputFile | None
+    nodes: tuple[InputFile, ...]
+    target_pod: InputFile | None
     config: str
     args: tuple[str, ...]
     log_severity: int
@@ -209,14 +209,14 @@ def _event(event: RecordedEvent) -> Mapping[str, Any]:
     return event.as_dict()
 
 
-def _one_object(path: Path, kind: str) -> bytes:
+def _one_object(path: InputFile, kind: str) -> bytes:
     found = manifests.load(path)
     if len(found) != 1:
         raise ManifestError("", f"expected one {kind}, found {len(found)} objects", source=str(path))
     return _encode(found[0], kind)
 
 
-def _nodes(paths: Sequence[Path]) -> Nodes:
+def _nodes(paths: Sequence[InputFile]) -> Nodes:
     if not paths:
         return Nodes(sample_cluster.nodes())
     nodes = Nodes()

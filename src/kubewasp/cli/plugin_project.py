@@ -53,6 +53,15 @@ def build(folder: Path, *, target: Path | None, as_json: bool) -> None:
         output.print_facts(_facts(found, built))
 
 
+def current(folder: Path) -> Project:
+    """The project in a folder, with its wasm built from the current sources."""
+    found = project.find(folder)
+    if not project.is_built(found):
+        with _working(f"building {found.name} ({found.language.label})"):
+            project.build(found)
+    return found
+
+
 def _built(found: Project, built: Built) -> dict[str, Any]:
     return {
         "name": found.name,

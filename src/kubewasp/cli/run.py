@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.input_file import InputFile
     from kubewasp.wasm.guest_log import GuestLogSink
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 def run(
     *,
-    config: Path | None,
+    config: InputFile | None,
     kubeconfig: Path | None,
     leader_elect: bool | None,
     host: str,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.errors import KubewaspError
-from kubewasp.projects import go, python
+from kubewasp.projects import build_stamp, go, python
 from kubewasp.projects.toolchain import BuildError
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
@@ -139,9 +139,15 @@ def build(project: Project, target: Path | None = None) -> Built:
             project.language.toolchain.build(project.folder.resolve(), made)
             program, guest, problem = _checked(made, project)
             made.replace(target)
+        build_stamp.write(project.folder, target)
     except OSError as error:
         raise BuildError(f"{target} cannot be written: {error}") from None
     return Built(target, program, guest, problem, time.perf_counter() - began)
+
+
+def is_built(project: Project) -> bool:
+    """Whether the default output file is that of the current sources."""
+    return build_stamp.is_current(project.folder, project.wasm)
 
 
 def _checked(wasm: Path, project: Project) -> tuple[GuestModule, Guest | None, str]:

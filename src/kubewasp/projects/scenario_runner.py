@@ -19,8 +19,9 @@ from kubewasp.projects.scenario_expectations import Outcome, compare, failure_te
 from kubewasp.projects.toolchain import TestResult
 from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation import loading, scenario
-from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster, SimulatedClock
 from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.repeatable import Repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,10 +56,10 @@ def _failure(test: ScenarioTest, guest: Path, plugin: str, logs: PluginLogs) -> 
     table = NodeTable()
     explainer, errors = Explainer(table, test.expected), _Errors()
     try:
-        setup = set_up(_config(test, guest, plugin), added=(plugin,), guest_logs=logs)
-        cluster = EmbeddedCluster(
-            setup, epoch=test.start_time, table=table, recorder=explainer, listeners=[explainer, errors]
-        )
+        clock = SimulatedClock(test.start_time)
+        config = _config(test, guest, plugin)
+        setup = set_up(config, added=(plugin,), guest_logs=logs, repeatable=Repeatable(0, clock))
+        cluster = EmbeddedCluster(setup, clock=clock, table=table, recorder=explainer, listeners=[explainer, errors])
     except ConfigError as error:
         if test.load_error is None:
             return error.problem

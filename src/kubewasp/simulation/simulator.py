@@ -12,18 +12,20 @@ from kubewasp.k8s.errors import ManifestError
 from kubewasp.scheduler.composition import set_up
 from kubewasp.scheduler.configuration import configure
 from kubewasp.simulation import loading, scenario
-from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster, SimulatedClock
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.guest_log import LOGGER_SINK
+from kubewasp.wasm.repeatable import Repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.framework.handle import Client
+    from kubewasp.input_file import InputFile
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.attempt import Attempt, AttemptListener, DecisionRecorder
+    from kubewasp.scheduler.configuration import AddedPlugin
     from kubewasp.simulation.loading import ClusterInput
     from kubewasp.wasm.guest_log import GuestLogSink
 
@@ -86,25 +88,27 @@ class Simulation:
     Args:
         paths: Manifests, folders of manifests, dumps of a cluster.
         config: A KubeSchedulerConfiguration; the default profile without it.
-        plugins: Guests to add to all profiles, by path or URL.
-        plugin_configs: `guestConfig` of these guests, by file name.
+        plugins: Wasm plugins to add to all profiles.
+        plugin_configs: `guestConfig` of these plugins, by name.
         timeline: A scenario.
         explained: Pod (`namespace/name`) to explain, by its last attempt.
-        seed: Seed of all random choices.
+        seed: Seed of all random choices, also those of guests.
+        real_entropy: Whether guests get random numbers and clock of this machine.
         start_time: Wall-clock time at the start, in seconds since 1970; that of the timeline or now without it.
         logs: Keep all log lines of plugins, not only the last ones.
     """
 
     def __init__(
         self,
-        paths: Sequence[Path],
+        paths: Sequence[InputFile],
         *,
-        config: Path | None = None,
-        plugins: Sequence[str] = (),
+        config: InputFile | None = None,
+        plugins: Sequence[AddedPlugin] = (),
         plugin_configs: Mapping[str, str] | None = None,
-        timeline: Path | None = None,
+        timeline: InputFile | None = None,
         explained: str = "",
         seed: int = 0,
+        real_entropy: bool = False,
         start_time: float | None = None,
         logs: bool = False,
     ) -> None:
@@ -121,6 +125,7 @@ class Simulation:
             plugins,
             plugin_configs or {},
             seed=seed,
+            real_entropy=real_entropy,
             start_time=start_time,
             table=table,
             recorder=self._explainer,
@@ -147,12 +152,13 @@ class Simulation:
 
 
 def embedded_cluster(
-    paths: Sequence[Path],
-    config: Path | None,
-    plugins: Sequence[str],
+    paths: Sequence[InputFile],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
     *,
     seed: int = 0,
+    real_entropy: bool = False,
     start_time: float | None = None,
     client: Client | None = None,
     table: NodeTable | None = None,
@@ -167,6 +173,7 @@ def embedded_cluster(
         added,
         loading.read(paths),
         seed=seed,
+        real_entropy=real_entropy,
         start_time=start_time,
         client=client,
         table=table,
@@ -182,6 +189,7 @@ def filled_cluster(
     found: ClusterInput,
     *,
     seed: int = 0,
+    real_entropy: bool = False,
     start_time: float | None = None,
     client: Client | None = None,
     table: NodeTable | None = None,
@@ -190,9 +198,12 @@ def filled_cluster(
     guest_logs: GuestLogSink = LOGGER_SINK,
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster with these objects before scheduling, and the warnings. It starts now, or at the start time."""
+    clock = SimulatedClock(time.time() if start_time is None else start_time)
     cluster = EmbeddedCluster(
-        set_up(settings, added=added, guest_logs=guest_logs),
-        epoch=time.time() if start_time is None else start_time,
+        set_up(
+            settings, added=added, guest_logs=guest_logs, repeatable=None if real_entropy else Repeatable(seed, clock)
+        ),
+        clock=clock,
         seed=seed,
         client=client,
         table=table,

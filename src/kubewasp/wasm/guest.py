@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
 
 from kubewasp.framework.handle import DetachedHandle, Handle
+from kubewasp.input_file import StandardInput
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.evaluation import Evaluation, evaluate
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import AnyPod, PoolStats
+    from kubewasp.wasm.repeatable import Repeatable
 
 FailurePolicy = Literal["Fail", "Ignore"]
 
@@ -67,6 +69,7 @@ class Guest:
         handle: Handle | None = None,
         observer: GuestObserver = NO_OBSERVER,
         logs: GuestLogSink = LOGGER_SINK,
+        repeatable: Repeatable | None = None,
     ) -> None:
         """Starts a compiled guest; the parameters are those of `load`."""
         if failure_policy not in ("Fail", "Ignore"):
@@ -78,7 +81,7 @@ class Guest:
         self.observer: Final = observer
         self.logs: Final = logs
         self.handle: Final = handle or DetachedHandle()
-        settings = GuestSettings(name, config, args, log_severity)
+        settings = GuestSettings(name, config, args, log_severity, repeatable)
         self.pool: Final = module.start(self.limits, settings, self.handle, logs)
         described = self.pool.description
         self.hooks: Final = described.hooks
@@ -89,7 +92,7 @@ class Guest:
     @classmethod
     def load(
         cls,
-        source: str | os.PathLike[str] | bytes,
+        source: str | os.PathLike[str] | StandardInput | bytes,
         *,
         sha256: str | None = None,
         name: str | None = None,
@@ -102,12 +105,13 @@ class Guest:
         handle: Handle | None = None,
         observer: GuestObserver = NO_OBSERVER,
         logs: GuestLogSink = LOGGER_SINK,
+        repeatable: Repeatable | None = None,
     ) -> Guest:
         """Loads and starts a guest.
 
         Args:
-            source: A path, a `file://`, `http://` or `https://` address, or the wasm itself. A file ending in `.wat`
-                is WebAssembly text.
+            source: A path, a `file://`, `http://` or `https://` address, standard input, or the wasm itself. A file
+                ending in `.wat` is WebAssembly text.
             sha256: The expected SHA-256 of the file, in hexadecimal digits.
             name: The plugin's name; by default that of the file.
             config: The configuration that the guest reads (`guestConfig`).
@@ -119,6 +123,7 @@ class Guest:
             handle: The scheduler for guests that use waiting pods, events or the time; none by default.
             observer: Metrics of calls; none by default.
             logs: Sink of log lines and printed output; Python's logger `kubewasp.guest` by default.
+            repeatable: Seed and clock in place of the machine's random numbers and clock, for simulations.
 
         Raises:
             GuestLoadError: The guest cannot be used; the text has the cause.
@@ -127,7 +132,8 @@ class Guest:
         bounds = limits if isinstance(limits, Limits) else Limits.from_mapping(limits or {})
         wasm = source if isinstance(source, bytes) else fetch(source, sha256=sha256, max_bytes=bounds.guest_size)
         if name is None:
-            name = "guest" if isinstance(source, bytes) else PurePath(str(source).split("?")[0]).stem or "guest"
+            is_file = not isinstance(source, bytes | StandardInput)
+            name = (PurePath(str(source).split("?")[0].removesuffix(".gz")).stem if is_file else "") or "guest"
         return cls(
             load_guest_module(wasm, bounds, use_cache=use_cache),
             name=name,
@@ -139,6 +145,7 @@ class Guest:
             handle=handle,
             observer=observer,
             logs=logs,
+            repeatable=repeatable,
         )
 
     @property

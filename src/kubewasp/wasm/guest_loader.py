@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.config.model import WasmPluginSettings
     from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.wasm.repeatable import Repeatable
 
 # The extension point of each hook.
 _POINTS = {
@@ -44,9 +45,15 @@ class GuestLoader:
     pod's cycle.
     """
 
-    def __init__(self, observer: GuestObserver = NO_OBSERVER, logs: GuestLogSink = LOGGER_SINK) -> None:
+    def __init__(
+        self,
+        observer: GuestObserver = NO_OBSERVER,
+        logs: GuestLogSink = LOGGER_SINK,
+        repeatable: Repeatable | None = None,
+    ) -> None:
         self._observer = observer
         self._logs = logs
+        self._repeatable = repeatable
         self._guests: dict[tuple[str, int], tuple[WasmPluginSettings, Guest]] = {}
 
     def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
@@ -83,4 +90,5 @@ class GuestLoader:
             failure_policy=settings.failure_policy,
             observer=self._observer,
             logs=self._logs,
+            repeatable=self._repeatable,
         )

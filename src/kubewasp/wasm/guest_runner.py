@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kubewasp.state.node_table import NodeTable
     from kubewasp.wasm.hook_failures import HookFailure
     from kubewasp.wasm.hooks import Hook
+    from kubewasp.wasm.repeatable import GuestSource, Repeatable
 
 # A pod as callers have it: parsed, as a manifest, or as protobuf.
 AnyPod = Pod | Mapping[str, Any] | bytes
@@ -163,12 +164,20 @@ class GuestDescription:
 
 @dataclass(frozen=True, slots=True)
 class GuestSettings:
-    """Settings of a guest besides its limits: the plugin's name, its configuration, WASI arguments, log severity."""
+    """Settings of a guest besides its limits: the plugin's name, its configuration, WASI arguments, log severity.
+
+    A `repeatable` guest gets random numbers and time from there, and not from the machine.
+    """
 
     name: str = "guest"
     config: str = ""
     args: Sequence[str] = ()
     log_severity: int = 0
+    repeatable: Repeatable | None = None
+
+    def source(self, instance: int) -> GuestSource | None:
+        """Random numbers and time of an instance; None for those of the machine."""
+        return None if self.repeatable is None else self.repeatable.source(self.name, instance)
 
 
 class RunnerPool(Protocol):

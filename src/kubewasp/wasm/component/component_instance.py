@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kubewasp.wasm.guest_runner import GuestSettings
     from kubewasp.wasm.hook_failures import HookFailure
     from kubewasp.wasm.limits import Limits
+    from kubewasp.wasm.repeatable import GuestSource
 
 # A component is many core modules (the interpreter, its libraries, adapters) around one memory.
 _CORE_INSTANCES, _TABLES, _MEMORIES = 100, 64, 1
@@ -43,12 +44,15 @@ class ComponentFailure(Exception):  # noqa: N818 - caught by the session, never 
 class ComponentInstance:
     """A started component."""
 
-    def __init__(self, module: ComponentModule, limits: Limits, settings: GuestSettings) -> None:
+    def __init__(
+        self, module: ComponentModule, limits: Limits, settings: GuestSettings, source: GuestSource | None = None
+    ) -> None:
         self.name = settings.name
         self.broken = False
         self.seconds = 0.0
         self.lock = threading.RLock()
         self._module = module
+        self._linker = module.linker if source is None else module.engine.linker(module.imports, source)
         self._limits = limits
         self._store = self._new_store()
         self._deadline = CallDeadline(self._store)
@@ -86,7 +90,7 @@ class ComponentInstance:
         with engine.ticker.running():
             self._deadline.arm(self._limits.start_timeout)
             try:
-                instance = self._module.linker.instantiate(store, self._module.component)
+                instance = self._linker.instantiate(store, self._module.component)
             except WasmtimeError as error:
                 raise GuestLoadError(f"wasm: instantiate error: {_last_line(error)}") from None
         found = {name: instance.get_func(store, name) for name in ("start", "call")}

@@ -73,7 +73,8 @@ class ComponentPool:
                     self.stats.recycled += 1
 
     def _new_instance(self) -> SharedInstance:
-        instance = ComponentInstance(self._module, self._limits, self._settings)
+        source = self._settings.source(self.stats.created)
+        instance = ComponentInstance(self._module, self._limits, self._settings, source)
         self.stats.created += 1
         log = instance.description.log
         if log is not NO_LOG:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from wasmtime import ExitTrap, Func, Global, Instance, Memory, Store, Table, Trap, WasiConfig, WasmtimeError
 
 from kubewasp.wasm.core import callbacks
-from kubewasp.wasm.core.abi import ADAPTER_IMPORTS
+from kubewasp.wasm.core.abi import ADAPTER_IMPORTS, WASI
 from kubewasp.wasm.core.adapter_layout import (
     IMPLEMENTED,
     INT32,
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from kubewasp.wasm.hook_failures import HookFailure
     from kubewasp.wasm.hooks import Hook
     from kubewasp.wasm.limits import Limits
+    from kubewasp.wasm.repeatable import GuestSource
 
 
 # A batch is at most this many times the previous one: the duration of a call is unknown before the first has returned.
@@ -72,6 +73,7 @@ class CoreInstance:
         logs: GuestLogSink,
         resources: GuestResources,
         config_place: int = 0,
+        source: GuestSource | None = None,
     ) -> None:
         self.name = settings.name
         self.broken = False
@@ -84,7 +86,7 @@ class CoreInstance:
         if engine.fueled:
             store.set_fuel(FUEL)
         limit_memory(store, limits.memory)
-        self._exports, adapter = _instantiated(store, module, settings.args)
+        self._exports, adapter = _instantiated(store, module, settings.args, is_repeatable=source is not None)
         self._run = AdapterCall(store, cast("Func", adapter["run"]), 7)
         self._sign = AdapterCall(store, cast("Func", adapter["sign"]), 3)
         self._memory = AdapterMemory(store, adapter, limits, severity=settings.log_severity)
@@ -98,6 +100,7 @@ class CoreInstance:
             output=self._output,
             resources=resources,
             deadline=self._deadline,
+            source=source,
         )
         self._gate = CallGate(self.name, engine, self._deadline, self._callbacks)
         self._paces: dict[int, int] = {}  # by hook: rows in a tenth of the time limit
@@ -248,7 +251,7 @@ class CoreInstance:
 
 
 def _instantiated(
-    store: Store, module: CoreModule, args: Sequence[str]
+    store: Store, module: CoreModule, args: Sequence[str], *, is_repeatable: bool
 ) -> tuple[Mapping[str, object], Mapping[str, object]]:
     """The exports of the guest and of its adapter."""
     engine = module.engine
@@ -258,6 +261,8 @@ def _instantiated(
         store.set_wasi(wasi)
     shim = Instance(store, engine.shim, []).exports(store)
     answered = {(item.module, item.name): shim[item.key] for item in ADAPTER_IMPORTS}
+    if is_repeatable:
+        answered |= {(WASI, name): engine.linker.get(store, "repeatable", name) for name in callbacks.REPEATABLE}
     imports = [answered.get(item) or engine.linker.get(store, *item) for item in module.imports]
     try:
         guest = Instance(store, module.compiled, imports).exports(store)

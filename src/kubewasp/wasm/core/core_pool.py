@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import TYPE_CHECKING, cast
 
@@ -40,6 +41,7 @@ class CorePool:
         self._resources = GuestResources(module.engine.resources)
         self._idle: list[CoreInstance] = []
         self._lock = threading.Lock()
+        self._numbers = itertools.count()
         heap = module.engine.heap
         text = settings.config.encode()
         with heap.lock:
@@ -94,6 +96,7 @@ class CorePool:
             logs=self._logs,
             resources=self._resources,
             config_place=self._config[0] | self._config[1] << 32,
+            source=self._settings.source(next(self._numbers)),
         )
         with self._lock:
             self.stats.created += 1
