@@ -200,8 +200,12 @@ echo component > "$last"
     assert runs_after("plugin.py", PLUGIN) == 1
     assert runs_after("tests/test_plugin.py", "") == 1
     assert runs_after("README.md", "") == 1
-    assert runs_after("prices.json", "{}") == 2
-    assert runs_after("plugin.py", PLUGIN + "# another\n") == 3
+    assert runs_after("pods.yaml", "kind: Pod") == 1
+    assert runs_after("other.py", "") == 1
+    assert runs_after("prices.json", "{}") == 1
+    assert runs_after("plugin.py", PLUGIN + 'PRICES = open("prices.json").read()\n') == 2
+    assert runs_after("prices.json", '{"a": 1}') == 3
+    assert runs_after("notes.txt", "") == 3
 
 
 def test_an_exception_while_it_is_imported_is_shown_as_python_says_it(project: Path, tmp_path: Path) -> None:

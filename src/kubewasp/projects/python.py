@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
-from kubewasp.projects import python_checks
+from kubewasp.projects import python_checks, python_sources
 from kubewasp.projects.toolchain import BuildError, TestResult, run_tool, sdk
 from kubewasp.wasm.compilation import CompilationCache
 from kubewasp.wasm.compilation import directory as cache_directory
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import PurePosixPath
+
     from kubewasp.projects.python_checks import Findings
 
 TOOL: Final = "componentize-py"
@@ -61,6 +64,7 @@ _COLLECTED_NOTHING: Final = 5
 _PYTHON_ERROR: Final = re.compile(
     r"^AssertionError: (.*?)(?=^Caused by:|^Stack backtrace:|\Z)", re.DOTALL | re.MULTILINE
 )
+_MISSING_FILE: Final = 'A build has the files of the project that its modules name in a string, such as "prices.json".'
 _OUR_FRAME: Final = re.compile(r'^  File "/\d+/kubewasp_(?:app|sdk)\b[^\n]*\n(?:    [^\n]*\n)*', re.MULTILINE)
 
 
@@ -75,7 +79,8 @@ class Tool:
 def build(project: Path, target: Path) -> None:
     """Builds the plugin in the folder `project` into the file `target`.
 
-    A build takes ten seconds or more and is not reproducible. Components are therefore cached by their sources.
+    A build takes ten seconds or more and is not reproducible. Components are therefore cached by their sources. Only
+    files that are part of the component are there during the build: what is not a source cannot have an effect.
     """
     findings = python_checks.check(project)
     tool = _tool()
@@ -85,7 +90,7 @@ def build(project: Path, target: Path) -> None:
         app, copy, made = root / "app", root / "project", root / "plugin.wasm"
         app.mkdir()
         (app / f"{_APP}.py").write_text(_app(findings), encoding="utf-8")
-        _copy(project, copy)
+        _copy(project, python_sources.parts(project, findings.own.items()), copy)
         key = cache.key(_ingredients(app, copy, sdk("python"), sdk("wit")), f"component {tool.version}")
         component = cache.get(key)
         if component is None:
@@ -102,12 +107,12 @@ def build(project: Path, target: Path) -> None:
 
 
 def _ingredients(*folders: Path) -> bytes:
-    """Names and digests of all inputs of the component: all files except tests and Markdown."""
+    """Names and digests of all inputs of the component."""
     lines = []
     for folder in folders:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             name = path.relative_to(folder)
-            if not {"tests", "__pycache__"} & set(name.parts) and path.suffix != ".md":
+            if "__pycache__" not in name.parts and path.suffix != ".md":
                 lines.append(f"{name.as_posix()} {hashlib.sha256(path.read_bytes()).hexdigest()}")
         lines.append("")
     return "\n".join(lines).encode("utf-8", "surrogateescape")
@@ -168,18 +173,17 @@ def _app(findings: Findings) -> str:
     )
 
 
-def _copy(project: Path, copy: Path) -> None:
-    def ignored(folder: str, names: list[str]) -> list[str]:
-        is_environment = (Path(folder) / "pyvenv.cfg").exists()
-        return [name for name in names if is_environment or python_checks.is_left_out(name)]
-
-    shutil.copytree(project, copy, ignore=ignored)
+def _copy(project: Path, files: Iterable[PurePosixPath], copy: Path) -> None:
+    for file in files:
+        target = copy / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(project / file, target)
 
 
 def _python_error(error: str) -> str:
     found = _PYTHON_ERROR.search(error)
-    text = _OUR_FRAME.sub("", found[1] if found else error)
-    return re.sub(r'File "/\d+/', 'File "', text).strip()
+    text = re.sub(r"""(["'])/\d+/""", r"\1", _OUR_FRAME.sub("", found[1] if found else error)).strip()
+    return f"{text}\n{_MISSING_FILE}" if "FileNotFoundError" in text.splitlines()[-1] else text
 
 
 def _results(report: Path) -> list[TestResult]:

@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from kubewasp.projects.python_sources import is_left_out
 from kubewasp.projects.toolchain import BuildError
 
 if TYPE_CHECKING:
@@ -55,15 +56,15 @@ _PARTLY: Final = {("urllib", "request"): _NO_NETWORK, ("threading", "Thread"): _
 # Modules that standard modules import on first use, which is too late in a component.
 _LATE: Final = {"datetime": ("_strptime",), "time": ("_strptime",)}
 _NATIVE_SUFFIXES: Final = (".so", ".pyd", ".dylib")
-LEFT_OUT: Final = ("tests", "test", "build", "dist", "__pycache__", "node_modules")
 
 
 @dataclass(slots=True)
 class Findings:
-    """Modules to import at build time: required ones, and optional ones."""
+    """Modules to import at build time, required ones and optional ones; and the project's own modules among them."""
 
     needed: dict[str, None] = field(default_factory=dict)
     optional: dict[str, None] = field(default_factory=dict)
+    own: dict[Path, ast.Module] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +87,6 @@ def check(project: Path) -> Findings:
     findings = Findings()
     _follow(project, entry, tree, findings)
     return findings
-
-
-def is_left_out(name: str) -> bool:
-    """Whether a file or folder of a project is not part of the plugin."""
-    return name.startswith((".", "test_")) or name in LEFT_OUT or name.endswith((".wasm", "_test.py", ".egg-info"))
 
 
 def _parsed(path: Path, project: Path) -> ast.Module:
@@ -150,15 +146,15 @@ def _check_class(tree: ast.Module, project: Path) -> None:
 
 
 def _follow(project: Path, entry: Path, tree: ast.Module, findings: Findings) -> None:
-    seen = {entry}
+    findings.own[entry] = tree
     todo: list[tuple[Path, ast.Module]] = [(entry, tree)]
     while todo:
         path, parsed = todo.pop()
         for item in _imports(parsed, _package(path, project)):
             for found in _own_files(project, item):
-                if found not in seen:
-                    seen.add(found)
-                    todo.append((found, _parsed(found, project)))
+                if found not in findings.own:
+                    findings.own[found] = _parsed(found, project)
+                    todo.append((found, findings.own[found]))
             _judge(item, path, project, findings)
         if path.parent == project:
             _check_threads(parsed, path.relative_to(project))
@@ -253,13 +249,25 @@ def _is_package(folder: Path) -> bool:
 def _own_files(project: Path, item: _Import) -> Iterator[Path]:
     """Files of the project that an import runs: parent packages, the module, and imported submodules."""
     parts = item.module.split(".")
-    wanted = [parts[:end] for end in range(1, len(parts) + 1)] + [[*parts, name] for name in item.names]
+    names = item.names
+    if names == ("*",) and (package := project.joinpath(*parts, "__init__.py")).is_file():
+        names = _exported(_parsed(package, project))
+    wanted = [parts[:end] for end in range(1, len(parts) + 1)] + [[*parts, name] for name in names]
     for path in wanted:
         if not all(path):
             continue
         for found in (project.joinpath(*path).with_suffix(".py"), project.joinpath(*path, "__init__.py")):
             if found.is_file():
                 yield found
+
+
+def _exported(tree: ast.Module) -> tuple[str, ...]:
+    """Texts in `__all__`: names that `from package import *` imports, submodules among them."""
+    assigned = [
+        node for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    ]
+    texts = [item.value for node in assigned for item in ast.walk(node.value) if isinstance(item, ast.Constant)]
+    return tuple(text for text in texts if isinstance(text, str))
 
 
 def _native(project: Path, top: str) -> str | None:
