@@ -16,6 +16,7 @@ class Mine(Plugin):
     def filter(self, state, pod, node):
         return None
 """
+HOOK = "filter = lambda self, state, pod, node: None"
 
 
 @pytest.fixture
@@ -50,15 +51,18 @@ def test_a_project_needs_a_plugin_file(tmp_path: Path) -> None:
     "source",
     [
         PLUGIN,
-        "import kubewasp_sdk\nclass A(kubewasp_sdk.Plugin): pass",
-        "import kubewasp_sdk as k\nclass A(k.Plugin): pass",
-        "from kubewasp_sdk import *\nclass A(Plugin): pass",
-        "from kubewasp_sdk import Plugin as P\nclass A(P): pass\nclass B(A): pass",
+        f"import kubewasp_sdk\nclass A(kubewasp_sdk.Plugin): {HOOK}",
+        f"import kubewasp_sdk as k\nclass A(k.Plugin): {HOOK}",
+        f"from kubewasp_sdk import *\nclass A(Plugin): {HOOK}",
+        f"from kubewasp_sdk import Plugin as P\nclass A(P): {HOOK}\nclass B(A): pass",
         "from base import Base\nclass A(Base): pass",
+        "import base\nclass A(base.Base): pass",
+        "from somewhere import Plugin\nclass A(Plugin): pass",
     ],
 )
 def test_one_class_derives_from_plugin(project: Path, source: str) -> None:
-    (project / "base.py").write_text("from kubewasp_sdk import Plugin\nclass Base(Plugin): pass")
+    (project / "base.py").write_text(f"from kubewasp_sdk import Plugin\nclass Base(Plugin): {HOOK}")
+    (project / "somewhere.py").write_text("from kubewasp_sdk import Plugin\n")
     (project / "plugin.py").write_text(source)
     python_checks.check(project)
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.projects import toolchain
+from kubewasp.projects.go_hooks import GoHooks
 from kubewasp.projects.toolchain import BuildError, TestResult
 
 if TYPE_CHECKING:
@@ -92,13 +93,21 @@ def _probe(command: str) -> Go | str:
 
 def build(project: Path, target: Path) -> None:
     """Compiles the project to a guest. Builds are reproducible: same sources and same Go, same bytes in any folder."""
-    with _workspace(project) as (go, environment):
-        toolchain.run_tool(
-            [go.command, *_BUILD, "-o", target.resolve(), "."],
-            cwd=project,
-            env={**environment, **_WASM},
-            failed="Go compiler errors:",
-        )
+    hooks = GoHooks(project)
+    with _workspace(project) as (go, environment), tempfile.TemporaryDirectory(prefix="kubewasp-go-") as scratch:
+
+        def compile_with(*options: str) -> None:
+            command = [go.command, *_BUILD, *options, "-o", str(target.resolve()), "."]
+            toolchain.run_tool(command, cwd=project, env={**environment, **_WASM}, failed="Go compiler errors:")
+
+        try:
+            compile_with(*hooks.overlay(Path(scratch)))
+        except BuildError as error:
+            explained = hooks.explained(str(error))
+            if explained is not None:
+                raise BuildError(explained) from None
+            compile_with()
+    hooks.check()
     link(project)
 
 
