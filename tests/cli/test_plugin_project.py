@@ -105,7 +105,7 @@ def test_a_guest_that_does_not_start_is_a_warning(kubewasp: Kubewasp, folder: Pa
     toolchain.guest = wat("start_trap")
     ended = kubewasp("plugin", "build", folder)
     assert ended.code == 0
-    assert "warning   no start without a configuration: wasm: _start error" in ended.out
+    assert "warning   no start: wasm: _start error" in ended.out
 
 
 def test_the_folder_at_hand_is_built(

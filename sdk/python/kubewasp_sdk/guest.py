@@ -94,7 +94,7 @@ class Guest:
         try:
             description = self._start(json.loads(settings))
         except BaseException as error:  # noqa: BLE001 - reported to the scheduler
-            description = {"error": _load_error(error)}
+            description = {"error": _load_error(error), "refused": isinstance(error, configuration.ConfigError)}
         logs, _ = self._logs.take()
         logs += [(0, line) for line in self._output.take().splitlines()]
         return json.dumps(description | {"protocol": PROTOCOL, "logs": logs})
@@ -153,7 +153,7 @@ class Guest:
         except BaseException as error:  # noqa: BLE001 - reported to the scheduler
             answer = {"error": tracebacks.told(error)}
         if scheduler.events:
-            answer["events"], scheduler.events = scheduler.events, []
+            answer["events"], scheduler.events = [event.wire() for event in scheduler.events], []
         if scheduler.allowed or scheduler.rejected:
             answer |= {"allow": scheduler.allowed, "reject": scheduler.rejected}
             scheduler.allowed, scheduler.rejected = [], []

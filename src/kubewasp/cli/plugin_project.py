@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 def new(name: str, *, language: str) -> None:
     folder = Path(name)
     made = scaffold.create(folder, name, language)
+    project.find(folder).language.toolchain.link(folder)
     lines = [f"{folder}/"]
     lines += [f"  {path}" for path in made]
     lines += [
@@ -77,7 +78,9 @@ def _facts(found: Project, built: Built) -> Iterator[tuple[str, str]]:
 
 
 def _warning(built: Built) -> str:
-    return f"no start without a configuration: {built.problem}" if built.problem else ""
+    if not built.problem:
+        return ""
+    return f"no start{' without a configuration' if built.needs_config else ''}: {built.problem}"
 
 
 # ---------------------------------------------------------------------- test

@@ -56,7 +56,7 @@ def check(project: Path, plugin: PluginClass, modules: Mapping[Path, ast.Module]
 
 
 def _sdk() -> ast.Module:
-    return ast.parse((sdk("python") / "kubewasp_sdk" / "plugin.py").read_bytes())
+    return ast.parse((sdk("python") / "plugin.py").read_bytes())
 
 
 def _hooks(tree: ast.Module) -> dict[str, list[str]]:

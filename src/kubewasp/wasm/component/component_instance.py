@@ -16,7 +16,7 @@ from wasmtime import Store, WasiConfig, WasmtimeError
 from kubewasp.wasm.component import component_failures, description
 from kubewasp.wasm.deadlines import CallDeadline
 from kubewasp.wasm.engine_settings import FUEL
-from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.errors import GuestLoadError, GuestStartError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +62,7 @@ class ComponentInstance:
         try:
             answer = self._called("start", orjson.dumps(start).decode(), hook="start", seconds=limits.start_timeout)
         except ComponentFailure as error:
-            raise GuestLoadError(error.failure.text) from None
+            raise GuestStartError(error.failure.text) from None
         self.description = description.parse(answer)
 
     def _new_store(self) -> Store:

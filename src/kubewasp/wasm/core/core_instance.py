@@ -30,7 +30,7 @@ from kubewasp.wasm.core.core_failures import described
 from kubewasp.wasm.core.core_inputs import CoreInputs
 from kubewasp.wasm.deadlines import CallDeadline
 from kubewasp.wasm.engine_settings import FUEL
-from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.errors import GuestLoadError, GuestStartError
 from kubewasp.wasm.ffi import AdapterCall
 from kubewasp.wasm.hooks import HOOKS
 
@@ -102,15 +102,18 @@ class CoreInstance:
         self._seconds_per_row: dict[int, float] = {}  # by hook, in its last call
         self._may_keep_lock = engine.ticker.needs_no_lock and limits.call_timeout <= _LONGEST_WITH_LOCK
         cast("Func", adapter["begin"])(store, 1)
-        self.start_logs = self._started(module.start_functions)
+        self.start_logs = self._started(module)
 
-    def _started(self, functions: Sequence[str]) -> list[LogLine]:
+    def _started(self, module: CoreModule) -> list[LogLine]:
         self.inputs.set_time()
-        for name in functions:
+        for name in module.start_functions:
             with self._gate:
                 error = self._gate.run(self._limits.start_timeout, cast("Func", self._exports[name]), self._store)
             if error is not None and not (isinstance(error, ExitTrap) and error.code == 0):
-                raise GuestLoadError(self._failure(name, error, self._limits.start_timeout).text) from None
+                # A guest that reads its configuration ends with code 1 to refuse it; a panic of Go has code 2.
+                refused = isinstance(error, ExitTrap) and error.code == 1 and module.reads_config
+                text = self._failure(name, error, self._limits.start_timeout).text
+                raise GuestStartError(text, refused=refused) from None
         self._output.read_rest()
         return self._output.outcome.logs
 
