@@ -1,4 +1,4 @@
-"""How this kubewasp was installed, and the command that adds the tools of a plugin language to it.
+"""Kind of the kubewasp installation, and the command that adds the tools of a plugin language to it.
 
 The extras of pyproject.toml name the tools: `kubewasp[python]`, `kubewasp[go]`. Environments differ in how they take
 them: uv's and pipx's have no pip, a checkout has its Makefile.
