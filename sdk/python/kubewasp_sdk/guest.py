@@ -25,6 +25,7 @@ from kubewasp_sdk.objects import Node, Pod
 from kubewasp_sdk.plugin import METHODS, WANTS, Plugin, overrides
 from kubewasp_sdk.state import CycleState
 from kubewasp_sdk.status import Code, Nominate, Status, Wait, as_status
+from kubewasp_sdk.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -111,6 +112,7 @@ class Guest:
         if unknown:
             raise configuration.ConfigError(f"wants: unknown {', '.join(unknown)}; there are {', '.join(WANTS)}")
         self._plugin = self._class(config)
+        self._watch = Watch() if settings.get("watch") else None
         if not hasattr(self._plugin, "config"):
             self._plugin.config = config
         wants = self._class.wants

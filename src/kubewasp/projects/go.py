@@ -40,7 +40,8 @@ _REQUIRED: Final = re.compile(rf"^\s*(?:require\s+)?{re.escape(MODULE)}\s+(v\S+)
 # Builds are independent of the user's Go settings and of the network.
 _SETTINGS: Final = {"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOSUMDB": "off", "GOFLAGS": "", "CGO_ENABLED": "0"}
 _WASM: Final = {"GOOS": "wasip1", "GOARCH": "wasm", "GOWASM": "", "GOEXPERIMENT": ""}
-_BUILD: Final = ("build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w")
+# Without debug information, but with function names for stack traces; docs/rationale.md, "Time limits".
+_BUILD: Final = ("build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-w")
 # Native tests run on this machine: cross-compilation settings of the user are cleared.
 _NATIVE: Final = {"GOOS": "", "GOARCH": "", "GOEXPERIMENT": ""}
 

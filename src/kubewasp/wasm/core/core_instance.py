@@ -112,7 +112,7 @@ class CoreInstance:
             if error is not None and not (isinstance(error, ExitTrap) and error.code == 0):
                 # A guest that reads its configuration ends with code 1 to refuse it; a panic of Go has code 2.
                 refused = isinstance(error, ExitTrap) and error.code == 1 and module.reads_config
-                text = self._failure(name, error, self._limits.start_timeout).text
+                text = self._failure(name, error, self._limits.start_timeout, setting="startTimeout").text
                 raise GuestStartError(text, refused=refused) from None
         self._output.read_rest()
         return self._output.outcome.logs
@@ -180,9 +180,12 @@ class CoreInstance:
         else:
             output.read_rest()
             output.outcome.values = output.outcome.values[: self._memory.get("at")]
-            output.outcome.failure = self._failure(hook.name, error, self._limits.call_timeout)
+            node = self.inputs.node_name(self._memory.get("row"))
+            output.outcome.failure = self._failure(
+                hook.name, error, self._limits.call_timeout, setting="callTimeout", node=node
+            )
 
-    def _failure(self, hook: str, error: Exception, seconds: float) -> HookFailure:
+    def _failure(self, hook: str, error: Exception, seconds: float, *, setting: str, node: str = "") -> HookFailure:
         self.broken = True
         stopped = self._callbacks.error or self._deadline.interrupt
         if isinstance(stopped, KeyboardInterrupt | SystemExit):  # not a failure of the guest
@@ -198,6 +201,8 @@ class CoreInstance:
             memory=self.memory_bytes,
             limits=self._limits,
             seconds=seconds,
+            setting=setting,
+            node=node,
         )
 
     # ------------------------------------------------------------------ state
