@@ -131,7 +131,8 @@ def test_there_is_no_network() -> None:
 
 def test_an_endless_loop_ends_at_the_time_limit() -> None:
     kind, text = failure(started(call_timeout=0.1), "while True: pass")
-    assert (kind, text) == ("timeout", 'wasm: preenqueue error: time limit of 0.1 s exceeded (plugin "probe")')
+    cause = "time limit of 0.1 s exceeded; the limit is limits.callTimeout"
+    assert (kind, text) == ("timeout", f'wasm: preenqueue error: {cause} (plugin "probe")')
 
 
 def test_too_deep_a_recursion_ends_at_the_stack_limit() -> None:

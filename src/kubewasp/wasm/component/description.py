@@ -9,7 +9,7 @@ import orjson
 
 from kubewasp.framework.cluster_events import RESOURCES, ClusterEvent
 from kubewasp.wasm.component.component_log import ComponentLog
-from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.errors import GuestLoadError, GuestStartError
 from kubewasp.wasm.guest_log import NO_LOG, GuestLog
 from kubewasp.wasm.hooks import HOOKS
 
@@ -45,7 +45,7 @@ def parse(text: str) -> ComponentDescription:
             "build it again with the SDK that comes with this kubewasp"
         )
     if sent.get("error"):
-        raise GuestLoadError(f"wasm: start error: {sent['error']}")
+        raise GuestStartError(f"wasm: start error: {sent['error']}", refused=sent.get("refused") is True)
     try:
         return _description(sent)
     except (KeyError, TypeError, ValueError, IndexError) as error:

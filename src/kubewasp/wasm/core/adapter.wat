@@ -60,8 +60,8 @@
   (global $at (export "at") (mut i32) (i32.const 0))
   (global $refused_len (export "refused_len") (mut i32) (i32.const 0))
 
-  ;; The current node: its row, or -1, and the place of its name.
-  (global $row (mut i32) (i32.const -1))
+  ;; The current node: its row, or -1, which Python reads after a trap, and the place of its name.
+  (global $row (export "row") (mut i32) (i32.const -1))
   (global $name (mut i64) (i64.const 0))
   (global $reason_len (mut i32) (i32.const 0))
   ;; Counts of the reasons in the journal, and of those that may be in the list of recent ones.

@@ -30,7 +30,7 @@ from kubewasp.wasm.core.core_failures import described
 from kubewasp.wasm.core.core_inputs import CoreInputs
 from kubewasp.wasm.deadlines import CallDeadline
 from kubewasp.wasm.engine_settings import FUEL
-from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.errors import GuestLoadError, GuestStartError
 from kubewasp.wasm.ffi import AdapterCall
 from kubewasp.wasm.guest_log import NO_LOG, START, HookLog
 from kubewasp.wasm.hooks import HOOKS
@@ -107,24 +107,27 @@ class CoreInstance:
         self._seconds_per_row: dict[int, float] = {}  # by hook, in its last call
         self._may_keep_lock = engine.ticker.needs_no_lock and limits.call_timeout <= _LONGEST_WITH_LOCK
         cast("Func", adapter["begin"])(store, 1)
-        self.start_log = self._started(module.start_functions, handle, logs)
+        self.start_log = self._started(module, handle, logs)
 
-    def _started(self, functions: Sequence[str], handle: Handle, logs: GuestLogSink) -> GuestLog:
+    def _started(self, module: CoreModule, handle: Handle, logs: GuestLogSink) -> GuestLog:
         """Runs the start functions; returns their log, which goes to the sink also if one of them fails."""
         self.inputs.set_time()
-        failed = ""
-        for name in functions:
+        failed: GuestStartError | None = None
+        for name in module.start_functions:
             with self._gate:
                 error = self._gate.run(self._limits.start_timeout, cast("Func", self._exports[name]), self._store)
             if error is not None and not (isinstance(error, ExitTrap) and error.code == 0):
-                failed = self._failure(name, error, self._limits.start_timeout).text
+                # A guest that reads its configuration ends with code 1 to refuse it; a panic of Go has code 2.
+                refused = isinstance(error, ExitTrap) and error.code == 1 and module.reads_config
+                text = self._failure(name, error, self._limits.start_timeout, setting="startTimeout").text
+                failed = GuestStartError(text, refused=refused)
                 break
         self._output.read_rest()
         log = self._output.outcome.log
         if log is not NO_LOG:
-            logs.write(HookLog(self.name, START, "", handle.clock.wall(), log, is_failed=bool(failed)))
-        if failed:
-            raise GuestLoadError(failed)
+            logs.write(HookLog(self.name, START, "", handle.clock.wall(), log, is_failed=failed is not None))
+        if failed is not None:
+            raise failed
         return log
 
     # ------------------------------------------------------------------ calls
@@ -190,9 +193,12 @@ class CoreInstance:
         else:
             output.read_rest()
             output.outcome.values = output.outcome.values[: self._memory.get("at")]
-            output.outcome.failure = self._failure(hook.name, error, self._limits.call_timeout)
+            node = self.inputs.node_name(self._memory.get("row"))
+            output.outcome.failure = self._failure(
+                hook.name, error, self._limits.call_timeout, setting="callTimeout", node=node
+            )
 
-    def _failure(self, hook: str, error: Exception, seconds: float) -> HookFailure:
+    def _failure(self, hook: str, error: Exception, seconds: float, *, setting: str, node: str = "") -> HookFailure:
         self.broken = True
         stopped = self._callbacks.error or self._deadline.interrupt
         if isinstance(stopped, KeyboardInterrupt | SystemExit):  # not a failure of the guest
@@ -208,6 +214,8 @@ class CoreInstance:
             memory=self.memory_bytes,
             limits=self._limits,
             seconds=seconds,
+            setting=setting,
+            node=node,
         )
 
     # ------------------------------------------------------------------ state
