@@ -15,6 +15,7 @@ from kubewasp.cli.options import (
     OutputOrYaml,
     PluginConfigs,
     Plugins,
+    Strict,
     Verbosity,
     plugin_texts,
 )
@@ -51,6 +52,7 @@ def simulate(
     ] = "",
     start_time: StartTime = "",
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random choices (preemption).")] = 0,
+    strict: Strict = False,
     output: Annotated[
         OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
     ] = OutputOrYaml.TABLE,
@@ -75,6 +77,7 @@ def simulate(
         explained=_key(explain),
         seed=seed,
         start_time=_epoch(start_time),
+        strict=strict,
     )
     printing.print_result(result, form=output.value)
 
@@ -109,6 +112,7 @@ def explain(
         ),
     ] = "",
     start_time: StartTime = "",
+    strict: Strict = False,
     output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
 ) -> None:
     """Explain one scheduling attempt of a pod: rejected nodes with plugin and reason, all scores, and hints.
@@ -126,7 +130,7 @@ def explain(
 
     place, name = _place(pod, namespace)
     if recorded:
-        if paths or config or plugin or kubeconfig or profile or start_time:
+        if paths or config or plugin or kubeconfig or profile or start_time or strict:
             raise typer.BadParameter(
                 "recorded decisions take no other option than the pod and its namespace", param_hint="--recorded"
             )
@@ -146,7 +150,7 @@ def explain(
         "start_time": _epoch(start_time),
     }
     found = (
-        command.explain_manifests(name, place, paths, **how)
+        command.explain_manifests(name, place, paths, strict=strict, **how)
         if paths
         else command.explain_live(name, place, kubeconfig=str(kubeconfig or ""), **how)
     ).as_dict()

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kubewasp.cli.options import Output, integers, limits_from, naming, utf8
+from kubewasp.cli.options import Output, Strict, integers, limits_from, naming, utf8
 from kubewasp.wasm.hooks import SINGLE_HOOKS
 
 app = typer.Typer(
@@ -95,6 +95,7 @@ def run_tests(
         str, typer.Option("--filter", metavar="TEXT", help="Only scenario tests with this text in their name.")
     ] = "",
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit XML report.")] = None,
+    strict: Strict = False,
     output: Format = Output.TABLE,
 ) -> None:
     """Test a plugin project: tests in its own language, the build, then the scenarios in tests/*.yaml.
@@ -109,7 +110,7 @@ def run_tests(
     """
     from kubewasp.cli import plugin_project as command
 
-    command.run_tests(folder, native=native, wanted=filter_, report=junit, as_json=output is Output.JSON)
+    command.run_tests(folder, native=native, wanted=filter_, report=junit, strict=strict, as_json=output is Output.JSON)
 
 
 @app.command()
@@ -178,6 +179,7 @@ def call(
     ] = None,
     limit: Limit = None,
     sha256: Sha256 = None,
+    strict: Strict = False,
     output: Format = Output.TABLE,
 ) -> None:
     """Call hooks of a guest in the given order, on one instance; filter and score for every node.
@@ -206,6 +208,7 @@ def call(
         globals=integers("--global", global_),
         limits=limits_from(limit),
         sha256=sha256,
+        strict=strict,
     )
     with naming(guest):
         command.run(request, as_json=output is Output.JSON)

@@ -27,6 +27,7 @@ def run(
     explained: str,
     seed: int,
     start_time: float | None,
+    strict: bool,
 ) -> SimulationReport:
     simulation = Simulation(
         paths,
@@ -37,7 +38,10 @@ def run(
         explained=explained,
         seed=seed,
         start_time=start_time,
+        strict=strict,
     )
+    for warning in simulation.warnings:  # before the run, which may fail because of them
+        output.warn(warning)
     with _Progress(sum(not pod.node for pod in simulation.cluster.pods.values())) as progress:
         simulation.cluster.scheduler.subscribe(progress)
         return simulation.run()

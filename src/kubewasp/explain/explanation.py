@@ -83,11 +83,13 @@ class Explanation:
     candidates: Sequence[Candidate] = ()  # nodes where preemption would help
     notes: Sequence[str] = ()  # differences from the real cluster
     sample: str = ""  # nodes that are scored; empty if no search took place
+    warnings: Sequence[str] = ()  # of the input: configuration and manifests
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "pod": self.pod.key,
             "notes": list(self.notes),
+            "warnings": list(self.warnings),
             "node": self.node,
             "message": self.message,
             "nominated_node": self.nominated_node,

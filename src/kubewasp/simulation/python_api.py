@@ -68,12 +68,14 @@ def simulate(
     plugin_configs: Mapping[str, str] | None = None,
     seed: int = 0,
     start_time: float | None = None,
+    strict: bool = False,
 ) -> SimulationResult:
     """Schedules the pods of the manifests on their nodes, in memory, until nothing changes.
 
     Manifests are files, folders, or objects. `config` is a file with a KubeSchedulerConfiguration. `plugins` adds wasm
     plugins by name (a path or an address each), `plugin_configs` are their `guestConfig`. `start_time` is the
-    wall-clock time at the start, in seconds since 1970; by default now.
+    wall-clock time at the start, in seconds since 1970; by default now. With `strict`, unknown fields and kinds in
+    manifests are errors instead of warnings.
 
     >>> result = simulate(["cluster.yaml"], plugins={"nodenumber": "nodenumber.wasm"})  # doctest: +SKIP
     >>> result.node_of("default/web-0")                                                 # doctest: +SKIP
@@ -81,7 +83,10 @@ def simulate(
     """
     named, path = plugins or {}, None if config is None else Path(config)
     settings = configure_named(path, named, plugin_configs or {}, option="plugin_configs:")
-    cluster, warnings = filled_cluster(settings, named.keys(), _read(manifests), seed=seed, start_time=start_time)
+    found = _read(manifests)
+    if strict:
+        found.mistakes.raise_if_any()
+    cluster, warnings = filled_cluster(settings, named.keys(), found, seed=seed, start_time=start_time)
     cluster.settle()
     return _result(cluster, tuple(warnings))
 

@@ -87,6 +87,7 @@ class Simulation:
         explained: Pod (`namespace/name`) to explain, by its last attempt.
         seed: Seed of all random choices.
         start_time: Wall-clock time at the start, in seconds since 1970; that of the timeline or now without it.
+        strict: Unknown fields and kinds are errors.
     """
 
     def __init__(
@@ -100,8 +101,11 @@ class Simulation:
         explained: str = "",
         seed: int = 0,
         start_time: float | None = None,
+        strict: bool = False,
     ) -> None:
         self._steps = scenario.load(timeline) if timeline is not None else None
+        if strict and self._steps is not None:
+            self._steps.mistakes.raise_if_any()
         if start_time is None and self._steps is not None:
             start_time = self._steps.start_time
         table = NodeTable()
@@ -114,6 +118,7 @@ class Simulation:
             plugin_configs or {},
             seed=seed,
             start_time=start_time,
+            strict=strict,
             table=table,
             recorder=self._explainer,
             listeners=[self._counter, self._explainer],
@@ -144,6 +149,7 @@ def embedded_cluster(
     *,
     seed: int = 0,
     start_time: float | None = None,
+    strict: bool = False,
     client: Client | None = None,
     table: NodeTable | None = None,
     recorder: DecisionRecorder | None = None,
@@ -151,10 +157,13 @@ def embedded_cluster(
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster with the objects of the manifests before scheduling, and the warnings."""
     settings, added = configure(config, plugins, plugin_configs)
+    found = loading.read(paths)
+    if strict:
+        found.mistakes.raise_if_any()
     return filled_cluster(
         settings,
         added,
-        loading.read(paths),
+        found,
         seed=seed,
         start_time=start_time,
         client=client,
