@@ -98,8 +98,9 @@ def _json_values(text: str) -> list[Any] | None:
     except orjson.JSONDecodeError:
         pass
     else:
-        with suppress(RecursionError):  # orjson allows more depth; no real object has it
-            decoder.decode(text)
+        if _may_lack_keys(value, text):
+            with suppress(RecursionError):  # orjson allows more depth; no real object has it
+                decoder.decode(text)
         return [value]
     values: list[Any] = []
     rest = 0
@@ -113,6 +114,14 @@ def _json_values(text: str) -> list[Any] | None:
     except (ValueError, RecursionError):
         return None
     return values
+
+
+def _may_lack_keys(value: Any, text: str) -> bool:
+    """Whether a duplicate key may have been dropped, with its colon. The search for it is slow."""
+    try:
+        return text.count(":") != orjson.dumps(value).count(b":")
+    except orjson.JSONEncodeError:  # nested too deep
+        return True
 
 
 class _DuplicateKeyError(KubewaspError):
