@@ -64,7 +64,7 @@ def test_a_rejected_node_has_its_reasons(kubewasp: Kubewasp, manifests: Manifest
     [only] = found["nodes"]
     assert (only["feasible"], only["rejected_by"], only["reasons"]) == (False, "NodeResourcesFit", ["Insufficient cpu"])
     assert (only["scores"], only["total"]) == ({}, None)
-    assert only["hints"] == ["4 more cpu"]
+    assert only["hints"] == ["4 more cpu (allocatable 4)"]
 
 
 def test_victims_of_preemption_are_shown(kubewasp: Kubewasp, manifests: Manifests) -> None:
@@ -81,7 +81,8 @@ def test_tables_show_scores_rejections_and_what_would_help(kubewasp: Kubewasp, m
     out = kubewasp("explain", "web", manifests(*WORKED, tainted)).out
     assert re.search(r"pod +default/web\nnode +empty\n", out)
     assert re.search(r"empty +452 +.*TaintToleration 300", out)
-    assert "tolerate the taint" in out
+    assert "WOULD NEED" in out
+    assert "gpu=yes:NoSchedule" in out
     assert max(len(line) for line in out.splitlines()) <= 80
 
 
