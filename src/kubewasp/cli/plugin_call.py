@@ -69,6 +69,7 @@ class Call:
             "code": int(self.status.code),
             "status": self.status.label,
             "reason": self.status.reason,
+            "hint": self.status.hint,
             **self.extra,
             "logs": [line.text for line in self.trace.logs],
             "recorded_events": [_event(event) for event in self.trace.events],

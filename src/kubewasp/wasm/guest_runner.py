@@ -55,13 +55,14 @@ def parsed_pod(pod: AnyPod) -> Pod:
 class HookOutcome:
     """Outcome of a hook for one or more rows: a value per row, the reasons of those values, logs and payloads.
 
-    A value is packed as `hooks.Answer` describes. `reason_numbers` count from 1, 0 is no reason. After a failure there
-    are values for the rows before it only.
+    A value is packed as `hooks.Answer` describes. `reason_numbers` count from 1, 0 is no reason; `hints` has the
+    hints of some reasons by number. After a failure there are values for the rows before it only.
     """
 
     values: NDArray[np.int64]
     reason_numbers: NDArray[np.int64]
     reasons: list[str]
+    hints: dict[int, str] = field(default_factory=dict)
     logs: list[LogLine] = field(default_factory=list)
     received: dict[int, bytes] = field(default_factory=dict)
     events: list[bytes] = field(default_factory=list)

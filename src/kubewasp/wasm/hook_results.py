@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from kubewasp.framework.status import Code, Status, code_label
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -103,6 +105,7 @@ class NodeStatuses:
     reason_numbers: NDArray[np.int64]
     reasons: tuple[str, ...]
     trace: Trace = field(default_factory=Trace, repr=False)
+    hints: Mapping[int, str] = field(default_factory=dict, repr=False)  # by reason number
 
     def __post_init__(self) -> None:
         self.codes.setflags(write=False)
@@ -116,7 +119,8 @@ class NodeStatuses:
         return self.reasons[number - 1] if number and self.codes[index] != Code.SUCCESS else ""
 
     def status(self, index: int) -> Status:
-        return Status(int(self.codes[index]), self.reason(index))
+        hint = self.hints.get(int(self.reason_numbers[index]), "") if self.codes[index] != Code.SUCCESS else ""
+        return Status(int(self.codes[index]), self.reason(index), hint=hint)
 
     @property
     def feasible(self) -> tuple[str, ...]:
@@ -156,4 +160,4 @@ class NodeScores(NodeStatuses):
 
 def known(status: Status) -> Status:
     """The status, or Error for a number that is no status code."""
-    return status if 0 <= status.code <= Code.SKIP else Status(Code.ERROR, status.reasons)
+    return status if 0 <= status.code <= Code.SKIP else Status(Code.ERROR, status.reasons, hint=status.hint)

@@ -46,6 +46,7 @@ RECENT_REASONS: Final = 1408  # the last reasons of the journal: address, length
 REGIONS: Final = 4096  # journal, reason, output, row numbers and results, at addresses that Python chooses
 UNFILLED: Final = 2**64 - 1
 RECENT_REASON_COUNT: Final = 8
+HINT_LIMIT: Final = 1024  # bytes; longer hints are cut
 
 PLACE: Final = Struct("<Q")
 INT32: Final = Struct("<i")
@@ -53,7 +54,8 @@ INT64: Final = Struct("<q")
 INT32_PAIR: Final = Struct("<II")
 
 RESULT: Final = np.dtype([("value", "<i8"), ("reason", "<i8")])
-# A journal record: this header, then the payload, padded to 8 bytes. The message is the first part of the payload.
+# A journal record: this header, then the payload, padded to 8 bytes. The message is the first part of the payload; of a
+# reason with a hint it is the reason and a separator.
 JOURNAL: Final = np.dtype([(name, "<u4") for name in ("kind", "row", "severity", "message", "size", "unused")])
 JOURNAL_HEADER: Final = Struct("<IiiIII")
 LOG, LOGS, REASON = 1, 2, 3
@@ -116,6 +118,7 @@ PLACEHOLDERS: Final[dict[str, int]] = (
         "own.recent_reasons": RECENT_REASONS,
         "recent_reasons.count": RECENT_REASON_COUNT,
         "recent_reasons.mask": RECENT_REASON_COUNT - 1,
+        "hint.limit": HINT_LIMIT,
         "hooks.count": len(HOOKS),
         "kind.i32": KIND_OF_TYPE["i32"],
         "kind.i64": KIND_OF_TYPE["i64"],

@@ -50,7 +50,10 @@ class CallOutput:
             kind, _row, severity, message, size, _ = JOURNAL_HEADER.unpack_from(view, at)
             at += JOURNAL_HEADER.size
             if kind == REASON:
-                outcome.reasons.append(str(view[at : at + size], "utf-8", "replace"))
+                if message:  # with a hint; the separator belongs to neither
+                    outcome.hints[len(outcome.reasons) + 1] = str(view[at + message : at + size], "utf-8", "replace")
+                text = view[at : at + message - 1] if message else view[at : at + size]
+                outcome.reasons.append(str(text, "utf-8", "replace"))
             elif not self._keeps(len(outcome.logs), size):
                 self._dropped += 1
             elif kind == LOG:
