@@ -140,3 +140,18 @@ def test_what_cannot_be_explained_is_told(kubewasp: Kubewasp, manifests: Manifes
     assert "expected POD or NAMESPACE/POD" in kubewasp("explain", "a/b/c", path).usage_error
     assert "contains another namespace" in kubewasp("explain", "a/b", path, "-n", "c").usage_error
     assert "not allowed together with manifests" in kubewasp("explain", "web", path, "--kubeconfig", path).usage_error
+
+
+def test_nodes_with_the_same_needs_share_a_row(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    nodes = [node(f"n{number}", cpu="2" if number < 5 else "1") for number in range(7)]
+    out = kubewasp("explain", "huge", manifests(*nodes, pod("huge", cpu="3"))).out
+    table = out[out.index("REJECTED") :].splitlines()
+    assert [line.split()[0] for line in table] == ["REJECTED", "n0", "n1", "n2", "and", "n5", "n6"]
+    assert table[4] == "and 2 more"
+    assert table[1].endswith("1 more cpu (allocatable 2)")
+    assert table[5].endswith("2 more cpu (allocatable 1)")
+
+
+def test_many_different_rejections_are_bounded(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    nodes = [node(f"n{number}", cpu=f"{number + 1}m") for number in range(30)]
+    assert kubewasp("explain", "huge", manifests(*nodes, pod("huge", cpu="3"))).out.endswith("… 5 more nodes\n")

@@ -73,7 +73,7 @@ def _print_feasible(nodes: Sequence[Mapping[str, Any]], weights: Mapping[str, in
 
 
 def _print_rejected(nodes: Sequence[Mapping[str, Any]]) -> None:
-    """Nodes with the same rejection and the same needs share a line."""
+    """Nodes with the same rejection and the same needs share a row."""
     if not nodes:
         return
     output.write("\n")
@@ -92,8 +92,9 @@ def _print_rejected(nodes: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _names(names: Sequence[str]) -> str:
+    """One below the other: node names are long, and the hints need the width."""
     more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return "\n".join([*names[:_MOST_NAMES], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _print_candidates(candidates: Sequence[Mapping[str, Any]]) -> None:
