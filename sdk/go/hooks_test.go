@@ -91,6 +91,22 @@ func TestANodeIsReadAnewWhenItChanges(t *testing.T) {
 	check(t, "nodes decoded", decoded, 5)
 }
 
+func TestAHintGoesWithItsStatus(t *testing.T) {
+	plugin := kubewasptest.Load(t, threeNodes(), made(filterFunc(
+		func(_ *kubewasp.CycleState, _ *kubewasp.Pod, node *kubewasp.NodeInfo) kubewasp.Status {
+			switch node.Name() {
+			case "a":
+				return kubewasp.Unschedulable("slow").WithHint("label disk=ssd")
+			case "b":
+				return kubewasp.Unresolvable("full")
+			}
+			return kubewasp.Success().WithHint("never sent")
+		})), "")
+	rejected := plugin.Schedule(kubewasptest.Pod{Name: "web"}).Rejected
+	check(t, "a", rejected["a"], kubewasp.Status{Code: kubewasp.CodeUnschedulable, Reason: "slow", Hint: "label disk=ssd"})
+	check(t, "b", rejected["b"], kubewasp.Unresolvable("full"))
+}
+
 func TestPodsOnANodeAreReadAnewWhenTheyChange(t *testing.T) {
 	cluster := threeNodes()
 	counted := 0

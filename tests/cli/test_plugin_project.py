@@ -220,7 +220,7 @@ def test_a_broken_scenario_file_is_told_before_anything_is_run(
     path = written(folder, case(), case(nam="x"))
     ended = kubewasp("plugin", "test", folder)
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err == f"error: {path}: document 2: nam: unknown field; did you mean name?\n"
+    assert ended.err == f'error: {path}: document 2: nam: unknown field; did you mean "name"?\n'
     assert not (folder / "build").exists()
 
 
@@ -234,6 +234,16 @@ def test_a_terminal_that_speaks_ascii_is_spared(
 ) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stream)
-    command.run_tests(folder, native=False, wanted="", report=None, logs=False, as_json=False)
+    command.run_tests(folder, native=False, wanted="", report=None, logs=False, strict=False, as_json=False)
     stream.flush()
     assert b"\\u2713 policy.wasm" in stream.buffer.getvalue()  # type: ignore[attr-defined]
+
+
+def test_an_unknown_field_of_a_scenario_is_a_warning_and_with_strict_an_error(kubewasp: Kubewasp, folder: Path) -> None:
+    path = written(folder, case(pod={"name": "web-2", "spec": {"toleration": []}}))
+    text = f"{path}: document 1: pod: Pod default/web-2: spec.toleration: unknown field"
+    ended = kubewasp("plugin", "test", folder, "--no-native", "-o", "json")
+    assert (ended.code, ended.err.splitlines()[0]) == (0, f'warning: {text}; did you mean "tolerations"?')
+    assert ended.json["warnings"] == [f'{text}; did you mean "tolerations"?']
+    strict = kubewasp("plugin", "test", folder, "--strict")
+    assert (strict.code, strict.out, strict.err) == (1, "", f'error: {text}; did you mean "tolerations"?\n')

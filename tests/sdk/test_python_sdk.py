@@ -50,6 +50,16 @@ class OnlyFast(Plugin):
 # ---------------------------------------------------------------------- hooks
 
 
+def test_a_hint_goes_with_its_status() -> None:
+    class Hinting(Plugin):
+        def filter(self, state: CycleState, pod: Pod, node: Any) -> Status | None:
+            return Status.unschedulable("slow disk", hint="label disk=ssd") if node.name == "a" else None
+
+    outcome = run(Hinting(), make_pod(), [make_node("a"), make_node("b")])
+    assert (outcome.node, outcome.rejected, outcome.hints) == ("b", {"a": "slow disk"}, {"a": "label disk=ssd"})
+    assert Status.unresolvable("no", hint="x") == Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "no", "x")
+
+
 def test_only_overridden_methods_are_hooks() -> None:
     assert implemented_hooks(OnlyFast) == ["filter"]
     assert implemented_hooks(Nothing) == []

@@ -353,8 +353,13 @@ def _load_error(error: BaseException) -> str:
 def _status(verdict: object, hook: str) -> Answer:
     if verdict is None or verdict is True:
         return {}
-    status = as_status(verdict, hook)
-    return {"status": [int(status.code), status.reason]}
+    return {"status": _sent(as_status(verdict, hook))}
+
+
+def _sent(status: Status) -> tuple[int, str] | tuple[int, str, str]:
+    """Code and reason, and the hint if there is one."""
+    code = int(status.code)
+    return (code, status.reason, status.hint) if status.hint else (code, status.reason)
 
 
 def _verdicts(verdicts: list[Any]) -> Answer:
@@ -362,7 +367,7 @@ def _verdicts(verdicts: list[Any]) -> Answer:
     if verdicts.count(None) == len(verdicts):
         return {"count": len(verdicts)}
     known: dict[str | Status | bool, int] = {}
-    statuses: list[tuple[int, str]] = [(0, "")]
+    statuses: list[tuple[int, str] | tuple[int, str, str]] = [(0, "")]
     numbers = []
     for verdict in verdicts:
         if verdict is None or verdict is True:
@@ -372,7 +377,7 @@ def _verdicts(verdicts: list[Any]) -> Answer:
         if number is None:
             status = as_status(verdict, "filter")
             known[verdict] = number = len(statuses)
-            statuses.append((int(status.code), status.reason))
+            statuses.append(_sent(status))
         numbers.append(number)
     return {"count": len(numbers), "verdicts": numbers, "statuses": statuses}
 

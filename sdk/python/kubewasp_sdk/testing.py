@@ -99,6 +99,7 @@ class Outcome:
     scores: Mapping[str, int] = field(default_factory=dict)
     nominated: str = ""
     is_waiting: bool = False
+    hints: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def reason(self) -> str:
@@ -192,17 +193,18 @@ class FakeCluster:
                     return Outcome(status, rejected=dict.fromkeys((node.name for node in self.nodes), status.reason))
         feasible, statuses = self._filter(plugin, state, pod, wanted, asks=has("filter") and not skips_filter)
         rejected = {name: status.reason for name, status in statuses.items()}
+        hints = {name: status.hint for name, status in statuses.items() if status.hint}
         if not feasible:
             nominated = ""
             if has("post_filter"):
                 help_ = plugin.post_filter(state, pod, {name: status.code for name, status in statuses.items()})
                 nominated = help_.node if isinstance(help_, Nominate) else ""
-            return Outcome(Status.unschedulable("no node passed"), rejected=rejected, nominated=nominated)
+            return Outcome(Status.unschedulable("no node passed"), rejected=rejected, nominated=nominated, hints=hints)
         scores = self._score(plugin, state, pod, feasible)
         best = max(feasible, key=lambda node: scores.get(node.name, 0))
         status, waits = self._bind(plugin, state, pod, best)
         node = best.name if status.is_success or waits else ""
-        return Outcome(status, node, rejected, scores, is_waiting=waits)
+        return Outcome(status, node, rejected, scores, is_waiting=waits, hints=hints)
 
     def _filter(
         self, plugin: Plugin, state: CycleState, pod: Pod, wanted: Collection[str] | None, *, asks: bool

@@ -17,6 +17,7 @@ from kubewasp.cli.options import (
     PluginConfigs,
     Plugins,
     ShowLogs,
+    Strict,
     Verbosity,
     plugin_texts,
 )
@@ -60,6 +61,7 @@ def simulate(
     logs: ShowLogs = False,
     seed: Seed = 0,
     real_entropy: RealEntropy = False,
+    strict: Strict = False,
     output: Annotated[
         OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
     ] = OutputOrYaml.TABLE,
@@ -88,6 +90,7 @@ def simulate(
         real_entropy=real_entropy,
         start_time=_epoch(start_time),
         logs=logs,
+        strict=strict,
     )
     printing.print_result(result, form=output.value)
 
@@ -125,6 +128,7 @@ def explain(
     logs: ShowLogs = False,
     seed: Seed = 0,
     real_entropy: RealEntropy = False,
+    strict: Strict = False,
     output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
 ) -> None:
     """Explain one scheduling attempt of a pod: rejected nodes with plugin and reason, all scores, and hints.
@@ -145,7 +149,7 @@ def explain(
 
     place, name = _place(pod, namespace)
     if recorded:
-        if paths or config or plugin or kubeconfig or profile or start_time or logs:
+        if paths or config or plugin or kubeconfig or profile or start_time or logs or strict:
             raise typer.BadParameter(
                 "recorded decisions take no other option than the pod and its namespace", param_hint="--recorded"
             )
@@ -171,7 +175,9 @@ def explain(
         "logs": plugin_logs,
     }
     found = (
-        command.explain_manifests(name, place, inputs.files(paths), seed=seed, real_entropy=real_entropy, **how)
+        command.explain_manifests(
+            name, place, inputs.files(paths), seed=seed, real_entropy=real_entropy, strict=strict, **how
+        )
         if paths
         else command.explain_live(name, place, kubeconfig=str(kubeconfig or ""), **how)
     ).as_dict()

@@ -51,9 +51,10 @@ def explain_manifests(
     start_time: float | None = None,
     seed: int = 0,
     real_entropy: bool = False,
+    strict: bool = False,
 ) -> Explanation:
     """Dry run of one pod on a cluster from manifests."""
-    cluster, _ = embedded_cluster(
+    cluster, warnings = embedded_cluster(
         paths,
         config,
         plugins,
@@ -61,9 +62,11 @@ def explain_manifests(
         seed=seed,
         real_entropy=real_entropy,
         start_time=start_time,
+        strict=strict,
         client=ReadOnlyClient(),
         guest_logs=logs,
     )
+    _warn(warnings)
     key = f"{namespace or _DEFAULT_NAMESPACE}/{pod}"
     if key not in cluster.pods:
         raise ManifestError("", f"there is no pod {key} in {', '.join(str(path) for path in paths)}")
@@ -72,7 +75,9 @@ def explain_manifests(
     if pending != manifest:
         cluster.delete("Pod", *key.split("/"))
         cluster.apply(pending)
-    return dry_run(cluster.scheduler, cluster.pods[key], notes, logs)
+    found = dry_run(cluster.scheduler, cluster.pods[key], notes, logs)
+    found.warnings = warnings
+    return found
 
 
 def explain_live(
@@ -89,16 +94,23 @@ def explain_live(
 ) -> Explanation:
     """Dry run of one pod on a snapshot of a real cluster. Guests are loaded first: their errors come early."""
     settings, added = configure(config, plugins, plugin_configs)
-    for warning in settings.warnings:
-        output.warn(warning)
-    if settings.extenders:
-        output.warn("extenders are configured, but not called")
+    unused = ["extenders are configured, but not called"] if settings.extenders else []
+    warnings = [*settings.warnings, *unused]
+    _warn(warnings)
     clock = SimulatedClock(time.time() if start_time is None else start_time)
     setup = set_up(settings, added=added, guest_logs=logs)
     scheduler = setup.scheduler(Environment(clock=clock, client=ReadOnlyClient()))
     files = kubeconfig or settings.client_connection.kubeconfig
     snapshot = asyncio.run(_read(settings, files, pod, namespace or connection.namespace(files)))
-    return explain_snapshot(scheduler, snapshot, profile, logs)
+    found = explain_snapshot(scheduler, snapshot, profile, logs)
+    found.warnings = warnings
+    return found
+
+
+def _warn(warnings: Sequence[str]) -> None:
+    """Printed at once: a later error may be caused by them."""
+    for warning in warnings:
+        output.warn(warning)
 
 
 async def _read(settings: SchedulerConfig, kubeconfig: str, pod: str, namespace: str) -> Snapshot:

@@ -79,6 +79,9 @@ PluginConfigs = Annotated[
         callback=utf8,
     ),
 ]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Unknown fields and kinds in manifests are errors, not warnings.")
+]
 LoggingFormat = Annotated[LogFormat, typer.Option(help="Format of log lines.")]
 Verbosity = Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="Log level; higher logs more.")]
 ShowLogs = Annotated[

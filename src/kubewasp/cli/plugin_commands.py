@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kubewasp.cli.options import Output, ShowLogs, integers, limits_from, naming, utf8
+from kubewasp.cli.options import Output, ShowLogs, Strict, integers, limits_from, naming, utf8
 from kubewasp.wasm.hooks import SINGLE_HOOKS
 
 app = typer.Typer(
@@ -100,6 +100,7 @@ def run_tests(
     ] = "",
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit XML report.")] = None,
     logs: ShowLogs = False,
+    strict: Strict = False,
     output: Format = Output.TABLE,
 ) -> None:
     """Test a plugin project: tests in its own language, the build, then the scenarios in tests/*.yaml.
@@ -114,7 +115,9 @@ def run_tests(
     """
     from kubewasp.cli import plugin_project as command
 
-    command.run_tests(folder, native=native, wanted=filter_, report=junit, logs=logs, as_json=output is Output.JSON)
+    command.run_tests(
+        folder, native=native, wanted=filter_, report=junit, logs=logs, strict=strict, as_json=output is Output.JSON
+    )
 
 
 @app.command()
@@ -185,6 +188,7 @@ def call(
     ] = None,
     limit: Limit = None,
     sha256: Sha256 = None,
+    strict: Strict = False,
     output: Format = Output.TABLE,
 ) -> None:
     """Call hooks of a guest in the given order, on one instance; filter and score for every node.
@@ -216,6 +220,7 @@ def call(
         globals=integers("--global", global_),
         limits=limits_from(limit),
         sha256=sha256,
+        strict=strict,
     )
     with naming(source):
         command.run(request, as_json=output is Output.JSON)

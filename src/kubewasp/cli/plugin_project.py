@@ -95,11 +95,18 @@ def _warning(built: Built) -> str:
 # ---------------------------------------------------------------------- test
 
 
-def run_tests(folder: Path, *, native: bool, wanted: str, report: Path | None, logs: bool, as_json: bool) -> None:
+def run_tests(
+    folder: Path, *, native: bool, wanted: str, report: Path | None, logs: bool, strict: bool, as_json: bool
+) -> None:
     """Runs the suites; exit code 1 if a test failed."""
     began = time.perf_counter()
     found = project.find(folder)
     tests = _wanted(scenario_tests.read(folder), wanted)
+    mistakes = scenario_tests.mistakes(tests)
+    if strict:
+        mistakes.raise_if_any()
+    for warning in mistakes.texts():
+        output.warn(warning)
     done: list[Suite] = []
     for suite in _suites(found, tests, native=native and not wanted, logs=logs):
         done.append(suite)
@@ -109,7 +116,7 @@ def run_tests(folder: Path, *, native: bool, wanted: str, report: Path | None, l
     if not as_json:
         output.write(f"{_summary(results)} in {time.perf_counter() - began:.1f} s\n")
     else:
-        output.print_json(_report(found, done, time.perf_counter() - began))
+        output.print_json(_report(found, done, time.perf_counter() - began) | {"warnings": mistakes.texts()})
     if report is not None:
         _write(report, junit.document(done, name=found.name))
     if any(result.failure for result in results):

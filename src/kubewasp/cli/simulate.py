@@ -30,6 +30,7 @@ def run(
     real_entropy: bool,
     start_time: float | None,
     logs: bool,
+    strict: bool,
 ) -> SimulationReport:
     simulation = Simulation(
         paths,
@@ -42,7 +43,10 @@ def run(
         real_entropy=real_entropy,
         start_time=start_time,
         logs=logs,
+        strict=strict,
     )
+    for warning in simulation.warnings:  # before the run, which may fail because of them
+        output.warn(warning)
     with _Progress(sum(not pod.node for pod in simulation.cluster.pods.values())) as progress:
         simulation.cluster.scheduler.subscribe(progress)
         return simulation.run()

@@ -45,8 +45,6 @@ def _print_yaml(result: SimulationReport) -> None:
             }
         )
     output.print_yaml(documents)
-    for warning in result.warnings:
-        output.warn(warning)
 
 
 def _print_tables(result: SimulationReport) -> None:
@@ -76,7 +74,6 @@ def _print_tables(result: SimulationReport) -> None:
                 f"{spent['seconds']:.3f} s for {spent['attempts']} attempts, {spent['us_per_attempt']:.0f} µs each",
             ),
             ("plugin time", ", ".join(f"{name} {ms:.1f} ms" for name, ms in slowest)),
-            *(("warning", warning) for warning in result.warnings),
         ]
     )
     if result.explanation is not None:

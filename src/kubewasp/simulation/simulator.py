@@ -96,6 +96,7 @@ class Simulation:
         real_entropy: Whether guests get random numbers and clock of this machine.
         start_time: Wall-clock time at the start, in seconds since 1970; that of the timeline or now without it.
         logs: Keep all log lines of plugins, not only the last ones.
+        strict: Unknown fields and kinds are errors.
     """
 
     def __init__(
@@ -111,8 +112,11 @@ class Simulation:
         real_entropy: bool = False,
         start_time: float | None = None,
         logs: bool = False,
+        strict: bool = False,
     ) -> None:
         self._steps = scenario.load(timeline) if timeline is not None else None
+        if strict and self._steps is not None:
+            self._steps.mistakes.raise_if_any()
         if start_time is None and self._steps is not None:
             start_time = self._steps.start_time
         table = NodeTable()
@@ -127,6 +131,7 @@ class Simulation:
             seed=seed,
             real_entropy=real_entropy,
             start_time=start_time,
+            strict=strict,
             table=table,
             recorder=self._explainer,
             listeners=[self._counter, self._explainer, self._logs],
@@ -160,6 +165,7 @@ def embedded_cluster(
     seed: int = 0,
     real_entropy: bool = False,
     start_time: float | None = None,
+    strict: bool = False,
     client: Client | None = None,
     table: NodeTable | None = None,
     recorder: DecisionRecorder | None = None,
@@ -168,10 +174,13 @@ def embedded_cluster(
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster with the objects of the manifests before scheduling, and the warnings."""
     settings, added = configure(config, plugins, plugin_configs)
+    found = loading.read(paths)
+    if strict:
+        found.mistakes.raise_if_any()
     return filled_cluster(
         settings,
         added,
-        loading.read(paths),
+        found,
         seed=seed,
         real_entropy=real_entropy,
         start_time=start_time,

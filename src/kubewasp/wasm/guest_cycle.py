@@ -163,7 +163,9 @@ class GuestCycle:
     def filter(self, nodes: Sequence[str] | None = None) -> NodeStatuses:
         """The verdicts on the given nodes, or on all."""
         names, outcome = self._for_nodes("filter", nodes)
-        return NodeStatuses(names, outcome.values, outcome.reason_numbers, tuple(outcome.reasons), _trace(outcome))
+        return NodeStatuses(
+            names, outcome.values, outcome.reason_numbers, tuple(outcome.reasons), _trace(outcome), outcome.hints
+        )
 
     def postfilter(self, statuses: Mapping[str, int]) -> PostFilterHookResult:
         """`statuses` has the status code of each rejected node."""

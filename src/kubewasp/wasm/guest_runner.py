@@ -64,13 +64,14 @@ def pod_key(pod: AnyPod) -> str:
 class HookOutcome:
     """Outcome of a hook for one or more rows: a value per row, the reasons of those values, log and payloads.
 
-    A value is packed as `hooks.Answer` describes. `reason_numbers` count from 1, 0 is no reason. After a failure there
-    are values for the rows before it only.
+    A value is packed as `hooks.Answer` describes. `reason_numbers` count from 1, 0 is no reason; `hints` has the
+    hints of some reasons by number. After a failure there are values for the rows before it only.
     """
 
     values: NDArray[np.int64]
     reason_numbers: NDArray[np.int64]
     reasons: list[str]
+    hints: dict[int, str] = field(default_factory=dict)
     log: GuestLog = NO_LOG
     received: dict[int, bytes] = field(default_factory=dict)
     events: list[bytes] = field(default_factory=list)

@@ -124,7 +124,9 @@ class HookCaller:
         code = value >> 32 if hook == "permit" else (value + 2**31) % 2**32 - 2**31
         if code == Code.SUCCESS:
             return outcome, SUCCESS
-        return outcome, Status(code, outcome.reasons[-1] if outcome.reasons and outcome.reason_numbers[0] else "")
+        number = int(outcome.reason_numbers[0])
+        reason = outcome.reasons[-1] if outcome.reasons and number else ""
+        return outcome, Status(code, reason, hint=outcome.hints.get(number, ""))
 
     def call_rows(self, hook: str, rows: NDArray[np.int32] | int) -> HookOutcome:
         """Calls a hook for the given rows, or for the first n. From a failure on, the values are the policy's."""

@@ -9,6 +9,8 @@ from kubewasp.framework.status import Code, Status, code_label
 from kubewasp.wasm.guest_log import NO_LOG, GuestLog
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -109,6 +111,7 @@ class NodeStatuses:
     reason_numbers: NDArray[np.int64]
     reasons: tuple[str, ...]
     trace: Trace = field(default_factory=Trace, repr=False)
+    hints: Mapping[int, str] = field(default_factory=dict, repr=False)  # by reason number
 
     def __post_init__(self) -> None:
         self.codes.setflags(write=False)
@@ -122,7 +125,8 @@ class NodeStatuses:
         return self.reasons[number - 1] if number and self.codes[index] != Code.SUCCESS else ""
 
     def status(self, index: int) -> Status:
-        return Status(int(self.codes[index]), self.reason(index))
+        hint = self.hints.get(int(self.reason_numbers[index]), "") if self.codes[index] != Code.SUCCESS else ""
+        return Status(int(self.codes[index]), self.reason(index), hint=hint)
 
     @property
     def feasible(self) -> tuple[str, ...]:
@@ -162,4 +166,4 @@ class NodeScores(NodeStatuses):
 
 def known(status: Status) -> Status:
     """The status, or Error for a number that is no status code."""
-    return status if 0 <= status.code <= Code.SKIP else Status(Code.ERROR, status.reasons)
+    return status if 0 <= status.code <= Code.SKIP else Status(Code.ERROR, status.reasons, hint=status.hint)

@@ -35,6 +35,9 @@ func resultNominatedNodeName(buf unsafe.Pointer, length uint32)
 //go:wasmimport k8s.io/scheduler result.status_reason
 func resultStatusReason(buf unsafe.Pointer, length uint32)
 
+//go:wasmimport kubewasp/v1 result.hint
+func resultHint(buf unsafe.Pointer, length uint32)
+
 //go:wasmimport k8s.io/scheduler handle.eventrecorder.eventf
 func recordEvent(buf unsafe.Pointer, length uint32)
 
@@ -174,6 +177,7 @@ func (Host) SendClusterEvents(pairs []int32) { resultClusterEvents(int32sAt(pair
 func (Host) SendNodeNames(names []byte)      { resultNodeNames(bytesAt(names)) }
 func (Host) SendNominatedNode(name string)   { resultNominatedNodeName(textAt(name)) }
 func (Host) SendReason(text string)          { resultStatusReason(textAt(text)) }
+func (Host) SendHint(text string)            { resultHint(textAt(text)) }
 func (Host) RecordEvent(json []byte)         { recordEvent(bytesAt(json)) }
 func (Host) LogSeverity() int                { return int(klogSeverity()) }
 

@@ -48,6 +48,7 @@
   (global $log_limit (export "log_limit") (mut i32) (i32.const 0))
   (global $reason (export "reason") (mut i32) (i32.const 0))
   (global $reason_limit (export "reason_limit") (mut i32) (i32.const 0))
+  (global $hint (export "hint") (mut i32) (i32.const 0))
   (global $output (export "output") (mut i32) (i32.const 0))
   (global $output_limit (export "output_limit") (mut i32) (i32.const 0))
 
@@ -64,6 +65,11 @@
   (global $row (export "row") (mut i32) (i32.const -1))
   (global $name (mut i64) (i64.const 0))
   (global $reason_len (mut i32) (i32.const 0))
+  ;; The pending hint: the index of its call plus 1 (0 without a hint), and its length. $split is the length of the reason
+  ;; and the separator while both are committed.
+  (global $hinted (mut i32) (i32.const 0))
+  (global $hint_len (mut i32) (i32.const 0))
+  (global $split (mut i32) (i32.const 0))
   ;; Counts of the reasons in the journal, and of those that may be in the list of recent ones.
   (global $reasons (export "reasons") (mut i32) (i32.const 0))
   (global $remembered (mut i32) (i32.const 0))
@@ -443,6 +449,14 @@
     (memory.copy $own $guest (global.get $reason) (local.get $buf) (local.get $len))
     (global.set $reason_len (local.get $len)))
 
+  ;; The last hint wins as well. It is for people, so it is cut instead of refused.
+  (func $kubewasp/v1.result.hint (param $buf i32) (param $len i32)
+    (local.set $len
+      (select (local.get $len) (i32.const @hint.limit) (i32.lt_u (local.get $len) (i32.const @hint.limit))))
+    (memory.copy $own $guest (global.get $hint) (local.get $buf) (local.get $len))
+    (global.set $hint_len (local.get $len))
+    (global.set $hinted (i32.add (global.get $at) (i32.const 1))))
+
   ;; A payload over its limit. Python reads the length here, and the function's name from the trap.
   (func $refuse (param $len i32) (global.set $refused_len (local.get $len)) (unreachable))
 
@@ -546,7 +560,7 @@
   ;; ---------------------------------------------------------------- journal: reasons, in order
 
   ;; Begins a record and returns the address of its payload. Python empties a full journal.
-  (func $record (param $len i32) (result i32)
+  (func $record (param $split i32) (param $len i32) (result i32)
     (local $at i32)
     (if (i32.gt_u (local.get $len) (i32.sub (global.get $journal_limit) (i32.const @journal.room)))
       (then (call $refuse (local.get $len))))
@@ -555,6 +569,7 @@
       (then (call $drain)))
     (local.set $at (i32.add (global.get $journal) (global.get $journal_len)))
     (i32.store $own (local.get $at) (local.get $len))
+    (i32.store $own offset=4 (local.get $at) (local.get $split))
     (global.set $journal_len
       (i32.add (global.get $journal_len)
         (i32.and (i32.add (local.get $len) (i32.const @journal.padding)) (i32.const -8))))
@@ -564,6 +579,7 @@
   ;; few reasons: Python reads each of them once for hundreds of nodes.
   (func $commit_reason (result i32)
     (local $entry i32) (local $end i32) (local $at i32)
+    (if (global.get $hinted) (then (return (call $commit_hinted))))
     (if (i32.eqz (global.get $reason_len)) (then (return (i32.const 0))))
     (local.set $entry (i32.const @own.recent_reasons))
     (local.set $end
@@ -581,7 +597,7 @@
                 (then (return (i32.load $own offset=8 (local.get $entry)))))))
           (local.set $entry (i32.add (local.get $entry) (i32.const 16)))
           (br $next))))
-    (local.set $at (call $record (global.get $reason_len)))
+    (local.set $at (call $record (global.get $split) (global.get $reason_len)))
     (memory.copy $own $own (local.get $at) (global.get $reason) (global.get $reason_len))
     (global.set $reasons (i32.add (global.get $reasons) (i32.const 1)))
     (local.set $entry
@@ -591,6 +607,21 @@
     (i32.store $own offset=8 (local.get $entry) (global.get $reasons))
     (global.set $remembered (i32.add (global.get $remembered) (i32.const 1)))
     (global.get $reasons))
+
+  ;; The reason, a separator and the hint as one text. A hint of an earlier call, which succeeded, is dropped.
+  (func $commit_hinted (result i32)
+    (local $number i32)
+    (if (i32.eq (global.get $hinted) (i32.add (global.get $at) (i32.const 1)))
+      (then
+        (i32.store8 $own (i32.add (global.get $reason) (global.get $reason_len)) (i32.const 0))
+        (global.set $split (i32.add (global.get $reason_len) (i32.const 1)))
+        (memory.copy $own $own
+          (i32.add (global.get $reason) (global.get $split)) (global.get $hint) (global.get $hint_len))
+        (global.set $reason_len (i32.add (global.get $split) (global.get $hint_len)))))
+    (global.set $hinted (i32.const 0))
+    (local.set $number (call $commit_reason))
+    (global.set $split (i32.const 0))
+    (local.get $number))
 
   (func $same (param $one i32) (param $other i32) (param $len i32) (result i32)
     (loop $eight
@@ -745,6 +776,7 @@
     (global.set $remembered (i32.const 0))
     (global.set $lines_len (i32.const 0))
     (global.set $line_count (i32.const 0))
+    (global.set $hinted (i32.const 0))
     (global.set $reason_len (i32.const 0))
     (global.set $output_len (i32.const 0))
     (global.set $output_dropped (i64.const 0))

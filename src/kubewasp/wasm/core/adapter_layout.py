@@ -47,6 +47,7 @@ RECENT_REASONS: Final = 1408  # the last reasons of the journal: address, length
 REGIONS: Final = 4096  # journal, lines, reason, output, row numbers and results, at addresses that Python chooses
 UNFILLED: Final = 2**64 - 1
 RECENT_REASON_COUNT: Final = 8
+HINT_LIMIT: Final = 1024  # bytes; longer hints are cut
 
 PLACE: Final = Struct("<Q")
 INT32: Final = Struct("<i")
@@ -55,7 +56,8 @@ INT32_PAIR: Final = Struct("<II")
 LENGTHS_AFTER_RUN: Final = Struct("<IIII")
 
 RESULT: Final = np.dtype([("value", "<i8"), ("reason", "<i8")])
-# A journal record: the length of a reason, then the reason, padded to 8 bytes.
+# A journal record: the length of a reason, then the reason, padded to 8 bytes. With a hint, the second number is the
+# length of the reason and a separator, which the hint follows; it is 0 without one.
 JOURNAL_HEADER: Final = Struct("<II")
 # A line record: this header, then the payload, padded to 8 bytes. `message` is the length of the first part of a log
 # line's payload. Output has its stream in place of the severity, lost output its bytes in place of `message`.
@@ -123,6 +125,7 @@ PLACEHOLDERS: Final[dict[str, int]] = (
         "own.recent_reasons": RECENT_REASONS,
         "recent_reasons.count": RECENT_REASON_COUNT,
         "recent_reasons.mask": RECENT_REASON_COUNT - 1,
+        "hint.limit": HINT_LIMIT,
         "hooks.count": len(HOOKS),
         "kind.i32": KIND_OF_TYPE["i32"],
         "kind.i64": KIND_OF_TYPE["i64"],

@@ -54,9 +54,12 @@ class CallOutput:
         end = at + length
         outcome, view = self.outcome, self._memory.view
         while at < end:
-            size, _ = JOURNAL_HEADER.unpack_from(view, at)
+            size, split = JOURNAL_HEADER.unpack_from(view, at)
             at += JOURNAL_HEADER.size
-            outcome.reasons.append(str(view[at : at + size], "utf-8", "replace"))
+            if split:  # with a hint; the separator belongs to neither
+                outcome.hints[len(outcome.reasons) + 1] = str(view[at + split : at + size], "utf-8", "replace")
+            text = view[at : at + split - 1] if split else view[at : at + size]
+            outcome.reasons.append(str(text, "utf-8", "replace"))
             at += size + 7 & -8
 
     def _take_lines(self, length: int, count: int) -> None:
