@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test check e2e bench bench-cluster bench-report counts bars recording lint format docs lock clean
+.PHONY: help demo test check e2e bench bench-cluster bench-report counts bars recording conformance lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -43,6 +43,9 @@ bars: .venv/.dev ## speed and memory bars of single parts, as ratios measured si
 
 recording: .venv/.runtime ## the recording of the demo in docs/images: demo.cast and demo.svg
 	@$(BIN)/python -m tools.recording
+
+conformance: .venv/.dev ## guests of kube-scheduler-wasm-extension; GUESTS is a checkout of it, ARGS=--markdown a table
+	@$(BIN)/python -m tools.conformance $(GUESTS) $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo

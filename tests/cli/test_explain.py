@@ -66,7 +66,7 @@ def test_a_rejected_node_has_its_reasons(kubewasp: Kubewasp, manifests: Manifest
     [only] = found["nodes"]
     assert (only["feasible"], only["rejected_by"], only["reasons"]) == (False, "NodeResourcesFit", ["Insufficient cpu"])
     assert (only["scores"], only["total"]) == ({}, None)
-    assert only["hints"] == ["4 more cpu"]
+    assert only["hints"] == ["4 more cpu (allocatable 4)"]
 
 
 def test_victims_of_preemption_are_shown(kubewasp: Kubewasp, manifests: Manifests) -> None:
@@ -84,7 +84,8 @@ def test_tables_show_scores_rejections_and_what_would_help(kubewasp: Kubewasp, m
     assert re.search(r"pod +default/web\n", out)
     assert re.search(r"\nnode +empty\n", out)
     assert re.search(r"empty +452 +NodeResourcesFit 81", out)
-    assert "tolerate the taint" in out
+    assert "WOULD NEED" in out
+    assert "gpu=yes:NoSchedule" in out
     assert max(len(line) for line in out.splitlines()) <= 80
 
 
@@ -190,3 +191,19 @@ def test_scores_that_all_nodes_share_are_shown_once(kubewasp: Kubewasp, manifest
     assert re.search(r"^empty +452 +NodeResourcesFit 81, NodeResourcesBalancedAllocation 71$", out, re.MULTILINE)
     assert out.count("TaintToleration 300") == 1
     assert re.search(r"^same for all +.*TaintToleration 300", out, re.MULTILINE)
+
+
+def test_of_many_nodes_those_with_the_same_needs_share_a_row(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    nodes = [node(f"n{number}", cpu="2" if number < 9 else "1") for number in range(11)]
+    out = kubewasp("explain", "huge", manifests(*nodes, pod("huge", cpu="3"))).out
+    table = out[out.index("REJECTED") :].splitlines()
+    assert [line.split()[0] for line in table] == ["REJECTED", "n0", "n1", "…", "n10", "n9"]
+    assert table[3] == "… 7 more"
+    assert table[1].endswith("1 more cpu (allocatable 2)")
+    assert table[4].endswith("2 more cpu (allocatable 1)")
+
+
+def test_many_different_rejections_are_bounded_unless_all_are_wanted(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(*(node(f"n{number}", cpu=f"{number + 1}m") for number in range(30)), pod("huge", cpu="3"))
+    assert kubewasp("explain", "huge", path).out.endswith("… 20 more lines; --all shows every node\n")
+    assert "more lines" not in kubewasp("explain", "huge", path, "--all").out

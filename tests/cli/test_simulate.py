@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
+from kubewasp.cli import simulate as command
 from kubewasp.framework.config.reading import default_config
 from kubewasp.simulation.simulator import Simulation, read_input
 from tests.cli.conftest import Ended, Kubewasp
 from tests.guests import MISBEHAVIOURS
-from tests.guests.build import EXAMPLES, ROOT, example, wat, wat_text
+from tests.guests.build import EXAMPLES, ROOT, example, go_guest, wat, wat_text
 from tests.simulation.simulating import Object, node, pod, priority_class, spec, steered, wasm, workload
 from tests.wasm.steering import bit
 
@@ -123,7 +124,8 @@ def test_unknown_kinds_are_a_warning(kubewasp: Kubewasp, manifests: Manifests) -
     path = manifests(node("a"), pod("web"), widget)
     told = "ignored objects of unsupported kinds: 1 Widget"
     assert kubewasp("simulate", path, "-o", "json").json["warnings"] == [told]
-    assert re.search(r"warning +ignored objects of unsupported kinds: 1 Widget", kubewasp("simulate", path).out)
+    ended = kubewasp("simulate", path)
+    assert (ended.code, ended.err) == (0, f"warning: {told}\n")
     ended = kubewasp("simulate", path, "-o", "yaml")
     assert (ended.code, ended.err) == (0, f"warning: {told}\n")
 
@@ -197,7 +199,7 @@ def test_two_plugins_of_one_name_are_refused(kubewasp: Kubewasp, manifests: Mani
     again = tmp_path / guest.name
     again.write_bytes(guest.read_bytes())
     error = refused(kubewasp("simulate", manifests(node("a")), "--plugin", guest, "--plugin", again))
-    assert error == f"--plugin {again} and {guest} have the same name; configure them in a file"
+    assert error == f"--plugin {again} and {guest} have the same name; give one another: --plugin NAME=GUEST"
 
 
 def test_a_pod_that_waits_for_permission_is_told_as_such(
@@ -444,6 +446,86 @@ def test_a_comparison_with_the_same_result_says_so(kubewasp: Kubewasp, manifests
     assert "MOVED" not in out
 
 
+@pytest.mark.parametrize("argument", ["manifests", "--config", "--plugin", "--baseline-config"])
+def test_both_sides_of_a_comparison_share_standard_input(
+    argument: str, kubewasp: Kubewasp, manifests: Manifests, config: Callable[..., Path], stdin: Callable[[bytes], None]
+) -> None:
+    path, settings = manifests(*NODES, pod("web-3")), config(wasm("guest", NODE_NUMBER))
+    piped, arguments = {
+        "manifests": (path, ("-", "--config", settings, "--baseline")),
+        "--config": (settings, (path, "--config", "-", "--baseline")),
+        "--plugin": (NODE_NUMBER, (path, "--plugin", "-", "--baseline")),
+        "--baseline-config": (settings, (path, "--baseline-config", "-")),
+    }[argument]
+    stdin(piped.read_bytes())
+    found = kubewasp("simulate", *arguments, "-o", "json").json["baseline"]
+    assert {found["moved"][0]["baseline"], found["moved"][0]["node"]} == {"node-1", "node-3"}
+    assert found["name"] == ("standard input" if argument == "--baseline-config" else "without guest")
+
+
+def test_the_baseline_of_a_replaced_plugin_has_that_of_the_configuration(
+    kubewasp: Kubewasp, manifests: Manifests, config: Callable[..., Path]
+) -> None:
+    path, settings = manifests(*NODES, pod("web-3")), config(wasm("policy", NODE_NUMBER))
+    replaced = ("--plugin", f"policy={wat('filter')}", "--plugin", NODE_NUMBER)
+    found = kubewasp("simulate", path, "--config", settings, *replaced, "--baseline", "-o", "json").json["baseline"]
+    assert found["name"] == "without nodenumber, with policy of the configuration"
+
+
+def test_logs_and_errors_are_those_of_the_result_not_of_the_baseline(
+    kubewasp: Kubewasp, manifests: Manifests, config: Callable[..., Path]
+) -> None:
+    path, logging = manifests(node("a"), pod("web")), ROOT / "tests" / "guests" / "wat" / "log.wat"
+    one = kubewasp("simulate", path, "--plugin", logging, "--logs", "-o", "json").json["logs"]
+    compared = kubewasp("simulate", path, "--plugin", logging, "--logs", "--baseline", "-o", "json").json["logs"]
+    assert [item["text"] for item in compared["entries"]] == [item["text"] for item in one["entries"]] != []
+    breaks = steered("misbehave", what=MISBEHAVIOURS.index("unreachable"), where=bit("filter"))
+    for guest in (logging, breaks):
+        ended = kubewasp("simulate", path, "--baseline-config", config(wasm("other", guest)), "--logs", "-o", "json")
+        assert (ended.code, ended.json["errors"], ended.json["logs"]["lines"]) == (0, [], 0)
+
+
+@pytest.mark.parametrize("real_entropy", [False, True])
+def test_both_sides_of_a_comparison_have_one_seed_and_one_clock_unless_entropy_is_real(
+    manifests: Manifests, config: Callable[..., Path], *, real_entropy: bool
+) -> None:
+    settings = config(wasm("random", go_guest("nodenumber")))
+    simulated = command.run(
+        [manifests(node("entropy"), pod("web"))],
+        config=settings,
+        plugins=(),
+        plugin_configs={},
+        timeline=None,
+        explained="",
+        seed=7,
+        real_entropy=real_entropy,
+        start_time=None,
+        logs=False,
+        strict=False,
+        baseline=False,
+        baseline_config=settings,
+    )
+    assert simulated.baseline is not None
+    messages = {report.result.pending[0].message for report in (simulated.report, simulated.baseline.report)}
+    assert len(messages) == 1 + real_entropy
+
+
+def test_warnings_of_a_comparison_are_printed_once_and_strict_refuses_its_input(
+    kubewasp: Kubewasp, manifests: Manifests, write: Write
+) -> None:
+    path = manifests(node("a"), pod("web", nodeSelecter={}))
+    text = f'{path}: Pod default/web: spec.nodeSelecter: unknown field; did you mean "nodeSelector"?'
+    compared = ("simulate", path, "--plugin", NODE_NUMBER, "--baseline")
+    assert kubewasp(*compared).err == f"warning: {text}\n"
+    assert refused(kubewasp(*compared, "--strict")) == text
+    other = write(
+        "o.yaml", yaml.safe_dump({**HEAD, "profiles": [{"pluginConfig": [{"name": "NodeName", "args": {"x": 1}}]}]})
+    )
+    first, second = kubewasp("simulate", path, "--baseline-config", other).err.splitlines()
+    assert first == f"warning: {text}"
+    assert "NodeName takes no args" in second
+
+
 def test_options_that_exclude_each_other(kubewasp: Kubewasp, manifests: Manifests, config: Callable[..., Path]) -> None:
     path, settings = manifests(node("a")), config()
     error = kubewasp("simulate", path, "--baseline", "--baseline-config", settings).usage_error
@@ -574,3 +656,37 @@ def test_a_plugin_configuration_that_cannot_be_used_is_told(kubewasp: Kubewasp, 
     ended = kubewasp("simulate", SMALL, "--plugin", NODE_NUMBER, "--plugin-config", given)
     assert ended.code in (1, 2)
     assert told in " ".join(ended.err.replace("│", " ").split())
+
+
+# ---------------------------------------------------------------------- repeatable guests
+
+
+def test_a_simulation_repeats_itself_unless_seed_or_entropy_change(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("entropy"), pod("web"))
+    guest = go_guest("nodenumber")
+    time = ("--start-time", "2026-01-05T12:00:00Z")
+
+    def message(*options: object) -> str:
+        [pending] = kubewasp("simulate", path, "--plugin", guest, *time, *options, "-o", "json").json["pending"]
+        return str(pending["message"])
+
+    found = message()
+    assert "2026-01-05T12:00:00Z" in found
+    assert message("--seed", 0) == found
+    assert message("--seed", 1) != found
+    assert "2026-01-05T12:00:00Z" not in message("--real-entropy")
+
+
+def test_an_explanation_of_manifests_repeats_itself(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("entropy"), pod("web"))
+
+    def rejection(*options: object) -> str:
+        options = ("--plugin", go_guest("nodenumber"), "--start-time", "2026-01-05T12:00:00Z", *options)
+        return str(kubewasp("explain", "web", path, *options, "-o", "json").json["nodes"][0]["reasons"])
+
+    found = rejection()
+    assert rejection() == found
+    assert rejection("--seed", 1) != found
+    assert rejection("--real-entropy") != found
+    error = kubewasp("explain", "web", "--real-entropy").usage_error
+    assert "only for manifests" in error

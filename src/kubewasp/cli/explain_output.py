@@ -20,7 +20,10 @@ def print_explanation(found: Mapping[str, Any], *, is_all: bool = False) -> None
     nodes = found["nodes"]
     # Small clusters have a line per node; of large ones, equal lines are folded.
     is_folded = not is_all and len(nodes) > _MOST
-    _print_feasible([node for node in nodes if node["feasible"]], found["weights"], is_folded=is_folded)
+    feasible = [node for node in nodes if node["feasible"]]
+    _print_feasible([node for node in feasible if node["in_sample"]], found["weights"], is_folded=is_folded)
+    if outside := sum(not node["in_sample"] for node in feasible):
+        output.write(f"{outside:,} more are feasible and outside of the sample\n")
     _print_rejected([node for node in nodes if not node["feasible"]], is_folded=is_folded)
     _print_candidates(found["candidates"], is_folded=is_folded)
 
@@ -45,6 +48,8 @@ def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         facts.append(("time", found["time"]))
         facts.append(("result", f"{found['result']}, {found['feasible']} of {found['all_nodes']} nodes fit"))
     facts += [("note", note) for note in found["notes"]]
+    if found["sample"] and not found["sample"].startswith("all "):
+        facts.append(("scored", found["sample"]))
     facts.append(("node", found["node"] or "none"))
     if found["message"]:
         facts.append(("message", found["message"]))
@@ -91,7 +96,7 @@ def _print_rejected(nodes: Sequence[Mapping[str, Any]], *, is_folded: bool) -> N
         for node in nodes
     ]
     if any(node["hints"] for node in nodes):
-        _print_nodes(("REJECTED", "BY", "REASON", "HINT"), rows, is_folded=is_folded)
+        _print_nodes(("REJECTED", "BY", "REASON", "WOULD NEED"), rows, is_folded=is_folded)
     else:
         _print_nodes(("REJECTED", "BY", "REASON"), [row[:3] for row in rows], is_folded=is_folded)
 

@@ -1,14 +1,18 @@
-"""Progress of long work on the terminal: a line on stderr after a second, removed at the end."""
+"""Progress of long work on stderr: a single step with its elapsed time, or the phases of a command with a bar."""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kubewasp.cli import output
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kubewasp.scheduler.attempt import Attempt
 
 _DELAY: Final = 1.0
@@ -83,3 +87,33 @@ def _bar() -> Any:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return Progress(*columns, console=output.console(stderr=True), transient=True)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A spinner with a running clock on a terminal, else one line that ends with the seconds."""
+    shown = output.printable(f"{what} …")
+    if sys.stderr.isatty():
+        with _spinner(shown):
+            yield
+        return
+    began = time.perf_counter()
+    sys.stderr.write(shown)
+    sys.stderr.flush()
+    ended = "failed after "
+    try:
+        yield
+        ended = ""
+    finally:
+        sys.stderr.write(f" {ended}{time.perf_counter() - began:.1f} s\n")
+        sys.stderr.flush()
+
+
+@contextmanager
+def _spinner(shown: str) -> Iterator[None]:
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=output.console(stderr=True), transient=True) as progress:
+        progress.add_task(shown, total=None)
+        yield

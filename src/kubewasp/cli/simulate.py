@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
+from kubewasp.cli import output
 from kubewasp.cli.options import ERROR_CODE, PENDING_CODE, FailOn
 from kubewasp.cli.progress import Progress
 from kubewasp.scheduler.configuration import baseline_of, configure
@@ -15,10 +16,11 @@ from kubewasp.simulation.comparison import Comparison, compare
 from kubewasp.simulation.simulator import Simulation, read_input
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.input_file import InputFile
+    from kubewasp.scheduler.configuration import AddedPlugin
     from kubewasp.simulation.result import SimulationResult
     from kubewasp.simulation.simulator import SimulationReport
 
@@ -41,17 +43,20 @@ class Baseline:
 
 
 def run(
-    paths: Sequence[Path],
+    paths: Sequence[InputFile],
     *,
-    config: Path | None,
-    plugins: Sequence[str],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
-    timeline: Path | None,
+    timeline: InputFile | None,
     explained: str,
     seed: int,
+    real_entropy: bool,
     start_time: float | None,
+    logs: bool,
+    strict: bool,
     baseline: bool,
-    baseline_config: Path | None,
+    baseline_config: InputFile | None,
 ) -> Simulated:
     """Runs the simulation, and with `baseline` or `baseline_config` the same input a second time."""
     settings, added = configure(config, plugins, plugin_configs)
@@ -63,14 +68,19 @@ def run(
         other, name = baseline_of(config, plugins)
     with Progress() as progress:
         progress.phase("loading")
-        given = read_input(paths, timeline=timeline, seed=seed, start_time=start_time)
+        given = read_input(
+            paths, timeline=timeline, seed=seed, real_entropy=real_entropy, start_time=start_time, strict=strict
+        )
         listeners = (progress,)
-        simulation = Simulation(given, settings, added, explained=explained, listeners=listeners)
+        simulation = Simulation(given, settings, added, explained=explained, logs=logs, listeners=listeners)
+        _warn(simulation.warnings)
         report = _run(simulation, progress, "scheduling")
         if other is None:
             return Simulated(report)
         progress.phase("loading the baseline")
-        before = _run(Simulation(given, other, listeners=listeners), progress, "scheduling the baseline")
+        compared = Simulation(given, other, listeners=listeners)
+        _warn(warning for warning in compared.warnings if warning not in simulation.warnings)
+        before = _run(compared, progress, "scheduling the baseline")
         return Simulated(report, Baseline(name, before, compare(before.result, report.result)))
 
 
@@ -96,3 +106,9 @@ def _fail(reason: str, code: int) -> NoReturn:
 def _run(simulation: Simulation, progress: Progress, phase: str) -> SimulationReport:
     progress.phase(phase, sum(not pod.node for pod in simulation.cluster.pods.values()))
     return simulation.run()
+
+
+def _warn(warnings: Iterable[str]) -> None:
+    """Printed before the run, which may fail because of them."""
+    for warning in warnings:
+        output.warn(warning)

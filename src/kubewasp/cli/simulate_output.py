@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from kubewasp.cli import comparison_output, output
 from kubewasp.cli.explain_output import print_explanation
 from kubewasp.cli.folding import by_reason, folded, node_pool, node_pools, shortened, workload
+from kubewasp.cli.logs_output import print_logs
 from kubewasp.k8s.resources import CPU, MEMORY
 from kubewasp.simulation.workloads import is_made_up
 
@@ -37,6 +38,7 @@ def print_result(simulated: Simulated, *, form: str, is_all: bool = False) -> No
         _print_yaml(report)
     else:
         _print_tables(simulated, is_all=is_all)
+        print_logs(report.logs)
 
 
 def _print_yaml(report: SimulationReport) -> None:
@@ -57,8 +59,6 @@ def _print_yaml(report: SimulationReport) -> None:
             }
         )
     output.print_yaml(documents)
-    for warning in report.result.warnings:
-        output.warn(warning)
 
 
 def _print_tables(simulated: Simulated, *, is_all: bool) -> None:
@@ -100,7 +100,7 @@ def _print_facts(report: SimulationReport, baseline: Baseline | None) -> None:
     slowest = sorted(spent.items(), key=lambda item: -item[1])[:6]
     if slowest:
         facts.append(("plugin time", ", ".join(f"{name} {seconds * 1e3:.1f} ms" for name, seconds in slowest)))
-    output.print_facts([*facts, *(("warning", warning) for warning in result.warnings)])
+    output.print_facts(facts)
 
 
 def _print_workloads(result: SimulationResult) -> None:

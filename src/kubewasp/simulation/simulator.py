@@ -7,24 +7,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.explain.explanation import Explainer, Explanation
+from kubewasp.explain.plugin_logs import PluginLogs
 from kubewasp.k8s.errors import ManifestError
 from kubewasp.scheduler.composition import set_up
 from kubewasp.scheduler.configuration import configure
 from kubewasp.simulation import loading, scenario
-from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster, SimulatedClock
 from kubewasp.simulation.error_log import ErrorLog
 from kubewasp.simulation.result import SimulationResult, result_of, usage
 from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.guest_log import LOGGER_SINK
+from kubewasp.wasm.repeatable import Repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.framework.handle import Client
+    from kubewasp.input_file import InputFile
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.attempt import Attempt, AttemptListener, DecisionRecorder
+    from kubewasp.scheduler.configuration import AddedPlugin
     from kubewasp.simulation.loading import ClusterInput
+    from kubewasp.wasm.guest_log import GuestLogSink
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,7 @@ class SimulationReport:
     seconds: float
     attempts: int
     explanation: Explanation | None
+    logs: PluginLogs
 
     def placements(self) -> list[Pod]:
         """Pods placed by the simulation."""
@@ -67,6 +73,7 @@ class SimulationReport:
                 "plugins_ms": {name: round(seconds * 1e3, 3) for name, seconds in spent.items()},
             },
             "warnings": list(result.warnings),
+            "logs": self.logs.as_dict(),
         }
         if self.explanation is not None:
             found["explanation"] = self.explanation.as_dict()
@@ -75,29 +82,43 @@ class SimulationReport:
 
 @dataclass(frozen=True, slots=True)
 class SimulationInput:
-    """Input of simulations that differ in their configuration only: objects, timeline, seed and start time."""
+    """Input of simulations that differ in their configuration only: objects, timeline, entropy and start time."""
 
     objects: ClusterInput
     timeline: scenario.Scenario | None
     seed: int
+    real_entropy: bool
     start_time: float
 
 
 def read_input(
-    paths: Sequence[Path], *, timeline: Path | None = None, seed: int = 0, start_time: float | None = None
+    paths: Sequence[InputFile],
+    *,
+    timeline: InputFile | None = None,
+    seed: int = 0,
+    real_entropy: bool = False,
+    start_time: float | None = None,
+    strict: bool = False,
 ) -> SimulationInput:
     """Reads the input of simulations.
 
     Args:
         paths: Manifests, folders of manifests, dumps of a cluster.
         timeline: A scenario.
-        seed: Seed of all random choices.
+        seed: Seed of all random choices, also those of guests.
+        real_entropy: Whether guests get random numbers and clock of this machine.
         start_time: Wall-clock time at the start, in seconds since 1970; that of the timeline or now without it.
+        strict: Unknown fields and kinds are errors.
     """
     steps = scenario.load(timeline) if timeline is not None else None
+    if strict and steps is not None:
+        steps.mistakes.raise_if_any()
     if start_time is None and steps is not None:
         start_time = steps.start_time
-    return SimulationInput(loading.read(paths), steps, seed, time.time() if start_time is None else start_time)
+    objects = loading.read(paths)
+    if strict:
+        objects.mistakes.raise_if_any()
+    return SimulationInput(objects, steps, seed, real_entropy, time.time() if start_time is None else start_time)
 
 
 class Simulation:
@@ -108,6 +129,7 @@ class Simulation:
         settings: The configuration.
         added: Names of its wasm plugins that were given as options.
         explained: Pod (`namespace/name`) to explain, by its last attempt.
+        logs: Keep all log lines of plugins, not only the last ones.
         listeners: Listeners for attempts.
     """
 
@@ -118,11 +140,13 @@ class Simulation:
         added: Collection[str] = (),
         *,
         explained: str = "",
+        logs: bool = False,
         listeners: Sequence[AttemptListener] = (),
     ) -> None:
         table = NodeTable()
         self._timeline = given.timeline
         self._explained = explained
+        self._logs = PluginLogs(is_complete=logs)
         self._explainer, self._counter = Explainer(table, {explained} if explained else ()), _Counter()
         self._errors = ErrorLog(table)
         self.cluster, warnings = filled_cluster(
@@ -130,12 +154,14 @@ class Simulation:
             added,
             given.objects,
             seed=given.seed,
+            real_entropy=given.real_entropy,
             start_time=given.start_time,
             table=table,
             recorder=self._explainer,
-            listeners=[self._counter, self._explainer, self._errors, *listeners],
+            listeners=[self._counter, self._explainer, self._errors, self._logs, *listeners],
+            guest_logs=self._logs,
         )
-        self._warnings = [*warnings, *(given.timeline.warnings if given.timeline is not None else ())]
+        self.warnings = [*warnings, *(given.timeline.warnings if given.timeline is not None else ())]
 
     def run(self) -> SimulationReport:
         """Runs to the end."""
@@ -149,22 +175,36 @@ class Simulation:
         explanation = self._explainer.last.get(explained)
         if explained and explanation is None:
             raise ManifestError("", f"pod {explained} has no scheduling attempt: it does not exist or is not pending")
-        result = ended(cluster, self._errors, before=before, warnings=self._warnings)
-        return SimulationReport(cluster, result, seconds, self._counter.attempts, explanation)
+        result = ended(cluster, self._errors, before=before, warnings=self.warnings)
+        return SimulationReport(cluster, result, seconds, self._counter.attempts, explanation, self._logs)
 
 
 def embedded_cluster(
-    paths: Sequence[Path],
-    config: Path | None,
-    plugins: Sequence[str],
+    paths: Sequence[InputFile],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
     *,
+    seed: int = 0,
+    real_entropy: bool = False,
     start_time: float | None = None,
+    strict: bool = False,
     client: Client | None = None,
+    guest_logs: GuestLogSink = LOGGER_SINK,
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster with the objects of the manifests before scheduling, and the warnings."""
     settings, added = configure(config, plugins, plugin_configs)
-    return filled_cluster(settings, added, loading.read(paths), start_time=start_time, client=client)
+    given = read_input(paths, seed=seed, real_entropy=real_entropy, start_time=start_time, strict=strict)
+    return filled_cluster(
+        settings,
+        added,
+        given.objects,
+        seed=given.seed,
+        real_entropy=given.real_entropy,
+        start_time=given.start_time,
+        client=client,
+        guest_logs=guest_logs,
+    )
 
 
 def filled_cluster(
@@ -173,16 +213,21 @@ def filled_cluster(
     found: ClusterInput,
     *,
     seed: int = 0,
+    real_entropy: bool = False,
     start_time: float | None = None,
     client: Client | None = None,
     table: NodeTable | None = None,
     recorder: DecisionRecorder | None = None,
     listeners: Sequence[AttemptListener] = (),
+    guest_logs: GuestLogSink = LOGGER_SINK,
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster with these objects before scheduling, and the warnings. It starts now, or at the start time."""
+    clock = SimulatedClock(time.time() if start_time is None else start_time)
     cluster = EmbeddedCluster(
-        set_up(settings, added=added),
-        epoch=time.time() if start_time is None else start_time,
+        set_up(
+            settings, added=added, guest_logs=guest_logs, repeatable=None if real_entropy else Repeatable(seed, clock)
+        ),
+        clock=clock,
         seed=seed,
         client=client,
         table=table,

@@ -114,6 +114,7 @@ EXTENSION_IMPORTS: tuple[Import, ...] = _table(
     node_scores buf limit -> len
     node_statuses buf limit -> len
     result.node_scores buf len
+    result.hint buf len
     result.sort_key buf len
     queued_at -> ns:i64
     event_resource -> resource
