@@ -8,14 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from kubewasp.cli.options import (
+    FORMATS,
     ConfigFile,
+    Format,
     LogFormat,
     LoggingFormat,
     Output,
-    OutputOrYaml,
     PluginConfigs,
     Plugins,
     Verbosity,
+    listen_address,
     plugin_texts,
 )
 
@@ -35,6 +37,7 @@ KubeconfigFile = Annotated[
         help="Kubeconfig of the cluster. Default: $KUBECONFIG, the pod's service account, ~/.kube/config.",
     ),
 ]
+_HOST, _PORT = "127.0.0.1", 10259
 StartTime = Annotated[
     str, typer.Option(metavar="TIME", help="Start of the simulated clock, e.g. 2026-01-05T12:00:00Z. Default: now.")
 ]
@@ -52,8 +55,11 @@ def simulate(
     start_time: StartTime = "",
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random choices (preemption).")] = 0,
     output: Annotated[
-        OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
-    ] = OutputOrYaml.TABLE,
+        Output,
+        typer.Option(
+            "-o", "--output", metavar=FORMATS, help="Tables, JSON, or the placed pods as YAML for kubectl apply."
+        ),
+    ] = Output.TABLE,
 ) -> None:
     """Schedule pods on a cluster in memory: placements, and reasons for pending pods.
 
@@ -82,8 +88,7 @@ def simulate(
 def explain(
     pod: Annotated[str, typer.Argument(metavar="[NAMESPACE/]POD", help="Name of the pod.")],
     paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[PATH]...", help="Manifests, as for simulate. Default: a real cluster."),
+        list[Path] | None, typer.Argument(metavar="PATH", help="Manifests, as for simulate. Default: a real cluster.")
     ] = None,
     namespace: Annotated[
         str,
@@ -109,7 +114,7 @@ def explain(
         ),
     ] = "",
     start_time: StartTime = "",
-    output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
+    output: Format = Output.TABLE,
 ) -> None:
     """Explain one scheduling attempt of a pod: rejected nodes with plugin and reason, all scores, and hints.
 
@@ -122,7 +127,7 @@ def explain(
     """
     from kubewasp.cli import explain as command
     from kubewasp.cli import explain_output as printing
-    from kubewasp.cli.output import print_json
+    from kubewasp.cli.output import print_document
 
     place, name = _place(pod, namespace)
     if recorded:
@@ -131,10 +136,10 @@ def explain(
                 "recorded decisions take no other option than the pod and its namespace", param_hint="--recorded"
             )
         decisions = command.recorded(recorded, name, place)
-        if output is Output.JSON:
-            print_json(decisions)
-        else:
+        if output is Output.TABLE:
             printing.print_recorded(decisions)
+        else:
+            print_document(decisions, output.value)
         return
     if paths and kubeconfig:
         raise typer.BadParameter("not allowed together with manifests", param_hint="--kubeconfig")
@@ -150,10 +155,10 @@ def explain(
         if paths
         else command.explain_live(name, place, kubeconfig=str(kubeconfig or ""), **how)
     ).as_dict()
-    if output is Output.JSON:
-        print_json(found)
-    else:
+    if output is Output.TABLE:
         printing.print_explanation(found)
+    else:
+        print_document(found, output.value)
 
 
 def run(
@@ -163,13 +168,15 @@ def run(
         bool | None,
         typer.Option("--leader-elect/--no-leader-elect", help="Leader election; overrides the configuration."),
     ] = None,
-    bind_address: Annotated[
+    listen: Annotated[
         str,
-        typer.Option(metavar="HOST", help="Address of the health and metrics endpoints; 0.0.0.0 for all interfaces."),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Port of these endpoints; 0 for any free port.")
-    ] = 10259,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Address of health and metrics: 0.0.0.0 for all interfaces, port 0 for any free port.",
+        ),
+    ] = f"{_HOST}:{_PORT}",
+    bind_address: Annotated[str, typer.Option(metavar="HOST", hidden=True)] = "",
+    port: Annotated[int | None, typer.Option(metavar="N", min=0, max=65535, hidden=True)] = None,
     decisions: Annotated[
         float,
         typer.Option(
@@ -182,7 +189,8 @@ def run(
     """Schedule the pods of a real cluster.
 
     The scheduler takes pods whose schedulerName names one of its profiles. Of
-    several instances, one is the leader and the others are standbys.
+    several instances, one is the leader and the others are standbys. Logs on
+    stderr; runs until SIGTERM or Ctrl-C.
 
     Example: kubewasp run --config scheduler.yaml --kubeconfig ~/.kube/config
     """
@@ -192,12 +200,17 @@ def run(
         config=config,
         kubeconfig=kubeconfig,
         leader_elect=leader_elect,
-        host=bind_address,
-        port=port,
+        address=_address(listen, bind_address, port),
         decisions=decisions,
         log_format=logging_format.value,
         verbosity=verbosity,
     )
+
+
+def _address(listen: str, host: str, port: int | None) -> tuple[str, int]:
+    """Host and port of --listen; --bind-address and --port are its older form."""
+    listen_host, listen_port = listen_address(listen)
+    return host or listen_host, listen_port if port is None else port
 
 
 def _key(pod: str) -> str:

@@ -37,12 +37,10 @@ def check(file: Path, *, form: str) -> None:
     profiles = [_without_credentials(profile) for profile in Registry(wasm=GuestLoader()).profiles(config)]
     for warning in config.warnings:
         output.warn(warning)
-    if form == "json":
-        output.print_json(as_document(config, profiles))
-    elif form == "yaml":
-        output.print_yaml([as_document(config, profiles)])
-    else:
+    if form == "table":
         _print_tables(config, profiles)
+    else:
+        output.print_document(as_document(config, profiles), form)
 
 
 def print_default() -> None:

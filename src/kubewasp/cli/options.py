@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from kubewasp.wasm.limits import Limits
 
 Given = TypeVar("Given", str, list[str], None)
+# The setting of a configuration file in an error, which is an option here.
+_LIMIT: Final = re.compile(r"raise limits\.(\w+)")
 
 
 def utf8(given: Given) -> Given:
@@ -29,23 +32,16 @@ def utf8(given: Given) -> Given:
 
 
 class Output(StrEnum):
-    """Output format of results."""
+    """Output format of results; JSON and YAML have the same content."""
 
     TABLE = "table"
     JSON = "json"
+    YAML = "yaml"
 
 
 class JsonOrYaml(StrEnum):
     """Output format of a configuration."""
 
-    JSON = "json"
-    YAML = "yaml"
-
-
-class OutputOrYaml(StrEnum):
-    """Output format of results that are also Kubernetes objects."""
-
-    TABLE = "table"
     JSON = "json"
     YAML = "yaml"
 
@@ -57,6 +53,8 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
+FORMATS: Final = "|".join(Output)
+Format = Annotated[Output, typer.Option("-o", "--output", metavar=FORMATS, help="Output format.")]
 ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Scheduler configuration file.")]
 Plugins = Annotated[
     list[str] | None, typer.Option("--plugin", metavar="GUEST", help="Wasm plugin with default settings. Repeatable.")
@@ -70,7 +68,7 @@ PluginConfigs = Annotated[
         callback=utf8,
     ),
 ]
-LoggingFormat = Annotated[LogFormat, typer.Option(help="Format of log lines.")]
+LoggingFormat = Annotated[LogFormat, typer.Option(metavar="text|json", help="Format of log lines.")]
 Verbosity = Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="Log level; higher logs more.")]
 
 
@@ -104,7 +102,7 @@ def naming(guest: str) -> Iterator[None]:
     try:
         yield
     except GuestLoadError as error:
-        name, text = without_credentials(guest), str(error)
+        name, text = without_credentials(guest), _LIMIT.sub(r"raise it with --limit \1=", str(error))
         raise GuestLoadError(text if name in text.partition("\n")[0] else f"{name}: {text}") from None
 
 
@@ -127,13 +125,44 @@ def _int64(text: str) -> int:
     return number
 
 
+def byte_count(option: str, text: str, *, low: int, high: int) -> int:
+    """A size such as 256Mi, 64Ki, or a number of bytes."""
+    from kubewasp.k8s import quantity
+
+    try:
+        count = quantity.parse(text).value()
+    except ValueError:
+        raise typer.BadParameter(f"expected a size such as 64Ki or 256Mi, got {text!r}", param_hint=option) from None
+    if not low <= count <= high:
+        bounds = f"from {quantity.format_size(low)} to {quantity.format_size(high)}"
+        raise typer.BadParameter(f"expected a size {bounds}, got {quantity.format_size(count)}", param_hint=option)
+    return count
+
+
+def listen_address(text: str) -> tuple[str, int]:
+    """Host and port of --listen."""
+    from kubewasp.server.http_server import ServeError, host_and_port
+
+    try:
+        return host_and_port(text)
+    except ServeError as error:
+        raise typer.BadParameter(str(error), param_hint="--listen") from None
+
+
+def text_or_file(option: str, given: str) -> str:
+    """The text, or for @FILE the content of the file."""
+    if not given.startswith("@"):
+        return given
+    try:
+        return Path(given[1:]).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise typer.BadParameter(f"{given[1:]}: not UTF-8 text", param_hint=option) from None
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or error
+        raise typer.BadParameter(f"{given[1:]}: {cause}", param_hint=option) from None
+
+
 def plugin_texts(given: list[str] | None) -> dict[str, str]:
     """Plugin configurations by name. A value of the form @FILE is the content of the file."""
-    found = assignments("--plugin-config", given)
-    for name, text in found.items():
-        if text.startswith("@"):
-            try:
-                found[name] = Path(text[1:]).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise typer.BadParameter(f"{name}: {text[1:]}: {error}", param_hint="--plugin-config") from None
-    return found
+    option = "--plugin-config"
+    return {name: text_or_file(option, text) for name, text in assignments(option, given).items()}

@@ -75,7 +75,7 @@ class Call:
         }
 
 
-def run(request: Request, *, as_json: bool) -> None:
+def run(request: Request, *, form: str) -> None:
     pod = _one_object(request.pod, "Pod") if request.pod else encode("Pod", sample_cluster.pod())
     target = _one_object(request.target_pod, "Pod") if request.target_pod else encode("Pod", sample_cluster.pod("db-1"))
     nodes = _nodes(request.nodes)
@@ -92,8 +92,8 @@ def run(request: Request, *, as_json: bool) -> None:
             message = f"{guest.name} does not export {hook}; exported: {', '.join(guest.hooks)}"
             raise typer.BadParameter(message, param_hint="HOOK")
     calls = list(Session(guest, request, pod, target, nodes).calls())
-    if as_json:
-        output.print_json([call.as_dict() for call in calls])
+    if form != "table":
+        output.print_document([call.as_dict() for call in calls], form)
     else:
         _print(calls, guest)
 

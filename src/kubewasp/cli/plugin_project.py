@@ -13,6 +13,7 @@ import typer
 from kubewasp.cli import output
 from kubewasp.cli.plugin_inspect import kind_of
 from kubewasp.errors import KubewaspError
+from kubewasp.k8s.quantity import format_size
 from kubewasp.projects import junit, project, scaffold, scenario_tests, suites
 from kubewasp.projects.toolchain import BuildError
 
@@ -43,12 +44,12 @@ def new(name: str, *, language: str) -> None:
 # ---------------------------------------------------------------------- build
 
 
-def build(folder: Path, *, target: Path | None, as_json: bool) -> None:
+def build(folder: Path, *, target: Path | None, form: str) -> None:
     found = project.find(folder)
     with _working(f"building {found.name} ({found.language.label})"):
         built = project.build(found, target)
-    if as_json:
-        output.print_json(_built(found, built))
+    if form != "table":
+        output.print_document(_built(found, built), form)
     else:
         output.print_facts(_facts(found, built))
 
@@ -70,7 +71,7 @@ def _built(found: Project, built: Built) -> dict[str, Any]:
 def _facts(found: Project, built: Built) -> Iterator[tuple[str, str]]:
     yield "built", str(built.path)
     yield "kind", f"{kind_of(built.program)}, written in {found.language.label}"
-    yield "size", output.size(built.program.size)
+    yield "size", format_size(built.program.size)
     yield "hooks", ", ".join(built.hooks) or "unknown"
     yield "duration", f"{built.seconds:.1f} s"
     if built.problem:
@@ -84,7 +85,7 @@ def _warning(built: Built) -> str:
 # ---------------------------------------------------------------------- test
 
 
-def run_tests(folder: Path, *, native: bool, wanted: str, report: Path | None, as_json: bool) -> None:
+def run_tests(folder: Path, *, native: bool, wanted: str, report: Path | None, form: str) -> None:
     """Runs the suites; exit code 1 if a test failed."""
     began = time.perf_counter()
     found = project.find(folder)
@@ -92,13 +93,13 @@ def run_tests(folder: Path, *, native: bool, wanted: str, report: Path | None, a
     done: list[Suite] = []
     for suite in _suites(found, tests, native=native and not wanted):
         done.append(suite)
-        if not as_json:
+        if form == "table":
             _print_suite(suite)
     results = [result for suite in done for result in suite.results]
-    if not as_json:
+    if form == "table":
         output.write(f"{_summary(results)} in {time.perf_counter() - began:.1f} s\n")
     else:
-        output.print_json(_report(found, done, time.perf_counter() - began))
+        output.print_document(_report(found, done, time.perf_counter() - began), form)
     if report is not None:
         _write(report, junit.document(done, name=found.name))
     if any(result.failure for result in results):
@@ -205,7 +206,7 @@ def _summary(results: Sequence[TestResult]) -> str:
 @contextmanager
 def _working(what: str) -> Iterator[None]:
     """Progress on stderr: a spinner on a terminal, else one line."""
-    if sys.stderr.isatty():
+    if output.has_progress():
         from rich.text import Text
 
         with output.console(stderr=True).status(Text(output.printable(f"{what} …"))):

@@ -42,8 +42,7 @@ def run(
     config: Path | None,
     kubeconfig: Path | None,
     leader_elect: bool | None,
-    host: str,
-    port: int,
+    address: tuple[str, int],
     decisions: float,
     log_format: logs.LogFormat,
     verbosity: int,
@@ -57,7 +56,7 @@ def run(
         logger.warning("%s", warning)
     tune_garbage_collector()
     files = str(kubeconfig) if kubeconfig is not None else settings.client_connection.kubeconfig
-    asyncio.run(_serve(settings, files, Address(host, port), decisions))
+    asyncio.run(_serve(settings, files, Address(*address), decisions))
 
 
 async def _serve(settings: SchedulerConfig, kubeconfig: str, address: Address, decisions: float) -> None:

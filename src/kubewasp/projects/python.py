@@ -78,7 +78,7 @@ def build(project: Path, target: Path) -> None:
     A build takes ten seconds or more and is not reproducible. Components are therefore cached by their sources.
     """
     findings = python_checks.check(project)
-    tool = _tool()
+    tool = find()
     cache = CompilationCache(cache_directory())
     with tempfile.TemporaryDirectory(prefix="kubewasp-") as scratch:
         root = Path(scratch)
@@ -140,7 +140,7 @@ def test(project: Path) -> list[TestResult]:
         return _results(report)
 
 
-def _tool() -> Tool:
+def find() -> Tool:
     """componentize-py of a supported version: beside the running Python, else on the PATH."""
     beside = Path(sys.executable).parent / TOOL
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which(TOOL)

@@ -15,21 +15,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from kubewasp.k8s.quantity import format_size
 from kubewasp.wasm.errors import GuestLoadError
 
 if TYPE_CHECKING:
     from io import BufferedIOBase
 
 HTTP_TIMEOUT = 30.0
+MAX_BYTES = 1 << 30  # the largest limits.guestSize
 _CHUNK = 1 << 20
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_WAT_PLACE = re.compile(r"--> .*:(\d+):(\d+)$", re.MULTILINE)
 _CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")
 
 
 def fetch(
     source: str | os.PathLike[str], *, sha256: str | None = None, max_bytes: int, timeout: float = HTTP_TIMEOUT
 ) -> bytes:
-    """Reads or downloads wasm. A file ending in `.wat` is WebAssembly text and is assembled."""
+    """Reads or downloads wasm. A file ending in `.wat` is WebAssembly text and is assembled.
+
+    `max_bytes` is limits.guestSize, or a bound that no setting raises.
+    """
     text = os.fspath(source)
     scheme, separator, rest = text.partition("://")
     shown = without_credentials(text)
@@ -110,7 +116,8 @@ def _bounded(file: BufferedIOBase, source: str, max_bytes: int, until: float = m
     while chunk := file.read1(_CHUNK):
         content += chunk
         if len(content) > max_bytes:
-            raise GuestLoadError(f"wasm: {source} is larger than {max_bytes} bytes; raise limits.guestSize")
+            remedy = "; raise limits.guestSize" if max_bytes < MAX_BYTES else ""
+            raise GuestLoadError(f"wasm: {source} is larger than {format_size(max_bytes)}{remedy}")
         if time.monotonic() > until:
             raise TimeoutError
     return bytes(content)
@@ -131,4 +138,7 @@ def _assemble(source: str, content: bytes) -> bytes:
     try:
         return bytes(wat2wasm(content.decode("utf-8")))
     except (WasmtimeError, UnicodeDecodeError) as error:
-        raise GuestLoadError(f"wasm: {source} is not WebAssembly text: {str(error).strip()}") from None
+        found = _WAT_PLACE.search(str(error))
+        place = f" line {found[1]}, column {found[2]}:" if found else ""
+        problem = str(error).strip().partition("\n")[0]
+        raise GuestLoadError(f"wasm: {source} is not WebAssembly text:{place} {problem}") from None
