@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.conftest import Kubewasp
 from tests.guests import HOOKS
-from tests.guests.build import c_guest, go_guest, wat, wat_text
+from tests.guests.build import c_guest, example, go_guest, wat, wat_text
 
 
 def report(kubewasp: Kubewasp, guest: object, *options: object) -> dict[str, Any]:
@@ -210,3 +210,14 @@ def test_control_characters_in_a_toolchains_name_are_escaped(kubewasp: Kubewasp,
     assert ended.code == 0
     assert "\\x1b[31mX \\x07" in ended.out
     assert "\x1b" not in ended.out
+
+
+def test_an_import_that_is_there_twice_is_listed_once(kubewasp: Kubewasp) -> None:
+    text = f'(module {POD} {POD} (memory (export "memory") 1) {FILTER})'
+    found = kubewasp("plugin", "inspect", wat_text(text), "-o", "json").json
+    assert found["imports"] == {"k8s.io/scheduler": ["currentPod"]}
+
+
+def test_a_limit_that_is_too_small_names_the_option(kubewasp: Kubewasp) -> None:
+    ended = kubewasp("plugin", "inspect", example("nodenumber"), "--limit", "guestSize=100")
+    assert ended.err.endswith("is larger than 100 bytes; raise it with --limit guestSize=\n")

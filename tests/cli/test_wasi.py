@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.guests.build import go_command, go_guest, wat_text
+from tests.guests.build import example, go_command, go_guest, wat, wat_text
 from tests.wasi.running import probe_file
 from tests.wasi.test_component import command
 
@@ -215,3 +215,18 @@ def test_inspect_of_no_file_is_an_error(tmp_path: Path) -> None:
     ran = wasi("inspect", tmp_path / "none.wasm")
     assert ran.returncode == 1
     assert ran.stderr.startswith("error: ")
+
+
+def test_a_plugin_is_told_from_a_command(kubewasp: Kubewasp) -> None:
+    plugin = "a scheduler plugin, not a WASI command; use `kubewasp plugin call`"
+    for guest in (wat("filter"), example("nodenumber")):
+        ran = wasi("run", guest)
+        assert (ran.returncode, ran.stdout) == (126, "")
+        assert plugin in ran.stderr
+        assert plugin in kubewasp("wasi", "inspect", guest, "-o", "json").json["problems"][0]
+    for words in (("call", probe_file(), "filter"), ("inspect", probe_file()), ("bench", probe_file())):
+        ended = kubewasp("plugin", *words)
+        assert ended.code == 1
+        assert ended.err.endswith("any plugin functions; it is a WASI command: use `kubewasp wasi run`\n")
+    ended = kubewasp("plugin", "inspect", command())
+    assert ended.err.endswith("the component is a WASI command, not a plugin; use `kubewasp wasi run`\n")

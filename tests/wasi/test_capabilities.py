@@ -76,6 +76,7 @@ def test_what_can_be_written_through_another_grant_is_not_called_read_only(tmp_p
         ({"memory": 1}, "--memory: expected a size from 64Ki to 4Gi, got 1 bytes"),
         ({"stack": 1}, "--stack: expected a size"),
         ({"timeout": 0}, "--timeout: expected a duration"),
+        ({"timeout": float("inf")}, "--timeout: expected a duration, got inf"),
         ({"timeout": float("nan")}, "--timeout: expected a duration"),
         ({"fuel": 0}, "--fuel: expected a number"),
         ({"environment": {"": "x"}}, "expected NAME=VALUE"),

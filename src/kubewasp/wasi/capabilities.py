@@ -169,7 +169,7 @@ def _check_range(
     name: str, value: Number, bounds: tuple[Number, Number], what: str, show: Callable[[Number], str]
 ) -> None:
     low, high = bounds
-    if isinstance(value, bool) or math.isnan(value):
+    if isinstance(value, bool) or not math.isfinite(value):
         raise CapabilityError(f"{name}: expected a {what}, got {value}")
     if not low <= value <= high:
         raise CapabilityError(f"{name}: expected a {what} from {show(low)} to {show(high)}, got {show(value)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +108,8 @@ def config_name(name: str) -> str:
 
 
 def _shown(name: str, value: float) -> str:
+    if not math.isfinite(value):
+        return str(value)
     return format_duration(value) if name in _TIMES else quantity.format_size(int(value))
 
 
