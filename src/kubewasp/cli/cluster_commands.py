@@ -8,17 +8,19 @@ from typing import Annotated, Any
 import typer
 
 from kubewasp.cli.options import (
+    FORMATS,
     ConfigFile,
     FoldLogs,
+    Format,
     LogFormat,
     LoggingFormat,
     Output,
-    OutputOrYaml,
     PluginConfigs,
     Plugins,
     ShowLogs,
     Strict,
     Verbosity,
+    listen_address,
     plugin_texts,
 )
 
@@ -38,6 +40,7 @@ KubeconfigFile = Annotated[
         help="Kubeconfig of the cluster. Default: $KUBECONFIG, the pod's service account, ~/.kube/config.",
     ),
 ]
+_HOST, _PORT = "127.0.0.1", 10259
 StartTime = Annotated[
     str, typer.Option(metavar="TIME", help="Start of the simulated clock, e.g. 2026-01-05T12:00:00Z. Default: now.")
 ]
@@ -63,8 +66,11 @@ def simulate(
     real_entropy: RealEntropy = False,
     strict: Strict = False,
     output: Annotated[
-        OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
-    ] = OutputOrYaml.TABLE,
+        Output,
+        typer.Option(
+            "-o", "--output", metavar=FORMATS, help="Tables, JSON, or the placed pods as YAML for kubectl apply."
+        ),
+    ] = Output.TABLE,
 ) -> None:
     """Schedule pods on a cluster in memory: placements, and reasons for pending pods.
 
@@ -98,8 +104,7 @@ def simulate(
 def explain(
     pod: Annotated[str, typer.Argument(metavar="[NAMESPACE/]POD", help="Name of the pod.")],
     paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[PATH]...", help="Manifests, as for simulate. Default: a real cluster."),
+        list[Path] | None, typer.Argument(metavar="PATH", help="Manifests, as for simulate. Default: a real cluster.")
     ] = None,
     namespace: Annotated[
         str,
@@ -129,7 +134,7 @@ def explain(
     seed: Seed = 0,
     real_entropy: RealEntropy = False,
     strict: Strict = False,
-    output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
+    output: Format = Output.TABLE,
 ) -> None:
     """Explain one scheduling attempt of a pod: rejected nodes with plugin and reason, all scores, and hints.
 
@@ -144,7 +149,7 @@ def explain(
     from kubewasp.cli import explain_output as printing
     from kubewasp.cli.inputs import Inputs
     from kubewasp.cli.logs_output import print_logs
-    from kubewasp.cli.output import print_json
+    from kubewasp.cli.output import print_document
     from kubewasp.explain.plugin_logs import PluginLogs
 
     place, name = _place(pod, namespace)
@@ -154,10 +159,10 @@ def explain(
                 "recorded decisions take no other option than the pod and its namespace", param_hint="--recorded"
             )
         decisions = command.recorded(recorded, name, place)
-        if output is Output.JSON:
-            print_json(decisions)
-        else:
+        if output is Output.TABLE:
             printing.print_recorded(decisions)
+        else:
+            print_document(decisions, output.value)
         return
     if (seed or real_entropy) and not paths:
         option = "--seed" if seed else "--real-entropy"
@@ -181,11 +186,11 @@ def explain(
         if paths
         else command.explain_live(name, place, kubeconfig=str(kubeconfig or ""), **how)
     ).as_dict()
-    if output is Output.JSON:
-        print_json(found | {"logs": plugin_logs.as_dict()})
-    else:
+    if output is Output.TABLE:
         printing.print_explanation(found)
         print_logs(plugin_logs)
+    else:
+        print_document(found | {"logs": plugin_logs.as_dict()}, output.value)
 
 
 def run(
@@ -195,13 +200,15 @@ def run(
         bool | None,
         typer.Option("--leader-elect/--no-leader-elect", help="Leader election; overrides the configuration."),
     ] = None,
-    bind_address: Annotated[
+    listen: Annotated[
         str,
-        typer.Option(metavar="HOST", help="Address of the health and metrics endpoints; 0.0.0.0 for all interfaces."),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Port of these endpoints; 0 for any free port.")
-    ] = 10259,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Address of health and metrics: 0.0.0.0 for all interfaces, port 0 for any free port.",
+        ),
+    ] = f"{_HOST}:{_PORT}",
+    bind_address: Annotated[str, typer.Option(metavar="HOST", hidden=True)] = "",
+    port: Annotated[int | None, typer.Option(metavar="N", min=0, max=65535, hidden=True)] = None,
     decisions: Annotated[
         float,
         typer.Option(
@@ -215,7 +222,8 @@ def run(
     """Schedule the pods of a real cluster.
 
     The scheduler takes pods whose schedulerName names one of its profiles. Of
-    several instances, one is the leader and the others are standbys.
+    several instances, one is the leader and the others are standbys. Logs on
+    stderr; runs until SIGTERM or Ctrl-C.
 
     Example: kubewasp run --config scheduler.yaml --kubeconfig ~/.kube/config
     """
@@ -226,13 +234,18 @@ def run(
         config=Inputs().optional(config),
         kubeconfig=kubeconfig,
         leader_elect=leader_elect,
-        host=bind_address,
-        port=port,
+        address=_address(listen, bind_address, port),
         decisions=decisions,
         log_format=logging_format.value,
         verbosity=verbosity,
         fold_logs=fold_logs,
     )
+
+
+def _address(listen: str, host: str, port: int | None) -> tuple[str, int]:
+    """Host and port of --listen; --bind-address and --port are its older form."""
+    listen_host, listen_port = listen_address(listen)
+    return host or listen_host, listen_port if port is None else port
 
 
 def _key(pod: str) -> str:

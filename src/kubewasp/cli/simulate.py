@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING, Any, Self
 
@@ -72,7 +71,7 @@ class _Progress:
         """Implements `AttemptListener`."""
         self._placed += bool(attempt.node) and not attempt.is_waiting
         if self._bar is None:
-            if time.perf_counter() - self._began < 1 or not sys.stderr.isatty():
+            if time.perf_counter() - self._began < 1 or not output.has_progress():
                 return
             self._bar = _bar()
             self._bar.add_task("scheduling", total=self._total or None)
