@@ -139,7 +139,8 @@ def build(project: Project, target: Path | None = None) -> Built:
             project.language.toolchain.build(project.folder.resolve(), made)
             program, guest, problem = _checked(made, project)
             made.replace(target)
-        build_stamp.write(project.folder, target)
+        if target == project.wasm:
+            build_stamp.write(project.folder, target)
     except OSError as error:
         raise BuildError(f"{target} cannot be written: {error}") from None
     return Built(target, program, guest, problem, time.perf_counter() - began)
