@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 from kubewasp.framework.config.guest_urls import local_path
 from kubewasp.input_file import StandardInput
+from kubewasp.k8s.quantity import format_size
 from kubewasp.wasm.compressed import TooLargeError, UnpackError, decoded, gunzip, is_gzip
 from kubewasp.wasm.errors import GuestLoadError
 
