@@ -390,7 +390,7 @@ func TestAGangThatStaysIncompleteIsTurnedDownAsAWhole(t *testing.T) {
 	check(t, "waiting", len(plugin.Waiting()), 2)
 	cluster.Advance(30 * time.Second)
 	check(t, "waiting", len(plugin.Waiting()), 0)
-	check(t, "first", first.Status, kubewasp.Unschedulable("rejected due to timeout"))
+	check(t, "first", first.Status, kubewasp.Unschedulable("rejected due to timeout after waiting 1m0s at plugin gang"))
 	check(t, "second", second.Status, kubewasp.Unschedulable("the gang is incomplete"))
 	check(t, "pods on a", len(cluster.PodsOn("a")), 0)
 }

@@ -25,6 +25,7 @@ from kubewasp_sdk.objects import Node, Pod
 from kubewasp_sdk.plugin import METHODS, WANTS, Plugin, overrides
 from kubewasp_sdk.state import CycleState
 from kubewasp_sdk.status import Code, Nominate, Status, Wait, as_status
+from kubewasp_sdk.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -94,7 +95,7 @@ class Guest:
         try:
             description = self._start(json.loads(settings))
         except BaseException as error:  # noqa: BLE001 - reported to the scheduler
-            description = {"error": _load_error(error)}
+            description = {"error": _load_error(error), "refused": isinstance(error, configuration.ConfigError)}
         logs, _ = self._logs.take()
         logs += [(0, line) for line in self._output.take().splitlines()]
         return json.dumps(description | {"protocol": PROTOCOL, "logs": logs})
@@ -111,6 +112,7 @@ class Guest:
         if unknown:
             raise configuration.ConfigError(f"wants: unknown {', '.join(unknown)}; there are {', '.join(WANTS)}")
         self._plugin = self._class(config)
+        self._watch = Watch() if settings.get("watch") else None
         if not hasattr(self._plugin, "config"):
             self._plugin.config = config
         wants = self._class.wants
@@ -153,7 +155,7 @@ class Guest:
         except BaseException as error:  # noqa: BLE001 - reported to the scheduler
             answer = {"error": tracebacks.told(error)}
         if scheduler.events:
-            answer["events"], scheduler.events = scheduler.events, []
+            answer["events"], scheduler.events = [event.wire() for event in scheduler.events], []
         if scheduler.allowed or scheduler.rejected:
             answer |= {"allow": scheduler.allowed, "reject": scheduler.rejected}
             scheduler.allowed, scheduler.rejected = [], []

@@ -9,12 +9,14 @@ import typer
 
 from kubewasp.cli.options import (
     ConfigFile,
+    FoldLogs,
     LogFormat,
     LoggingFormat,
     Output,
     OutputOrYaml,
     PluginConfigs,
     Plugins,
+    ShowLogs,
     Strict,
     Verbosity,
     plugin_texts,
@@ -24,7 +26,7 @@ Paths = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH",
-        help="Manifests: YAML or JSON files or folders, such as the output of `kubectl get -o yaml`.",
+        help="Manifests: YAML or JSON files, folders, or - for standard input, e.g. from `kubectl get -o yaml`.",
         show_default=False,
     ),
 ]
@@ -40,6 +42,11 @@ StartTime = Annotated[
     str, typer.Option(metavar="TIME", help="Start of the simulated clock, e.g. 2026-01-05T12:00:00Z. Default: now.")
 ]
 
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of random choices: preemption, random numbers of plugins.")]
+RealEntropy = Annotated[
+    bool, typer.Option("--real-entropy", help="Random numbers and clock of this machine for wasm plugins.")
+]
+
 
 def simulate(
     paths: Paths,
@@ -51,7 +58,9 @@ def simulate(
         str, typer.Option(metavar="POD", help="Explain the last attempt of this pod (namespace/name).")
     ] = "",
     start_time: StartTime = "",
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of random choices (preemption).")] = 0,
+    logs: ShowLogs = False,
+    seed: Seed = 0,
+    real_entropy: RealEntropy = False,
     strict: Strict = False,
     output: Annotated[
         OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
@@ -67,16 +76,20 @@ def simulate(
     """
     from kubewasp.cli import simulate as command
     from kubewasp.cli import simulate_output as printing
+    from kubewasp.cli.inputs import Inputs
 
+    inputs = Inputs()
     result = command.run(
-        paths,
-        config=config,
-        plugins=tuple(plugin or ()),
-        plugin_configs=plugin_texts(plugin_config),
-        timeline=scenario,
+        inputs.files(paths),
+        config=inputs.optional(config),
+        plugins=inputs.plugins(plugin),
+        plugin_configs=plugin_texts(plugin_config, inputs),
+        timeline=inputs.optional(scenario),
         explained=_key(explain),
         seed=seed,
+        real_entropy=real_entropy,
         start_time=_epoch(start_time),
+        logs=logs,
         strict=strict,
     )
     printing.print_result(result, form=output.value)
@@ -112,6 +125,9 @@ def explain(
         ),
     ] = "",
     start_time: StartTime = "",
+    logs: ShowLogs = False,
+    seed: Seed = 0,
+    real_entropy: RealEntropy = False,
     strict: Strict = False,
     output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
 ) -> None:
@@ -126,11 +142,14 @@ def explain(
     """
     from kubewasp.cli import explain as command
     from kubewasp.cli import explain_output as printing
+    from kubewasp.cli.inputs import Inputs
+    from kubewasp.cli.logs_output import print_logs
     from kubewasp.cli.output import print_json
+    from kubewasp.explain.plugin_logs import PluginLogs
 
     place, name = _place(pod, namespace)
     if recorded:
-        if paths or config or plugin or kubeconfig or profile or start_time or strict:
+        if paths or config or plugin or kubeconfig or profile or start_time or logs or strict:
             raise typer.BadParameter(
                 "recorded decisions take no other option than the pod and its namespace", param_hint="--recorded"
             )
@@ -140,24 +159,33 @@ def explain(
         else:
             printing.print_recorded(decisions)
         return
+    if (seed or real_entropy) and not paths:
+        option = "--seed" if seed else "--real-entropy"
+        raise typer.BadParameter("only for manifests: a real cluster is explained with real entropy", param_hint=option)
     if paths and kubeconfig:
         raise typer.BadParameter("not allowed together with manifests", param_hint="--kubeconfig")
+    plugin_logs = PluginLogs(is_complete=logs)
+    inputs = Inputs()
     how: dict[str, Any] = {
-        "config": config,
-        "plugins": tuple(plugin or ()),
-        "plugin_configs": plugin_texts(plugin_config),
+        "config": inputs.optional(config),
+        "plugins": inputs.plugins(plugin),
+        "plugin_configs": plugin_texts(plugin_config, inputs),
         "profile": profile,
         "start_time": _epoch(start_time),
+        "logs": plugin_logs,
     }
     found = (
-        command.explain_manifests(name, place, paths, strict=strict, **how)
+        command.explain_manifests(
+            name, place, inputs.files(paths), seed=seed, real_entropy=real_entropy, strict=strict, **how
+        )
         if paths
         else command.explain_live(name, place, kubeconfig=str(kubeconfig or ""), **how)
     ).as_dict()
     if output is Output.JSON:
-        print_json(found)
+        print_json(found | {"logs": plugin_logs.as_dict()})
     else:
         printing.print_explanation(found)
+        print_logs(plugin_logs)
 
 
 def run(
@@ -182,6 +210,7 @@ def run(
     ] = 0.01,
     logging_format: LoggingFormat = LogFormat.TEXT,
     verbosity: Verbosity = 0,
+    fold_logs: FoldLogs = True,
 ) -> None:
     """Schedule the pods of a real cluster.
 
@@ -191,9 +220,10 @@ def run(
     Example: kubewasp run --config scheduler.yaml --kubeconfig ~/.kube/config
     """
     from kubewasp.cli import run as command
+    from kubewasp.cli.inputs import Inputs
 
     command.run(
-        config=config,
+        config=Inputs().optional(config),
         kubeconfig=kubeconfig,
         leader_elect=leader_elect,
         host=bind_address,
@@ -201,6 +231,7 @@ def run(
         decisions=decisions,
         log_format=logging_format.value,
         verbosity=verbosity,
+        fold_logs=fold_logs,
     )
 
 

@@ -20,9 +20,9 @@ from kubewasp.wasm.source import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.framework.config.model import EnabledPlugin, Extender, Profile, SchedulerConfig
+    from kubewasp.input_file import InputFile
 
 _DEFAULT_COMMENT: Final = """\
 # Default configuration. Delete the settings that you do not change.
@@ -32,7 +32,7 @@ _DEFAULT_COMMENT: Final = """\
 """
 
 
-def check(file: Path, *, form: str) -> None:
+def check(file: InputFile, *, form: str) -> None:
     config = load_config(file, check_limits=limits_problem)
     registry = Registry(wasm=GuestLoader())
     found = registry.profiles(config)
@@ -56,7 +56,7 @@ def print_default() -> None:
 def _without_credentials(profile: Profile) -> Profile:
     """The profile without passwords in guest URLs."""
     wasm = {
-        name: replace(settings, guest_url=without_credentials(settings.guest_url))
+        name: replace(settings, guest_url=without_credentials(str(settings.guest_url)))
         for name, settings in profile.wasm.items()
     }
     return replace(profile, wasm=wasm)

@@ -14,7 +14,7 @@ app = typer.Typer(help="Check and print scheduler configurations.", no_args_is_h
 
 @app.command()
 def check(
-    file: Annotated[Path, typer.Argument(help="KubeSchedulerConfiguration, YAML or JSON.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="KubeSchedulerConfiguration, YAML or JSON, or -.", show_default=False)],
     output: Annotated[
         OutputOrYaml, typer.Option("-o", "--output", help="Tables, or the effective configuration as JSON or YAML.")
     ] = OutputOrYaml.TABLE,
@@ -28,8 +28,9 @@ def check(
     Example: kubewasp config check scheduler.yaml
     """
     from kubewasp.cli import config_check as command
+    from kubewasp.cli.inputs import Inputs
 
-    command.check(file, form=output.value)
+    command.check(Inputs().file(file), form=output.value)
 
 
 @app.command()

@@ -24,11 +24,13 @@ from kubewasp.simulation.simulator import embedded_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.explain.explanation import Explanation
+    from kubewasp.explain.plugin_logs import PluginLogs
     from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.input_file import InputFile
     from kubewasp.live.snapshot import Snapshot
+    from kubewasp.scheduler.configuration import AddedPlugin
 
 _DEFAULT_NAMESPACE: Final = "default"
 _TIMEOUT: Final = 30.0
@@ -39,18 +41,30 @@ _DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))  #
 def explain_manifests(
     pod: str,
     namespace: str,
-    paths: Sequence[Path],
+    paths: Sequence[InputFile],
     *,
-    config: Path | None,
-    plugins: Sequence[str],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
+    logs: PluginLogs,
     profile: str = "",
     start_time: float | None = None,
+    seed: int = 0,
+    real_entropy: bool = False,
     strict: bool = False,
 ) -> Explanation:
     """Dry run of one pod on a cluster from manifests."""
     cluster, warnings = embedded_cluster(
-        paths, config, plugins, plugin_configs, start_time=start_time, strict=strict, client=ReadOnlyClient()
+        paths,
+        config,
+        plugins,
+        plugin_configs,
+        seed=seed,
+        real_entropy=real_entropy,
+        start_time=start_time,
+        strict=strict,
+        client=ReadOnlyClient(),
+        guest_logs=logs,
     )
     _warn(warnings)
     key = f"{namespace or _DEFAULT_NAMESPACE}/{pod}"
@@ -61,7 +75,7 @@ def explain_manifests(
     if pending != manifest:
         cluster.delete("Pod", *key.split("/"))
         cluster.apply(pending)
-    found = dry_run(cluster.scheduler, cluster.pods[key], notes)
+    found = dry_run(cluster.scheduler, cluster.pods[key], notes, logs)
     found.warnings = warnings
     return found
 
@@ -71,9 +85,10 @@ def explain_live(
     namespace: str,
     *,
     kubeconfig: str,
-    config: Path | None,
-    plugins: Sequence[str],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
+    logs: PluginLogs,
     profile: str = "",
     start_time: float | None = None,
 ) -> Explanation:
@@ -83,10 +98,11 @@ def explain_live(
     warnings = [*settings.warnings, *unused]
     _warn(warnings)
     clock = SimulatedClock(time.time() if start_time is None else start_time)
-    scheduler = set_up(settings, added=added).scheduler(Environment(clock=clock, client=ReadOnlyClient()))
+    setup = set_up(settings, added=added, guest_logs=logs)
+    scheduler = setup.scheduler(Environment(clock=clock, client=ReadOnlyClient()))
     files = kubeconfig or settings.client_connection.kubeconfig
     snapshot = asyncio.run(_read(settings, files, pod, namespace or connection.namespace(files)))
-    found = explain_snapshot(scheduler, snapshot, profile)
+    found = explain_snapshot(scheduler, snapshot, profile, logs)
     found.warnings = warnings
     return found
 

@@ -9,6 +9,7 @@ import typer
 
 from kubewasp.cli.options import (
     ConfigFile,
+    FoldLogs,
     JsonOrYaml,
     LogFormat,
     LoggingFormat,
@@ -59,6 +60,7 @@ def serve(
     max_body: Annotated[int, typer.Option(metavar="MIB", min=1, max=4096, help="Maximum size of a request.")] = 128,
     logging_format: LoggingFormat = LogFormat.TEXT,
     verbosity: Verbosity = 0,
+    fold_logs: FoldLogs = True,
 ) -> None:
     """Serve plugins to a stock kube-scheduler as its HTTP extender.
 
@@ -78,11 +80,13 @@ def serve(
                 raise typer.BadParameter(text)
         return
     from kubewasp.cli import extender_server as command
+    from kubewasp.cli.inputs import Inputs
 
+    inputs = Inputs()
     command.run(
-        config=config,
-        plugins=tuple(plugin or ()),
-        plugin_configs=plugin_texts(plugin_config),
+        config=inputs.optional(config),
+        plugins=inputs.plugins(plugin),
+        plugin_configs=plugin_texts(plugin_config, inputs),
         listen=listen,
         certificate=tls_cert,
         key=tls_key,
@@ -95,6 +99,7 @@ def serve(
         max_body=max_body * 2**20,
         log_format=logging_format.value,
         verbosity=verbosity,
+        fold_logs=fold_logs,
     )
 
 
@@ -137,11 +142,13 @@ def show_config(
     Example: kubewasp extender config --config scheduler.yaml --url http://127.0.0.1:8888
     """
     from kubewasp.cli import extender_config as command
+    from kubewasp.cli.inputs import Inputs
 
+    inputs = Inputs()
     command.show(
-        config=config,
-        plugins=tuple(plugin or ()),
-        plugin_configs=plugin_texts(plugin_config),
+        config=inputs.optional(config),
+        plugins=inputs.plugins(plugin),
+        plugin_configs=plugin_texts(plugin_config, inputs),
         url=url,
         full_nodes=full_nodes,
         weight=weight,

@@ -15,7 +15,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 ConfigFile = Annotated[
-    Path, typer.Option("--config", metavar="FILE", help="Guests and routes, in YAML.", show_default=False)
+    Path, typer.Option("--config", metavar="FILE", help="Guests and routes, in YAML, or -.", show_default=False)
 ]
 
 
@@ -41,8 +41,9 @@ def serve(
     Example: kubewasp http serve --config web.yaml
     """
     from kubewasp.cli import http_serve
+    from kubewasp.cli.inputs import Inputs
 
-    http_serve.serve(config, listen, logging_format.value, verbosity)
+    http_serve.serve(Inputs().file(config), listen, logging_format.value, verbosity)
 
 
 @app.command()
@@ -54,5 +55,6 @@ def routes(
     Example: kubewasp http routes --config web.yaml
     """
     from kubewasp.cli import http_serve
+    from kubewasp.cli.inputs import Inputs
 
-    http_serve.show_routes(config, as_json=output is Output.JSON)
+    http_serve.show_routes(Inputs().file(config), as_json=output is Output.JSON)

@@ -12,6 +12,8 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from kubewasp.cli.inputs import Inputs
+    from kubewasp.input_file import StandardInput
     from kubewasp.wasm.limits import Limits
 
 Given = TypeVar("Given", str, list[str], None)
@@ -57,16 +59,23 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
-ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Scheduler configuration file.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Scheduler configuration file, or -.")
+]
 Plugins = Annotated[
-    list[str] | None, typer.Option("--plugin", metavar="GUEST", help="Wasm plugin with default settings. Repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--plugin",
+        metavar="[NAME=]GUEST[,weight=N]",
+        help="Wasm plugin: a .wasm or .wat file, a URL, a plugin project (built if needed), or -. Repeatable.",
+    ),
 ]
 PluginConfigs = Annotated[
     list[str] | None,
     typer.Option(
         "--plugin-config",
         metavar="NAME=TEXT",
-        help="Configuration of a --plugin, or @FILE. NAME: its file name without ending. Repeatable.",
+        help="Configuration of a --plugin, or @FILE. Default NAME: its file name without ending. Repeatable.",
         callback=utf8,
     ),
 ]
@@ -75,6 +84,15 @@ Strict = Annotated[
 ]
 LoggingFormat = Annotated[LogFormat, typer.Option(help="Format of log lines.")]
 Verbosity = Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="Log level; higher logs more.")]
+ShowLogs = Annotated[
+    bool, typer.Option("--logs", help="Show log lines, printed output and recorded events of wasm plugins.")
+]
+FoldLogs = Annotated[
+    bool,
+    typer.Option(
+        "--fold-logs/--no-fold-logs", help="Log equal lines of a plugin once per hook call, with their count."
+    ),
+]
 
 
 def assignments(option: str, given: Iterable[str] | None) -> dict[str, str]:
@@ -99,7 +117,7 @@ def limits_from(given: Iterable[str] | None) -> Limits:
 
 
 @contextmanager
-def naming(guest: str) -> Iterator[None]:
+def naming(guest: str | StandardInput) -> Iterator[None]:
     """Prefixes load errors with the guest's name, unless they contain it."""
     from kubewasp.wasm.errors import GuestLoadError
     from kubewasp.wasm.source import without_credentials
@@ -107,7 +125,7 @@ def naming(guest: str) -> Iterator[None]:
     try:
         yield
     except GuestLoadError as error:
-        name, text = without_credentials(guest), str(error)
+        name, text = without_credentials(str(guest)), str(error)
         raise GuestLoadError(text if name in text.partition("\n")[0] else f"{name}: {text}") from None
 
 
@@ -130,13 +148,15 @@ def _int64(text: str) -> int:
     return number
 
 
-def plugin_texts(given: list[str] | None) -> dict[str, str]:
+def plugin_texts(given: list[str] | None, inputs: Inputs) -> dict[str, str]:
     """Plugin configurations by name. A value of the form @FILE is the content of the file."""
     found = assignments("--plugin-config", given)
     for name, text in found.items():
         if text.startswith("@"):
+            file = inputs.file(Path(text[1:]))
             try:
-                found[name] = Path(text[1:]).read_text(encoding="utf-8")
+                with file.open("rb") as opened:
+                    found[name] = opened.read().decode("utf-8")
             except (OSError, UnicodeDecodeError) as error:
-                raise typer.BadParameter(f"{name}: {text[1:]}: {error}", param_hint="--plugin-config") from None
+                raise typer.BadParameter(f"{name}: {file}: {error}", param_hint="--plugin-config") from None
     return found

@@ -20,9 +20,9 @@ from kubewasp.wasm.guest import Guest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.framework.cluster_events import ClusterEvent, RecordedEvent
+    from kubewasp.input_file import InputFile, StandardInput
     from kubewasp.wasm.guest_cycle import GuestCycle
     from kubewasp.wasm.hook_results import HookResult, NodeStatuses, Trace
     from kubewasp.wasm.limits import Limits
@@ -36,11 +36,11 @@ _ON_NODE = ("reserve", "unreserve", "permit", "prebind", "bind", "postbind")
 class Request:
     """The command line."""
 
-    guest: str
+    guest: str | StandardInput
     hooks: tuple[str, ...]
-    pod: Path | None
-    nodes: tuple[Path, ...]
-    target_pod: Path | None
+    pod: InputFile | None
+    nodes: tuple[InputFile, ...]
+    target_pod: InputFile | None
     config: str
     args: tuple[str, ...]
     log_severity: int
@@ -217,7 +217,7 @@ def _event(event: RecordedEvent) -> Mapping[str, Any]:
     return event.as_dict()
 
 
-def _one_object(path: Path | None, kind: str, mistakes: ManifestWarnings) -> bytes:
+def _one_object(path: InputFile | None, kind: str, mistakes: ManifestWarnings) -> bytes:
     """The encoded object of a file; empty without a file."""
     if path is None:
         return b""
@@ -227,7 +227,7 @@ def _one_object(path: Path | None, kind: str, mistakes: ManifestWarnings) -> byt
     return _encode(found[0], kind, mistakes)
 
 
-def _nodes(paths: Sequence[Path], mistakes: ManifestWarnings) -> Nodes:
+def _nodes(paths: Sequence[InputFile], mistakes: ManifestWarnings) -> Nodes:
     if not paths:
         return Nodes(sample_cluster.nodes())
     nodes = Nodes()

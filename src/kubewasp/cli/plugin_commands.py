@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kubewasp.cli.options import Output, Strict, integers, limits_from, naming, utf8
+from kubewasp.cli.options import Output, ShowLogs, Strict, integers, limits_from, naming, utf8
 from kubewasp.wasm.hooks import SINGLE_HOOKS
 
 app = typer.Typer(
@@ -21,7 +21,11 @@ def _hooks(incomplete: str) -> list[str]:
 
 
 Guest = Annotated[
-    str, typer.Argument(help="Plugin: a .wasm or .wat file, or a file://, http:// or https:// URL.", show_default=False)
+    str,
+    typer.Argument(
+        help="Plugin: a .wasm or .wat file, a file://, http:// or https:// URL, a plugin project, or -.",
+        show_default=False,
+    ),
 ]
 Sha256 = Annotated[str | None, typer.Option(metavar="DIGEST", help="Required SHA-256 digest of the guest.")]
 Config = Annotated[str, typer.Option(metavar="TEXT", help="Configuration text for the guest.", callback=utf8)]
@@ -95,6 +99,7 @@ def run_tests(
         str, typer.Option("--filter", metavar="TEXT", help="Only scenario tests with this text in their name.")
     ] = "",
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit XML report.")] = None,
+    logs: ShowLogs = False,
     strict: Strict = False,
     output: Format = Output.TABLE,
 ) -> None:
@@ -110,7 +115,9 @@ def run_tests(
     """
     from kubewasp.cli import plugin_project as command
 
-    command.run_tests(folder, native=native, wanted=filter_, report=junit, strict=strict, as_json=output is Output.JSON)
+    command.run_tests(
+        folder, native=native, wanted=filter_, report=junit, logs=logs, strict=strict, as_json=output is Output.JSON
+    )
 
 
 @app.command()
@@ -127,10 +134,12 @@ def inspect(
     Example: kubewasp plugin inspect nodenumber.wasm
     """
     from kubewasp.cli import plugin_inspect as command
+    from kubewasp.cli.inputs import Inputs
 
-    with naming(guest):
+    source = Inputs().guest(guest)
+    with naming(source):
         command.run(
-            guest,
+            source,
             config=config,
             args=tuple(arg or ()),
             limits=limits_from(limit),
@@ -148,11 +157,11 @@ def call(
             metavar="HOOK...", help=f"Hooks in call order: {', '.join(SINGLE_HOOKS)}.", autocompletion=_hooks
         ),
     ],
-    pod: Annotated[Path | None, typer.Option(metavar="FILE", help="Pod manifest. Default: a sample pod.")] = None,
+    pod: Annotated[Path | None, typer.Option(metavar="FILE", help="Pod manifest, or -. Default: a sample pod.")] = None,
     node: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE", help="Node manifests, one or more per file. Repeatable. Default: three sample nodes."
+            metavar="FILE", help="Node manifests, or -; several per file. Repeatable. Default: three sample nodes."
         ),
     ] = None,
     target_pod: Annotated[
@@ -190,16 +199,19 @@ def call(
     Example: kubewasp plugin call nodenumber.wasm prefilter filter score --pod pod.yaml --node nodes.yaml
     """
     from kubewasp.cli import plugin_call as command
+    from kubewasp.cli.inputs import Inputs
 
     unknown = [name for name in hooks if name not in SINGLE_HOOKS]
     if unknown:
         raise typer.BadParameter(f"unknown hook {unknown[0]!r}; hooks: {', '.join(SINGLE_HOOKS)}", param_hint="HOOK")
+    inputs = Inputs()
+    source = inputs.guest(guest)
     request = command.Request(
-        guest=guest,
+        guest=source,
         hooks=tuple(hooks),
-        pod=pod,
-        nodes=tuple(node or ()),
-        target_pod=target_pod,
+        pod=inputs.optional(pod),
+        nodes=inputs.files(node),
+        target_pod=inputs.optional(target_pod),
         config=config,
         args=tuple(arg or ()),
         log_severity=log_severity,
@@ -210,7 +222,7 @@ def call(
         sha256=sha256,
         strict=strict,
     )
-    with naming(guest):
+    with naming(source):
         command.run(request, as_json=output is Output.JSON)
 
 
@@ -230,10 +242,12 @@ def bench(
     Example: kubewasp plugin bench nodenumber.wasm --nodes 5000
     """
     from kubewasp.cli import plugin_bench as command
+    from kubewasp.cli.inputs import Inputs
 
-    with naming(guest):
+    source = Inputs().guest(guest)
+    with naming(source):
         command.run(
-            guest,
+            source,
             nodes=nodes,
             pods=pods,
             config=config,

@@ -10,7 +10,9 @@ from kubewasp.cli.options import Output, assignments, utf8
 
 app = typer.Typer(help="Run a WASI program with granted capabilities only, or inspect one.", no_args_is_help=True)
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="WASI command, a .wasm or .wat file.", show_default=False)]
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="WASI command, a .wasm or .wat file, or -.", show_default=False)
+]
 
 
 @app.command()
@@ -58,6 +60,7 @@ def run(
     Example: kubewasp wasi run --dir data:ro --timeout 10s count.wasm -- data/words.txt
     """
     from kubewasp.cli import wasi_run as command
+    from kubewasp.cli.inputs import Inputs
     from kubewasp.wasi.capabilities import CapabilityError
 
     try:
@@ -70,7 +73,11 @@ def run(
             timeout=timeout,
             fuel=fuel,
         )
-        code = command.run(file, capabilities, stdin=stdin, trace=trace, verbose=verbose, quiet=quiet)
+        inputs = Inputs()
+        source = inputs.program(file)
+        if stdin == "-":
+            inputs.standard_input()
+        code = command.run(source, capabilities, stdin=stdin, trace=trace, verbose=verbose, quiet=quiet)
     except CapabilityError as error:
         raise typer.BadParameter(str(error)) from None
     raise typer.Exit(code)
@@ -85,5 +92,6 @@ def inspect(
     Example: kubewasp wasi inspect count.wasm
     """
     from kubewasp.cli import wasi_inspect as command
+    from kubewasp.cli.inputs import Inputs
 
-    command.run(file, as_json=output is Output.JSON)
+    command.run(Inputs().program(file), as_json=output is Output.JSON)

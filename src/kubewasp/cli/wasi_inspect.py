@@ -15,11 +15,12 @@ from kubewasp.wasm.source import fetch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kubewasp.input_file import StandardInput
     from kubewasp.wasi.inspection import ProgramReport
 
 
-def run(file: str, *, as_json: bool) -> None:
-    program = load_program(fetch(file, max_bytes=MAX_BYTES), Capabilities(), name=Path(file).name)
+def run(file: str | StandardInput, *, as_json: bool) -> None:
+    program = load_program(fetch(file, max_bytes=MAX_BYTES), Capabilities(), name=Path(str(file)).name)
     report = inspect_program(program)
     if as_json:
         output.print_json(asdict(report))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from kubewasp.errors import KubewaspError
+from kubewasp.input_file import InputFile, input_file
 from kubewasp.k8s.errors import ManifestError, described, quoted, shown
 from kubewasp.k8s.kinds import api_versions
 
@@ -30,10 +30,10 @@ class Manifest:
     body: dict[str, Any]
 
 
-def load(path: str | Path) -> list[Manifest]:
+def load(path: str | InputFile) -> list[Manifest]:
     """Every object in a file; lists are expanded."""
     try:
-        with Path(path).open("rb") as file:
+        with input_file(path).open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error

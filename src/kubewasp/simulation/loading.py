@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.k8s import manifests, quantity
@@ -16,8 +17,8 @@ from kubewasp.state.object_kinds import CLUSTER_SCOPED, KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
+    from kubewasp.input_file import InputFile
     from kubewasp.k8s.manifests import Manifest
     from kubewasp.simulation.cluster_objects import ClusterObjects
     from kubewasp.simulation.workloads import Expansion
@@ -92,7 +93,7 @@ def left_out(unknown: Mapping[str, int]) -> list[str]:
     return [f"ignored objects of unsupported kinds: {listed}"]
 
 
-def read(paths: Sequence[Path]) -> ClusterInput:
+def read(paths: Sequence[InputFile]) -> ClusterInput:
     """All objects in files and folders."""
     found = ClusterInput()
     for path in paths:
@@ -234,9 +235,9 @@ def _check_quantities(amounts: Mapping[str, Any] | None, path: str, *, maximum: 
             raise ManifestError(f"{path}[{quoted(name)}]", problem)
 
 
-def files(path: Path) -> list[Path]:
+def files(path: InputFile) -> Sequence[InputFile]:
     """The file, or the manifests in the folder."""
-    if path.is_dir():
+    if isinstance(path, Path) and path.is_dir():
         found = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
         if not found:
             raise ManifestError("", f"no {', '.join(_SUFFIXES)} file in this folder", source=str(path))

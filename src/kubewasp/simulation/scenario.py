@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from kubewasp.input_file import InputFile
     from kubewasp.k8s.pods import Pod
     from kubewasp.k8s.selectors import LabelSelector
     from kubewasp.simulation.cluster_objects import ClusterObjects
@@ -86,7 +87,7 @@ class _Reading:
     mistakes: ManifestWarnings = field(default_factory=ManifestWarnings)
 
 
-def load(path: Path) -> Scenario:
+def load(path: InputFile) -> Scenario:
     found = manifests.load(path)
     if len(found) != 1:
         raise ManifestError("", f"expected one Scenario, found {len(found)} documents", source=str(path))

@@ -320,7 +320,7 @@ def check_range(plugin: str, scores: NDArray[np.int64]) -> Status:
 
 
 def _trace(outcome: HookOutcome) -> Trace:
-    return Trace(tuple(outcome.logs), outcome.recorded, outcome.output, outcome.seconds)
+    return Trace(outcome.log, outcome.recorded, outcome.output, outcome.seconds)
 
 
 def _names(nodes: Nodes, rows: NDArray[np.int32]) -> list[str]:

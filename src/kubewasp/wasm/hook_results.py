@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kubewasp.framework.status import Code, Status, code_label
+from kubewasp.wasm.guest_log import NO_LOG, GuestLog
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,12 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Side effects of a call: log lines, recorded events, output; and its duration."""
+    """Side effects of a call: log, recorded events, output; and its duration."""
 
-    logs: tuple[LogLine, ...] = ()
+    log: GuestLog = NO_LOG
     events: tuple[RecordedEvent, ...] = ()
     output: str = ""
     seconds: float = 0.0
+
+    @property
+    def logs(self) -> tuple[LogLine, ...]:
+        """The log lines, read anew each time."""
+        return self.log.log_lines()
 
 
 @dataclass(frozen=True, slots=True)

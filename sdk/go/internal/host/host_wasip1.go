@@ -151,7 +151,7 @@ func int32sAt(n []int32) (unsafe.Pointer, uint32) {
 }
 
 // Exit ends a guest that cannot start; its output is the reason.
-func Exit() { procExit(1) }
+func Exit(code int) { procExit(int32(code)) }
 
 func (Host) Config(buf []byte) int {
 	at, limit := bytesAt(buf)

@@ -8,8 +8,8 @@ import numpy as np
 import orjson
 
 from kubewasp.framework.status import Code
+from kubewasp.wasm.component.component_log import ComponentLog
 from kubewasp.wasm.hooks import NODE_NAMES, NOMINATED_NODE, NORMALIZED_ROWS, SORT_KEY, Answer
-from kubewasp.wasm.klog import LogLine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,21 +43,28 @@ def parse(text: str, limits: Limits) -> dict[str, Any]:
 
 def take_remarks(answer: dict[str, Any], outcome: HookOutcome, limits: Limits) -> None:
     """Adds log lines, events and output."""
-    outcome.output = (outcome.output + str(answer.get("output") or ""))[: limits.output]
+    printed = str(answer.get("output") or "")[: limits.output]
+    outcome.output = (outcome.output + printed)[: limits.output]
     dropped = _integer(answer.get("dropped") or 0, "dropped")
-    for line in _list(answer, "logs"):
-        severity, text = _pair(line, "logs")
-        if len(outcome.logs) >= _MAX_LINES:
-            dropped += 1
-        else:
-            outcome.logs.append(LogLine(_integer(severity, "logs"), str(text)[: limits.log]))
+    sent = _list(answer, "logs")
+    room = max(_MAX_LINES - outcome.log.lines, 0)
+    dropped += max(len(sent) - room, 0)
+    lines = [_line(line, limits) for line in sent[:room]]
     for event in _list(answer, "events"):
         if len(outcome.events) >= _MAX_LINES:
             dropped += 1
         else:
             outcome.events.append(orjson.dumps(event))
-    if dropped:
-        outcome.logs.append(LogLine(1, f"{dropped} more log lines and events were dropped"))
+    if lines or printed or dropped:
+        log = outcome.log
+        if not isinstance(log, ComponentLog):
+            log = outcome.log = ComponentLog()
+        log.add(lines, printed, dropped)
+
+
+def _line(line: Any, limits: Limits) -> tuple[int, str]:
+    severity, text = _pair(line, "logs")
+    return _integer(severity, "logs"), str(text)[: limits.log]
 
 
 def waiting_pods(answer: dict[str, Any]) -> tuple[list[str], list[tuple[str, str]]]:

@@ -36,14 +36,16 @@ class AdapterMemory:
         self._memory = cast("Memory", exports["memory"])
         at = REGIONS
         hinted = limits.reason + 1 + HINT_LIMIT  # a reason, a separator and a hint
-        journal = max(limits.log, hinted) + 64 & -8
-        for region, size in (("journal", journal), ("reason", limits.reason), ("output", limits.output)):
+        journal, lines = (max(limits.log, other) + 64 & -8 for other in (hinted, limits.output))
+        regions = {"journal": journal, "lines": lines, "reason": limits.reason, "output": limits.output}
+        for region, size in regions.items():
             self.set(region, at)
             self.set(f"{region}_limit", size)
             at = at + (hinted if region == "reason" else size) + 7 & -8
         self.set("hint", at)
         at += HINT_LIMIT
         self.journal = self.get("journal")
+        self.lines = self.get("lines")
         self.set("log_limit", limits.log)
         self.set("severity", severity)
         self.rows = at
