@@ -1,7 +1,9 @@
 """The `kubewasp` command, run inside the test process."""
 
+import gc
 import io
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,18 @@ Answers = Callable[..., list[dict[str, Any]]]
 @pytest.fixture(autouse=True)
 def _terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     command_line.fixed_terminal(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def _process_as_before() -> Iterator[None]:
+    """A server sets up logging and the collector for its process, which here is that of all tests."""
+    root, thresholds = logging.getLogger(), gc.get_threshold()
+    handlers, level, ours = list(root.handlers), root.level, logging.getLogger("kubewasp").level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.getLogger("kubewasp").setLevel(ours)
+    gc.set_threshold(*thresholds)
 
 
 @pytest.fixture

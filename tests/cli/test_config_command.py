@@ -159,8 +159,3 @@ def test_a_wasm_plugin_that_is_not_enabled_is_a_warning(kubewasp: Kubewasp, writ
     )
     assert "secret" not in ended.out
     assert "http://nowhere/p.wasm" in ended.out
-
-
-@pytest.mark.parametrize("command", [["config"], ["config", "check", "--help"], ["config", "default", "--help"]])
-def test_help(kubewasp: Kubewasp, command: list[str]) -> None:
-    assert "kubewasp config" in kubewasp(*command).out

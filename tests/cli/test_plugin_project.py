@@ -65,8 +65,8 @@ def test_a_new_project_says_what_to_do_next(
 
 def test_the_language_must_be_told(kubewasp: Kubewasp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "Missing option '--lang'" in kubewasp("plugin", "new", "x").usage_error
-    assert "'cobol' is not one of 'go', 'python'" in kubewasp("plugin", "new", "x", "--lang", "cobol").usage_error
+    assert "missing option --lang: choose go or python" in kubewasp("plugin", "new", "x").usage_error
+    assert "expected go or python, got 'cobol'" in kubewasp("plugin", "new", "x", "--lang", "cobol").usage_error
     assert kubewasp("plugin", "new", "X", "--lang", "go").err.startswith("error: 'X' is not a valid plugin name: ")
     assert list(tmp_path.iterdir()) == []
 
@@ -80,13 +80,13 @@ def test_a_build_prints_what_was_made(kubewasp: Kubewasp, folder: Path, toolchai
     facts = dict(line.split(maxsplit=1) for line in ended.out.splitlines() if not line.startswith(" "))
     assert facts["kind"] == "core module, classic ABI, written in Fake"
     assert facts["hooks"] == "prefilter, filter, score"
-    assert facts["size"] == "1.3 KiB"
+    assert facts["size"] == "1.3Ki"
     assert list(facts) == ["built", "kind", "size", "hooks", "duration"]
 
 
 def test_a_build_for_machines(kubewasp: Kubewasp, folder: Path, toolchain: FakeToolchain) -> None:
     target = folder / "elsewhere.wasm"
-    found = kubewasp("plugin", "build", folder, "-o", "json", "--output-file", target).json
+    found = kubewasp("plugin", "build", folder, "-o", "json", "--out", target).json
     assert found["file"] == str(target)
     assert target.exists()
     assert found["hooks"] == ["prefilter", "filter", "score"]
@@ -234,7 +234,7 @@ def test_a_terminal_that_speaks_ascii_is_spared(
 ) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stream)
-    command.run_tests(folder, native=False, wanted="", report=None, logs=False, strict=False, as_json=False)
+    command.run_tests(folder, native=False, wanted="", report=None, logs=False, strict=False, form="table")
     stream.flush()
     assert b"\\u2713 policy.wasm" in stream.buffer.getvalue()  # type: ignore[attr-defined]
 

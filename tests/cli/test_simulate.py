@@ -576,8 +576,8 @@ def test_mistakes_in_the_configuration_are_one_error(
 
 
 def test_usage_errors(kubewasp: Kubewasp, manifests: Manifests) -> None:
-    assert "Missing argument 'PATH'" in kubewasp("simulate").usage_error
-    assert "'xml' is not one of 'table', 'json', 'yaml'" in kubewasp("simulate", manifests(), "-o", "xml").usage_error
+    assert "missing argument PATH" in kubewasp("simulate").usage_error
+    assert "expected table, json or yaml, got 'xml'" in kubewasp("simulate", manifests(), "-o", "xml").usage_error
 
 
 def test_yaml_is_utf8_whatever_the_terminal_speaks(tmp_path: Path) -> None:
@@ -649,7 +649,7 @@ def test_a_plugin_is_given_its_configuration(kubewasp: Kubewasp, tmp_path: Path)
     [
         ("other=1", "--plugin-config other: there is no plugin of that name; there are nodenumber"),
         ("nodenumber", "expected NAME=VALUE, got 'nodenumber'"),
-        ("nodenumber=@missing", "nodenumber: missing: [Errno 2] No such file or directory: 'missing'"),
+        ("nodenumber=@missing", "missing: No such file or directory"),
     ],
 )
 def test_a_plugin_configuration_that_cannot_be_used_is_told(kubewasp: Kubewasp, given: str, told: str) -> None:

@@ -90,7 +90,7 @@ def test_too_large_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(manifests, "MAX_BYTES", 2**20)
     path = tmp_path / "large.yaml"
     path.write_bytes(b" " * (2**20 + 1))
-    with pytest.raises(ManifestError, match=r"large\.yaml: larger than 1 MiB"):
+    with pytest.raises(ManifestError, match=r"large\.yaml: larger than 1Mi"):
         load(path)
 
 

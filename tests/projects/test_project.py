@@ -92,13 +92,14 @@ def test_a_build_is_loaded_and_told(tmp_path: Path, toolchain: FakeToolchain) ->
     assert built.path == tmp_path / "p" / "build" / "policy.wasm"
     assert built.path.read_bytes() == toolchain.guest.read_bytes()
     assert (built.hooks, built.problem) == (("prefilter", "filter", "score"), "")
-    assert [path.name for path in built.path.parent.iterdir()] == ["policy.wasm"]
+    assert sorted(path.name for path in built.path.parent.iterdir()) == [".policy.wasm.sources", "policy.wasm"]
+    assert project.is_built(project.find(tmp_path / "p"))
 
 
 def test_a_build_may_go_elsewhere(tmp_path: Path, toolchain: FakeToolchain) -> None:
     target = tmp_path / "out" / "of" / "here.wasm"
     assert project.build(toolchains.made(tmp_path / "p"), target).path == target
-    assert target.exists()
+    assert list(target.parent.iterdir()) == [target]
     assert not (tmp_path / "p" / "build").exists()
 
 
@@ -114,7 +115,7 @@ def test_a_build_that_fails_leaves_the_last_one(tmp_path: Path, toolchain: FakeT
         project.build(found)
     assert str(caught.value) == told
     assert found.wasm.read_bytes() == before
-    assert [path.name for path in found.wasm.parent.iterdir()] == ["policy.wasm"]
+    assert sorted(path.name for path in found.wasm.parent.iterdir()) == [".policy.wasm.sources", "policy.wasm"]
 
 
 REFUSES = """(module

@@ -45,7 +45,8 @@ def plugin(cluster: EmbeddedCluster, name: str = "policy") -> WasmPlugin:
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
     """Log lines of the guest since the last call."""
-    lines = [line.removeprefix("policy: ") for line in caplog.messages if line.startswith("policy: ")]
+    logged = [vars(record) for record in caplog.records if record.name == "kubewasp.guest"]
+    lines = [record["guest_line"] for record in logged for _ in range(record.get("count", 1))]
     caplog.clear()
     return lines
 

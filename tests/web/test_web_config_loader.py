@@ -85,7 +85,7 @@ def test_smallest_and_largest() -> None:
         ),
         (
             {"guests": {"a": {"file": "x", "style": "module", "limits": {"memory": "1Ki"}}}, "routes": [_ROUTE]},
-            "guests.a.limits.memory: expected an integer such as 64Mi, from 65536",
+            "guests.a.limits.memory: expected a size such as 64Mi, from 64Ki to 4Gi",
         ),
         (
             {"guests": {"a": {"file": "x", "style": "module", "dirs": ["/"]}}, "routes": [_ROUTE]},

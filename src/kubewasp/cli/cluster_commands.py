@@ -9,18 +9,20 @@ import typer
 
 from kubewasp.cli.options import (
     ERROR_CODE,
+    FORMATS,
     ConfigFile,
     FailOn,
     FoldLogs,
+    Format,
     LogFormat,
     LoggingFormat,
     Output,
-    OutputOrYaml,
     PluginConfigs,
     Plugins,
     ShowLogs,
     Strict,
     Verbosity,
+    listen_address,
     plugin_texts,
 )
 
@@ -41,6 +43,7 @@ KubeconfigFile = Annotated[
     ),
 ]
 AllLines = Annotated[bool, typer.Option("--all", help="Show every line of long tables.")]
+_HOST, _PORT = "127.0.0.1", 10259
 StartTime = Annotated[
     str, typer.Option(metavar="TIME", help="Start of the simulated clock, e.g. 2026-01-05T12:00:00Z. Default: now.")
 ]
@@ -76,12 +79,19 @@ def simulate(
         Path | None, typer.Option(metavar="FILE", help="Compare with the same input under this configuration, or -.")
     ] = None,
     fail_on: Annotated[
-        FailOn, typer.Option(help="Results that are a failure: errors of plugins, pending pods and errors, or none.")
+        FailOn,
+        typer.Option(
+            metavar="|".join(FailOn),
+            help="Results that are a failure: errors of plugins, pending pods and errors, or none.",
+        ),
     ] = FailOn.ERROR,
     all_lines: AllLines = False,
     output: Annotated[
-        OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
-    ] = OutputOrYaml.TABLE,
+        Output,
+        typer.Option(
+            "-o", "--output", metavar=FORMATS, help="Tables, JSON, or the placed pods as YAML for kubectl apply."
+        ),
+    ] = Output.TABLE,
 ) -> None:
     """Schedule pods on a cluster in memory: placements, and reasons for pending pods.
 
@@ -101,7 +111,7 @@ def simulate(
     is_compared = baseline or baseline_config is not None
     if baseline and baseline_config is not None:
         raise typer.BadParameter("not allowed together with --baseline-config", param_hint="--baseline")
-    if is_compared and output is OutputOrYaml.YAML:
+    if is_compared and output is Output.YAML:
         raise typer.BadParameter("a comparison has no YAML form; use table or json", param_hint="--output")
     inputs = Inputs()
     simulated = command.run(
@@ -126,8 +136,7 @@ def simulate(
 def explain(
     pod: Annotated[str, typer.Argument(metavar="[NAMESPACE/]POD", help="Name of the pod.")],
     paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[PATH]...", help="Manifests, as for simulate. Default: a real cluster."),
+        list[Path] | None, typer.Argument(metavar="PATH", help="Manifests, as for simulate. Default: a real cluster.")
     ] = None,
     namespace: Annotated[
         str,
@@ -158,7 +167,7 @@ def explain(
     real_entropy: RealEntropy = False,
     strict: Strict = False,
     all_lines: AllLines = False,
-    output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
+    output: Format = Output.TABLE,
 ) -> None:
     """Explain one scheduling attempt of a pod: rejected nodes with plugin and reason, all scores, and hints.
 
@@ -176,7 +185,7 @@ def explain(
     from kubewasp.cli import explain_output as printing
     from kubewasp.cli.inputs import Inputs
     from kubewasp.cli.logs_output import print_logs
-    from kubewasp.cli.output import print_json
+    from kubewasp.cli.output import print_document
     from kubewasp.explain.plugin_logs import PluginLogs
 
     place, name = _place(pod, namespace)
@@ -186,10 +195,10 @@ def explain(
                 "recorded decisions take no other option than the pod and its namespace", param_hint="--recorded"
             )
         decisions = command.recorded(recorded, name, place)
-        if output is Output.JSON:
-            print_json(decisions)
-        else:
+        if output is Output.TABLE:
             printing.print_recorded(decisions, is_all=all_lines)
+        else:
+            print_document(decisions, output.value)
         return
     if (seed or real_entropy) and not paths:
         option = "--seed" if seed else "--real-entropy"
@@ -213,11 +222,11 @@ def explain(
         if paths
         else command.explain_live(name, place, kubeconfig=str(kubeconfig or ""), **how)
     )
-    if output is Output.JSON:
-        print_json(found.as_dict() | {"logs": plugin_logs.as_dict()})
-    else:
+    if output is Output.TABLE:
         printing.print_explanation(found.as_dict(), is_all=all_lines)
         print_logs(plugin_logs)
+    else:
+        print_document(found.as_dict() | {"logs": plugin_logs.as_dict()}, output.value)
     if found.is_error:
         raise typer.Exit(ERROR_CODE)
 
@@ -229,13 +238,15 @@ def run(
         bool | None,
         typer.Option("--leader-elect/--no-leader-elect", help="Leader election; overrides the configuration."),
     ] = None,
-    bind_address: Annotated[
+    listen: Annotated[
         str,
-        typer.Option(metavar="HOST", help="Address of the health and metrics endpoints; 0.0.0.0 for all interfaces."),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Port of these endpoints; 0 for any free port.")
-    ] = 10259,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Address of health and metrics: 0.0.0.0 for all interfaces, port 0 for any free port.",
+        ),
+    ] = f"{_HOST}:{_PORT}",
+    bind_address: Annotated[str, typer.Option(metavar="HOST", hidden=True)] = "",
+    port: Annotated[int | None, typer.Option(metavar="N", min=0, max=65535, hidden=True)] = None,
     decisions: Annotated[
         float,
         typer.Option(
@@ -249,7 +260,8 @@ def run(
     """Schedule the pods of a real cluster.
 
     The scheduler takes pods whose schedulerName names one of its profiles. Of
-    several instances, one is the leader and the others are standbys.
+    several instances, one is the leader and the others are standbys. Logs on
+    stderr; runs until SIGTERM or Ctrl-C.
 
     Example: kubewasp run --config scheduler.yaml --kubeconfig ~/.kube/config
     """
@@ -260,13 +272,18 @@ def run(
         config=Inputs().optional(config),
         kubeconfig=kubeconfig,
         leader_elect=leader_elect,
-        host=bind_address,
-        port=port,
+        address=_address(listen, bind_address, port),
         decisions=decisions,
         log_format=logging_format.value,
         verbosity=verbosity,
         fold_logs=fold_logs,
     )
+
+
+def _address(listen: str, host: str, port: int | None) -> tuple[str, int]:
+    """Host and port of --listen; --bind-address and --port are its older form."""
+    listen_host, listen_port = listen_address(listen)
+    return host or listen_host, listen_port if port is None else port
 
 
 def _key(pod: str) -> str:

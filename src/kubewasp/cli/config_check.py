@@ -40,12 +40,10 @@ def check(file: InputFile, *, form: str) -> None:
     profiles = [_without_credentials(profile) for profile in found]
     for warning in config.warnings:
         output.warn(warning)
-    if form == "json":
-        output.print_json(as_document(config, profiles))
-    elif form == "yaml":
-        output.print_yaml([as_document(config, profiles)])
-    else:
+    if form == "table":
         _print_tables(config, profiles, shares)
+    else:
+        output.print_document(as_document(config, profiles), form)
 
 
 def print_default() -> None:

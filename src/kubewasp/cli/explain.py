@@ -147,6 +147,9 @@ def recorded(url: str, pod: str, namespace: str) -> dict[str, Any]:
     except urllib.error.HTTPError as error:
         text = error.read(_LONGEST_ANSWER).decode(errors="replace").strip()
         raise ExplainError(f"{url}: no decisions are shown there: {text}") from None
+    except urllib.error.URLError as error:
+        cause = getattr(error.reason, "strerror", None) or error.reason
+        raise ExplainError(f"{url}: no running kubewasp can be reached there: {cause}") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ExplainError(f"{url}: not the answer of a running kubewasp: {error}") from None
     if not decisions and not failed:

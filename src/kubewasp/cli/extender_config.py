@@ -38,7 +38,7 @@ def show(
     bind: bool,
     all_plugins: bool,
     managed: Sequence[str],
-    as_json: bool,
+    form: str,
 ) -> None:
     settings, named = configure(config, plugins, plugin_configs)
     profiles = set_up(settings, added=named).profiles
@@ -62,7 +62,7 @@ def show(
     if ca and not is_https:
         raise typer.BadParameter("requires an https URL", param_hint="--ca")
     check(extender)
-    if as_json:
+    if form == "json":
         output.print_json({"extenders": [stanza.entry(extender)]})
     else:
         unused = verb_plugins.unused_points(profiles)

@@ -17,7 +17,7 @@ from kubewasp.scheduler.composition import tune_garbage_collector
 from kubewasp.scheduler.configuration import configure
 from kubewasp.server import logs
 from kubewasp.server.guest_log_writer import GuestLogWriter
-from kubewasp.server.http_server import Address, host_and_port
+from kubewasp.server.http_server import Address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def run(
     config: InputFile | None,
     plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
-    listen: str,
+    listen: tuple[str, int],
     certificate: str,
     key: str,
     client_ca: str,
@@ -57,7 +57,13 @@ def run(
     for is_given, option in ((bind, "--bind"), (all_plugins, "--all-plugins")):
         if is_given and not watches:
             raise typer.BadParameter("needs a cluster: give --kubeconfig FILE or --in-cluster", param_hint=option)
-    address = Address(*host_and_port(listen), certificate, key, client_ca)
+    if bool(certificate) != bool(key):
+        raise typer.BadParameter("--tls-cert and --tls-key go together", param_hint="--tls-cert")
+    if client_ca and not certificate:
+        raise typer.BadParameter(
+            "client certificates need HTTPS: give --tls-cert and --tls-key", param_hint="--client-ca"
+        )
+    address = Address(*listen, certificate, key, client_ca)
     resources = managed_resources(managed)
     check(Extender(url_prefix="http://localhost", managed_resources=resources))
     handler = logs.configure(log_format, verbosity)

@@ -78,7 +78,7 @@ class Call:
         }
 
 
-def run(request: Request, *, as_json: bool) -> None:
+def run(request: Request, *, form: str) -> None:
     mistakes = ManifestWarnings()
     pod = _one_object(request.pod, "Pod", mistakes) or encode("Pod", sample_cluster.pod())
     target = _one_object(request.target_pod, "Pod", mistakes) or encode("Pod", sample_cluster.pod("db-1"))
@@ -100,8 +100,8 @@ def run(request: Request, *, as_json: bool) -> None:
             message = f"{guest.name} does not export {hook}; exported: {', '.join(guest.hooks)}"
             raise typer.BadParameter(message, param_hint="HOOK")
     calls = list(Session(guest, request, pod, target, nodes).calls())
-    if as_json:
-        output.print_json([call.as_dict() for call in calls])
+    if form != "table":
+        output.print_document([call.as_dict() for call in calls], form)
     else:
         _print(calls, guest)
 

@@ -12,6 +12,7 @@ from kubewasp.cli import output
 from kubewasp.cli.plugin_inspect import kind_of
 from kubewasp.cli.progress import working
 from kubewasp.errors import KubewaspError
+from kubewasp.k8s.quantity import format_size
 from kubewasp.projects import junit, project, scaffold, scenario_tests, suites
 from kubewasp.projects.toolchain import BuildError
 
@@ -43,12 +44,12 @@ def new(name: str, *, language: str) -> None:
 # ---------------------------------------------------------------------- build
 
 
-def build(folder: Path, *, target: Path | None, as_json: bool) -> None:
+def build(folder: Path, *, target: Path | None, form: str) -> None:
     found = project.find(folder)
     with working(f"building {found.name} ({found.language.label})"):
         built = project.build(found, target)
-    if as_json:
-        output.print_json(_built(found, built))
+    if form != "table":
+        output.print_document(_built(found, built), form)
     else:
         output.print_facts(_facts(found, built))
 
@@ -79,7 +80,7 @@ def _built(found: Project, built: Built) -> dict[str, Any]:
 def _facts(found: Project, built: Built) -> Iterator[tuple[str, str]]:
     yield "built", str(built.path)
     yield "kind", f"{kind_of(built.program)}, written in {found.language.label}"
-    yield "size", output.size(built.program.size)
+    yield "size", format_size(built.program.size)
     yield "hooks", ", ".join(built.hooks) or "unknown"
     yield "duration", f"{built.seconds:.1f} s"
     if built.problem:
@@ -96,7 +97,7 @@ def _warning(built: Built) -> str:
 
 
 def run_tests(
-    folder: Path, *, native: bool, wanted: str, report: Path | None, logs: bool, strict: bool, as_json: bool
+    folder: Path, *, native: bool, wanted: str, report: Path | None, logs: bool, strict: bool, form: str
 ) -> None:
     """Runs the suites; exit code 1 if a test failed."""
     began = time.perf_counter()
@@ -110,13 +111,14 @@ def run_tests(
     done: list[Suite] = []
     for suite in _suites(found, tests, native=native and not wanted, logs=logs):
         done.append(suite)
-        if not as_json:
+        if form == "table":
             _print_suite(suite)
     results = [result for suite in done for result in suite.results]
-    if not as_json:
+    if form == "table":
         output.write(f"{_summary(results)} in {time.perf_counter() - began:.1f} s\n")
     else:
-        output.print_json(_report(found, done, time.perf_counter() - began) | {"warnings": mistakes.texts()})
+        report_ = _report(found, done, time.perf_counter() - began) | {"warnings": mistakes.texts()}
+        output.print_document(report_, form)
     if report is not None:
         _write(report, junit.document(done, name=found.name))
     if any(result.failure for result in results):

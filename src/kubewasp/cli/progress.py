@@ -28,7 +28,7 @@ class Progress:
         self._lock = threading.Lock()
         self._timer = threading.Timer(delay, self.show)
         self._timer.daemon = True
-        self._is_shown = sys.stderr.isatty() if is_shown is None else is_shown
+        self._is_shown = output.has_progress() if is_shown is None else is_shown
         self._phase: tuple[str, int | None] = "", None
         self._done = 0
         self._bar: Any = None
@@ -93,7 +93,7 @@ def _bar() -> Any:
 def working(what: str) -> Iterator[None]:
     """A spinner with a running clock on a terminal, else one line that ends with the seconds."""
     shown = output.printable(f"{what} …")
-    if sys.stderr.isatty():
+    if output.has_progress():
         with _spinner(shown):
             yield
         return

@@ -45,8 +45,7 @@ def run(
     config: InputFile | None,
     kubeconfig: Path | None,
     leader_elect: bool | None,
-    host: str,
-    port: int,
+    address: tuple[str, int],
     decisions: float,
     log_format: logs.LogFormat,
     verbosity: int,
@@ -63,7 +62,7 @@ def run(
     files = str(kubeconfig) if kubeconfig is not None else settings.client_connection.kubeconfig
     guest_logs = GuestLogWriter(handler, log_format, fold=fold_logs)
     try:
-        asyncio.run(_serve(settings, files, Address(host, port), decisions, guest_logs))
+        asyncio.run(_serve(settings, files, Address(*address), decisions, guest_logs))
     finally:
         guest_logs.close()
 

@@ -9,16 +9,16 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubewasp.cli.output import printable, size
+from kubewasp.cli.output import printable
 from kubewasp.k8s import quantity
 from kubewasp.k8s.duration import parse_duration
 from kubewasp.wasi.capabilities import Capabilities, CapabilityError, Preopen
 from kubewasp.wasi.command import EXIT_CODES, Ending, limit_message
 from kubewasp.wasi.command import run as run_program
-from kubewasp.wasi.program import MAX_BYTES, load_program
+from kubewasp.wasi.program import load_program
 from kubewasp.wasi.streams import Descriptor, empty
 from kubewasp.wasm.errors import GuestLoadError
-from kubewasp.wasm.source import fetch
+from kubewasp.wasm.source import MAX_BYTES, fetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -69,7 +69,7 @@ def _seconds(text: str) -> float:
 
 
 def run(
-    file: str | StandardInput, capabilities: Capabilities, *, stdin: str | None, trace: bool, verbose: bool, quiet: bool
+    file: str | StandardInput, capabilities: Capabilities, *, stdin: str | None, trace: bool, stats: bool, quiet: bool
 ) -> int:
     """Runs a program and returns its exit code. A signal ends the process at once, without cleanup."""
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -86,7 +86,7 @@ def run(
     except GuestLoadError as error:
         _print(f"error: {error}")
         return _CANNOT_RUN
-    _report(program, capabilities, outcome, verbose=verbose, quiet=quiet)
+    _report(program, capabilities, outcome, stats=stats, quiet=quiet)
     return outcome.exit_code
 
 
@@ -129,7 +129,7 @@ def _run_on_thread(
     return ended[0]
 
 
-def _report(program: WasiProgram, capabilities: Capabilities, outcome: Outcome, *, verbose: bool, quiet: bool) -> None:
+def _report(program: WasiProgram, capabilities: Capabilities, outcome: Outcome, *, stats: bool, quiet: bool) -> None:
     if outcome.ending is not Ending.EXITED:
         _print(f"error: {program.name}: {outcome.message}")
     if not quiet:
@@ -137,9 +137,9 @@ def _report(program: WasiProgram, capabilities: Capabilities, outcome: Outcome, 
             _print(f"note: {denial.text}")
         if program.is_component and outcome.exit_code:
             _print(f"note: {_list(capabilities)}; denials of a component are not known")
-    if verbose:
+    if stats:
         used = [f"{outcome.seconds:.3f} s"]
-        used += [f"{size(outcome.memory)} of memory"] if outcome.memory is not None else []
+        used += [f"{quantity.format_size(outcome.memory)} of memory"] if outcome.memory is not None else []
         used += [f"{outcome.fuel_used} units of fuel"] if outcome.fuel_used is not None else []
         _print(f"note: {outcome.ending} with code {outcome.exit_code} after {', '.join(used)}")
 

@@ -13,6 +13,7 @@ from kubewasp.errors import KubewaspError
 from kubewasp.input_file import InputFile, input_file
 from kubewasp.k8s.errors import ManifestError, described, quoted, shown
 from kubewasp.k8s.kinds import api_versions
+from kubewasp.k8s.quantity import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,7 @@ def load(path: str | InputFile) -> list[Manifest]:
 def parse(content: bytes, source: str) -> list[Manifest]:
     """Every object in the content of a file; lists are expanded. Errors begin with `source`."""
     if len(content) > MAX_BYTES:
-        raise ManifestError("", f"larger than {MAX_BYTES // 2**20} MiB", source=source)
+        raise ManifestError("", f"larger than {format_size(MAX_BYTES)}", source=source)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

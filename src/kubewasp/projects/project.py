@@ -142,7 +142,8 @@ def build(project: Project, target: Path | None = None) -> Built:
             project.language.toolchain.build(project.folder.resolve(), made)
             program, guest, refusal = _checked(made, project)
             made.replace(target)
-        build_stamp.write(project.folder, target)
+        if target == project.wasm:
+            build_stamp.write(project.folder, target)
     except OSError as error:
         raise BuildError(f"{target} cannot be written: {error}") from None
     problem, needs_config = ("", False) if refusal is None else (str(refusal), refusal.refused)

@@ -86,7 +86,7 @@ def build(project: Path, target: Path) -> None:
     files that are part of the component are there during the build: what is not a source cannot have an effect.
     """
     findings = python_checks.check(project)
-    tool = _tool()
+    tool = find()
     cache = CompilationCache(cache_directory())
     with tempfile.TemporaryDirectory(prefix="kubewasp-") as scratch:
         root = Path(scratch)
@@ -166,7 +166,7 @@ def link(project: Path) -> None:
         place.symlink_to(target)
 
 
-def _tool() -> Tool:
+def find() -> Tool:
     """componentize-py of a supported version: beside the running Python, else on the PATH."""
     beside = Path(sys.executable).parent / TOOL
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which(TOOL)

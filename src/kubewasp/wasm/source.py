@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 from kubewasp.framework.config.guest_urls import local_path
 from kubewasp.input_file import StandardInput
+from kubewasp.k8s.quantity import format_size
 from kubewasp.wasm.compressed import TooLargeError, UnpackError, decoded, gunzip, is_gzip
 from kubewasp.wasm.errors import GuestLoadError
 
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from kubewasp.input_file import InputFile
 
 HTTP_TIMEOUT = 30.0
+MAX_BYTES = 1 << 30  # the largest limits.guestSize
 _CHUNK = 1 << 20
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_WAT_PLACE = re.compile(r"--> .*:(\d+):(\d+)$", re.MULTILINE)
 _CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")
 
 
@@ -42,7 +45,8 @@ def fetch(
 ) -> bytes:
     """Reads or downloads wasm, also compressed with gzip.
 
-    WebAssembly text is assembled: a file ending in `.wat` or `.wat.gz`, text on standard input.
+    WebAssembly text is assembled: a file ending in `.wat` or `.wat.gz`, text on standard input. `max_bytes` is
+    limits.guestSize, or a bound that no setting raises.
     """
     text = str(source) if isinstance(source, StandardInput) else os.fspath(source)
     path, shown = local_path(text), without_credentials(text)
@@ -148,7 +152,8 @@ def _unpacking(source: str, max_bytes: int) -> Iterator[None]:
 
 
 def _too_large(source: str, max_bytes: int) -> GuestLoadError:
-    return GuestLoadError(f"wasm: {source} is larger than {max_bytes} bytes; raise limits.guestSize")
+    remedy = "; raise limits.guestSize" if max_bytes < MAX_BYTES else ""
+    return GuestLoadError(f"wasm: {source} is larger than {format_size(max_bytes)}{remedy}")
 
 
 def _check_digest(source: str, content: bytes, expected: str) -> None:
@@ -166,4 +171,7 @@ def _assemble(source: str, content: bytes) -> bytes:
     try:
         return bytes(wat2wasm(content.decode("utf-8")))
     except (WasmtimeError, UnicodeDecodeError) as error:
-        raise GuestLoadError(f"wasm: {source} is not WebAssembly text: {str(error).strip()}") from None
+        found = _WAT_PLACE.search(str(error))
+        place = f" line {found[1]}, column {found[2]}:" if found else ""
+        problem = str(error).strip().partition("\n")[0]
+        raise GuestLoadError(f"wasm: {source} is not WebAssembly text:{place} {problem}") from None

@@ -61,7 +61,7 @@ def test_a_config_error_is_a_manifest_error() -> None:
         ("[]", "expected an object, found a list"),
         ("hello", "expected an object, found a string"),
         (b"\xff", "not UTF-8 text: byte 1 is wrong"),
-        (b" " * (MAX_BYTES + 1), "larger than 8 MiB"),
+        (b" " * (MAX_BYTES + 1), "larger than 8Mi"),
         (HEAD_YAML + "a: [", "line 4: "),
         (HEAD_YAML + "parallelism: 1\nparallelism: 2", 'line 4: duplicate key "parallelism" in the same object'),
         ('{"kind": "a", "kind": "b"}', 'duplicate key "kind" in the same object'),

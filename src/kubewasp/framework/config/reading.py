@@ -44,6 +44,7 @@ from kubewasp.k8s.duration import format_duration
 from kubewasp.k8s.errors import described, quoted, shown
 from kubewasp.k8s.names import name_problems
 from kubewasp.k8s.pods import DEFAULT_SCHEDULER
+from kubewasp.k8s.quantity import format_size
 from kubewasp.k8s.resources import is_extended
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _content(path: str | InputFile) -> bytes:
 
 def _parsed(content: bytes, source: str, kind: str) -> Any:
     if len(content) > MAX_BYTES:
-        raise ConfigError([Problem("", f"larger than {MAX_BYTES // 2**20} MiB")], source=source)
+        raise ConfigError([Problem("", f"larger than {format_size(MAX_BYTES)}")], source=source)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

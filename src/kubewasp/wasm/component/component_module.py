@@ -16,7 +16,7 @@ from kubewasp.wasm.component.component_engine import ComponentEngine, component_
 from kubewasp.wasm.errors import GuestLoadError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from wasmtime.component import Linker
 
@@ -94,8 +94,15 @@ def _compiled(engine: ComponentEngine, wasm: bytes) -> Component:
         raise GuestLoadError(f"wasm: guest is not a valid component: {cause}") from None
 
 
+def is_plugin_world(exports: Collection[str]) -> bool:
+    """Whether a component with these exports is a plugin, possibly an invalid one."""
+    return any(name in exports for name in _EXPORTS)
+
+
 def _check_world(imports: tuple[str, ...], exports: Mapping[str, Any]) -> None:
     """Raises one GuestLoadError with all missing or wrong exports and all unknown imports."""
+    if not is_plugin_world(exports) and any(name.startswith("wasi:cli/run@") for name in exports):
+        raise GuestLoadError("wasm: the component is a WASI command, not a plugin; use `kubewasp wasi run`")
     problems = []
     for name, wanted in _EXPORTS.items():
         if name not in exports:

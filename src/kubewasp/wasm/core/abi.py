@@ -114,7 +114,6 @@ EXTENSION_IMPORTS: tuple[Import, ...] = _table(
     node_scores buf limit -> len
     node_statuses buf limit -> len
     result.node_scores buf len
-    result.hint buf len
     result.sort_key buf len
     queued_at -> ns:i64
     event_resource -> resource
@@ -126,6 +125,7 @@ EXTENSION_IMPORTS: tuple[Import, ...] = _table(
     allow_waiting_pod uid uid_len -> found
     reject_waiting_pod uid uid_len reason reason_len -> found
     at_hand buf -> row
+    result.hint buf len
     """,
 )
 
