@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test check e2e bench bench-cluster bench-report counts bars lint format docs lock clean
+.PHONY: help demo test check e2e bench bench-cluster bench-report counts bars conformance lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -40,6 +40,9 @@ counts: .venv/.dev ## machine-independent counts of every hot path, checked agai
 
 bars: .venv/.dev ## speed and memory bars of single parts, as ratios measured side by side
 	@$(BIN)/python -m tools.bench bars $(ARGS)
+
+conformance: .venv/.dev ## guests of kube-scheduler-wasm-extension; GUESTS is a checkout of it, ARGS=--markdown a table
+	@$(BIN)/python -m tools.conformance $(GUESTS) $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo

@@ -1,5 +1,6 @@
 """The `kubewasp` command, run inside the test process."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,17 @@ def _terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def kubewasp(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kubewasp:
     return command_line.command(main, "kubewasp", monkeypatch, capsys)
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | bytes], None]:
+    """Sets the standard input of the next commands."""
+
+    def run(content: str | bytes) -> None:
+        given = content.encode() if isinstance(content, str) else content
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+
+    return run
 
 
 @pytest.fixture

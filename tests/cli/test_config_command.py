@@ -1,10 +1,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.cli.conftest import Kubewasp
-from tests.guests.build import wat
+from tests.guests.build import example, wat
 
 Write = Callable[[str, str], Path]
 
@@ -29,11 +30,23 @@ def test_the_table_shows_settings_points_and_args(kubewasp: Kubewasp, write: Wri
     assert "parallelism 3" in lines
     assert "leader election lease kube-system/kube-scheduler, duration 15s, renew deadline" in lines
     assert "profile default-scheduler" in lines
-    assert "nodes to score adaptive" in lines
+    assert "nodes to score all" in lines
     assert "postFilter DynamicResources, DefaultPreemption" in lines
     assert any(line.startswith("score TaintToleration ×3, NodeAffinity ×2, NodeResourcesFit ×1,") for line in lines)
     assert "VolumeBinding {bindTimeoutSeconds: 600}" in lines
     assert not any(line.startswith("permit") for line in lines)
+
+
+def test_the_table_says_which_nodes_are_scored(kubewasp: Kubewasp, write: Write) -> None:
+    def shown(text: str) -> list[str]:
+        lines = (" ".join(line.split()) for line in kubewasp("config", "check", write("s.yaml", text)).out.splitlines())
+        return [line for line in lines if line.startswith("nodes to score")]
+
+    unsigned, signed, bound = wat("score"), example("prefer_label"), wat("bind")
+    assert shown(policy(unsigned)) == ["nodes to score adaptive sample, for policy"]
+    assert shown(policy(signed)) == ["nodes to score all"]
+    assert shown(policy(bound)) == ["nodes to score all"]
+    assert shown(policy(unsigned) + "percentageOfNodesToScore: 30") == ["nodes to score 30%"]
 
 
 def test_the_table_shows_extenders(kubewasp: Kubewasp, write: Write) -> None:
@@ -104,9 +117,29 @@ def test_a_wasm_plugin_stands_where_its_guest_has_hooks(kubewasp: Kubewasp, writ
 
 
 def test_a_guest_that_cannot_be_loaded_is_an_error(kubewasp: Kubewasp, write: Write) -> None:
-    ended = kubewasp("config", "check", write("s.yaml", policy("nowhere.wasm")))
+    path = write("s.yaml", policy("nowhere.wasm"))
+    ended = kubewasp("config", "check", path)
+    tried = path.parent / "nowhere.wasm"
     assert ended.code == 1
-    assert 'profiles[0]: plugin "policy": wasm: cannot load nowhere.wasm: No such file or directory' in ended.err
+    assert ended.err == (
+        f'error: {path}: profiles[0]: plugin "policy": wasm: cannot load {tried}: No such file or directory\n'
+    )
+
+
+@pytest.mark.parametrize("prefix", ["", "file://", "file:"])
+def test_a_relative_guest_is_beside_the_file_wherever_the_command_runs(
+    prefix: str, kubewasp: Kubewasp, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "guests").mkdir()
+    (tmp_path / "guests" / "p.wasm").write_bytes(wat("filter").read_bytes())
+    configured = write("s.yaml", policy(f"{prefix}guests/p.wasm"))
+    monkeypatch.chdir(tmp_path / "guests")
+    effective = kubewasp("config", "check", configured, "-o", "yaml")
+    assert (effective.code, effective.err) == (0, "")
+    # the effective configuration is a file for any folder
+    again = tmp_path / "guests" / "again.yaml"
+    again.write_text(effective.out, encoding="utf-8")
+    assert kubewasp("config", "check", "again.yaml", "-o", "yaml").out == effective.out
 
 
 def test_limits_of_a_guest_are_checked(kubewasp: Kubewasp, write: Write) -> None:

@@ -64,7 +64,7 @@ def test_a_rejected_node_has_its_reasons(kubewasp: Kubewasp, manifests: Manifest
     [only] = found["nodes"]
     assert (only["feasible"], only["rejected_by"], only["reasons"]) == (False, "NodeResourcesFit", ["Insufficient cpu"])
     assert (only["scores"], only["total"]) == ({}, None)
-    assert only["hints"] == ["4 more cpu"]
+    assert only["hints"] == ["4 more cpu (allocatable 4)"]
 
 
 def test_victims_of_preemption_are_shown(kubewasp: Kubewasp, manifests: Manifests) -> None:
@@ -81,7 +81,8 @@ def test_tables_show_scores_rejections_and_what_would_help(kubewasp: Kubewasp, m
     out = kubewasp("explain", "web", manifests(*WORKED, tainted)).out
     assert re.search(r"pod +default/web\nnode +empty\n", out)
     assert re.search(r"empty +452 +.*TaintToleration 300", out)
-    assert "tolerate the taint" in out
+    assert "WOULD NEED" in out
+    assert "gpu=yes:NoSchedule" in out
     assert max(len(line) for line in out.splitlines()) <= 80
 
 
@@ -139,3 +140,18 @@ def test_what_cannot_be_explained_is_told(kubewasp: Kubewasp, manifests: Manifes
     assert "expected POD or NAMESPACE/POD" in kubewasp("explain", "a/b/c", path).usage_error
     assert "contains another namespace" in kubewasp("explain", "a/b", path, "-n", "c").usage_error
     assert "not allowed together with manifests" in kubewasp("explain", "web", path, "--kubeconfig", path).usage_error
+
+
+def test_nodes_with_the_same_needs_share_a_row(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    nodes = [node(f"n{number}", cpu="2" if number < 5 else "1") for number in range(7)]
+    out = kubewasp("explain", "huge", manifests(*nodes, pod("huge", cpu="3"))).out
+    table = out[out.index("REJECTED") :].splitlines()
+    assert [line.split()[0] for line in table] == ["REJECTED", "n0", "n1", "n2", "and", "n5", "n6"]
+    assert table[4] == "and 2 more"
+    assert table[1].endswith("1 more cpu (allocatable 2)")
+    assert table[5].endswith("2 more cpu (allocatable 1)")
+
+
+def test_many_different_rejections_are_bounded(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    nodes = [node(f"n{number}", cpu=f"{number + 1}m") for number in range(30)]
+    assert kubewasp("explain", "huge", manifests(*nodes, pod("huge", cpu="3"))).out.endswith("… 5 more nodes\n")

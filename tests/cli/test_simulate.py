@@ -16,7 +16,7 @@ from kubewasp.cli import simulate as command
 from kubewasp.scheduler.attempt import Attempt
 from kubewasp.simulation.simulator import Simulation
 from tests.cli.conftest import Ended, Kubewasp
-from tests.guests.build import EXAMPLES, ROOT, example, wat
+from tests.guests.build import EXAMPLES, ROOT, example, go_guest, wat
 from tests.plugins.building import make_pod
 from tests.simulation.simulating import Object, node, pod, priority_class, spec, steered, wasm, workload
 
@@ -122,7 +122,8 @@ def test_unknown_kinds_are_a_warning(kubewasp: Kubewasp, manifests: Manifests) -
     path = manifests(node("a"), pod("web"), widget)
     told = "ignored objects of unsupported kinds: 1 Widget"
     assert kubewasp("simulate", path, "-o", "json").json["warnings"] == [told]
-    assert re.search(r"warning +ignored objects of unsupported kinds: 1 Widget", kubewasp("simulate", path).out)
+    ended = kubewasp("simulate", path)
+    assert (ended.code, ended.err) == (0, f"warning: {told}\n")
     ended = kubewasp("simulate", path, "-o", "yaml")
     assert (ended.code, ended.err) == (0, f"warning: {told}\n")
 
@@ -196,7 +197,7 @@ def test_two_plugins_of_one_name_are_refused(kubewasp: Kubewasp, manifests: Mani
     again = tmp_path / guest.name
     again.write_bytes(guest.read_bytes())
     error = refused(kubewasp("simulate", manifests(node("a")), "--plugin", guest, "--plugin", again))
-    assert error == f"--plugin {again} and {guest} have the same name; configure them in a file"
+    assert error == f"--plugin {again} and {guest} have the same name; give one another: --plugin NAME=GUEST"
 
 
 def test_a_pod_that_waits_for_permission_is_told_as_such(
@@ -388,3 +389,37 @@ def test_a_plugin_configuration_that_cannot_be_used_is_told(kubewasp: Kubewasp, 
     ended = kubewasp("simulate", SMALL, "--plugin", NODE_NUMBER, "--plugin-config", given)
     assert ended.code in (1, 2)
     assert told in " ".join(ended.err.replace("│", " ").split())
+
+
+# ---------------------------------------------------------------------- repeatable guests
+
+
+def test_a_simulation_repeats_itself_unless_seed_or_entropy_change(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("entropy"), pod("web"))
+    guest = go_guest("nodenumber")
+    time = ("--start-time", "2026-01-05T12:00:00Z")
+
+    def message(*options: object) -> str:
+        [pending] = kubewasp("simulate", path, "--plugin", guest, *time, *options, "-o", "json").json["pending"]
+        return str(pending["message"])
+
+    found = message()
+    assert "2026-01-05T12:00:00Z" in found
+    assert message("--seed", 0) == found
+    assert message("--seed", 1) != found
+    assert "2026-01-05T12:00:00Z" not in message("--real-entropy")
+
+
+def test_an_explanation_of_manifests_repeats_itself(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("entropy"), pod("web"))
+
+    def rejection(*options: object) -> str:
+        options = ("--plugin", go_guest("nodenumber"), "--start-time", "2026-01-05T12:00:00Z", *options)
+        return str(kubewasp("explain", "web", path, *options, "-o", "json").json["nodes"][0]["reasons"])
+
+    found = rejection()
+    assert rejection() == found
+    assert rejection("--seed", 1) != found
+    assert rejection("--real-entropy") != found
+    error = kubewasp("explain", "web", "--real-entropy").usage_error
+    assert "only for manifests" in error

@@ -66,6 +66,9 @@ class Guest(PostBindPlugin):
 class Host:
     """Loader of guests with PostBind."""
 
+    def asks_each_node(self, name: str, settings: WasmPluginSettings) -> bool:
+        return True
+
     def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
         return {"postBind"}
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from kubewasp.projects import scenario_runner
 from tests.guests.build import wat, wat_text
-from tests.projects.writing import case, run_one
+from tests.projects.writing import case, read_one, run_one
 from tests.simulation.simulating import steered
 
 UNSCHEDULABLE, WAIT = 2, 4
@@ -243,10 +244,28 @@ def test_what_a_guest_logged_is_shown_when_the_test_fails(
     logs = wat("log")
     told = failure(tmp_path, logs, cluster=[{"name": "a"}], expect={"node": "b"})
     assert told[told.index("log") + 1 :] == [
-        "  info policy: hello",
-        '  info policy: "moved" pod="a" node="b"',
-        '  info policy: "quoted" text="say \\"hi\\"\\nand bye"',
+        "  default/web-2",
+        "    policy filter  I  hello",
+        '    policy filter  I  "moved" pod="a" node="b"',
+        '    policy filter  I  "quoted" text="say \\"hi\\"\\nand bye"',
     ]
     assert not caplog.records
     assert capsys.readouterr().err == ""
     assert logging.getLogger("kubewasp.wasm").propagate
+
+
+def test_the_log_of_a_test_that_passes_is_kept_on_request(tmp_path: Path) -> None:
+    test = read_one(tmp_path, case(cluster=[{"name": "node-2"}]))
+    assert scenario_runner.run(test, wat("log"), "policy").log == ()
+    result = scenario_runner.run(test, wat("log"), "policy", logs=True)
+    assert result.passed
+    assert result.log[:2] == ["default/web-2", "  policy filter  I  hello"]
+
+
+def test_a_long_log_of_a_failed_test_ends_with_its_last_lines(tmp_path: Path) -> None:
+    nodes = [{"name": f"node-{number}"} for number in range(3)]
+    pods = [{"name": f"web-{number}"} for number in range(10)]
+    document = case(cluster=nodes, pod=None, pods=pods, expect={"web-0": {"node": "none"}})
+    shown = run_one(tmp_path, document, wat("log")).failure.splitlines()
+    assert shown[shown.index("log") + 1] == "  … 20 earlier lines; --logs shows them"
+    assert len(shown[shown.index("log") + 2 :]) == 20

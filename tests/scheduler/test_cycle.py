@@ -1,19 +1,22 @@
 """One scheduling cycle: evaluated nodes, the chosen node, and reasons without one."""
 
+import random
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kubewasp.framework.decision_record import DecisionRecord
-from kubewasp.framework.plugin import PostFilterResult
+from kubewasp.framework.cycle_state import CycleState
+from kubewasp.framework.decision_record import DecisionRecord, Sample
+from kubewasp.framework.plugin import PostFilterResult, Verdicts
 from kubewasp.framework.status import Status
 from kubewasp.k8s.pods import Pod
-from kubewasp.scheduler.cycle import Choice, Rotation, SchedulingCycle, select
+from kubewasp.scheduler.cycle import Choice, SchedulingCycle, select
 from kubewasp.scheduler.preemption import Nominator
+from kubewasp.scheduler.sampling import Rotation
 from kubewasp.state.node_table import NodeTable
 from tests.framework.fakes import SKIP, Scripted, error, make_framework, unresolvable, unschedulable
 from tests.plugins.building import make_node, make_pod, make_table
@@ -322,6 +325,104 @@ def test_a_search_of_all_nodes_leaves_the_next_one_where_it_was() -> None:
         bench.rotation.start = 7
         bench.choose()
         assert bench.rotation.start == 7
+
+
+class ByNode(Scripted):
+    """Called per node; counts the nodes that it filters."""
+
+    asked = 0
+
+    def asks_each_node(self, state: CycleState) -> bool:
+        return bool(self.answers.get("each_node", True))
+
+    def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Any) -> Verdicts | None:
+        self.asked += len(rows)
+        return super().filter(state, pod, table, rows)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "feasible"),
+    [
+        (50, 50),
+        (99, 99),
+        (100, 100),
+        (200, 100),
+        (250, 120),
+        (300, 144),
+        (500, 230),
+        (1000, 420),
+        (2000, 680),
+        (5000, 500),
+        (6000, 300),
+    ],
+)
+def test_a_plugin_called_per_node_gets_the_adaptive_sample(nodes: int, feasible: int) -> None:
+    plugin = ByNode()
+    bench = Bench(plugin, nodes=nodes, percentage=0)
+    assert bench.choose().feasible == feasible
+    assert plugin.asked == min(feasible + 1, nodes)  # one too many ends the search
+    assert bench.rotation.start == (feasible if feasible < nodes else 0)
+
+
+def test_a_configured_share_holds_for_plugins_called_per_node() -> None:
+    for percentage, feasible in ((10, 100), (60, 300), (100, 500)):
+        plugin = ByNode()
+        assert Bench(plugin, nodes=500, percentage=percentage).choose().feasible == feasible
+        assert plugin.asked == min(feasible + 1, 500)
+
+
+def test_a_plugin_that_only_scores_ends_the_search_as_well() -> None:
+    bench = Bench(ByNode("Scorer", score={}), nodes=500, points=("preScore", "score"))
+    assert bench.choose().feasible == 230
+
+
+def test_all_nodes_are_searched_for_a_pod_that_needs_no_call_per_node() -> None:
+    cheap = Bench(ByNode(each_node=False), nodes=300)
+    assert cheap.choose().feasible == 300
+    skipped = Bench(ByNode("Filter", pre_filter=SKIP), Scripted("Other"), nodes=300, points=("preFilter", "filter"))
+    assert skipped.framework.asking_each_node(skipped.choose().state) == ([], [])
+
+
+def test_a_record_has_the_verdicts_on_all_nodes_and_the_same_choice() -> None:
+    plugin, record = ByNode(filter={"n0": unschedulable()}), DecisionRecord()
+    bench, plain = Bench(plugin, nodes=300), Bench(ByNode(filter={"n0": unschedulable()}), nodes=300)
+    choice, expected = bench.choose(record=record), plain.choose()
+    assert (choice.node, choice.feasible, bench.rotation) == (expected.node, expected.feasible, plain.rotation)
+    assert plugin.asked == 300
+    assert record.sample == Sample(300, 144, ("Fake",))
+    assert str(record.sample) == "the first 144 feasible of 300 (adaptive, for Fake)"
+
+
+def test_an_error_beyond_the_sample_is_not_met() -> None:
+    assert Bench(ByNode(filter={"n290": error()}), nodes=300).choose().node == "n0"
+    assert Bench(ByNode(filter={"n90": error()}), nodes=300).choose().is_error
+
+
+def test_no_feasible_node_has_the_reasons_of_all() -> None:
+    bench = Bench(ByNode(filter={f"n{number}": unschedulable("no room") for number in range(300)}), nodes=300)
+    choice = bench.choose()
+    assert choice.message.startswith("0/300 nodes are available: 300 no room")
+    assert len(choice.statuses) == 300
+
+
+@settings(max_examples=60)
+@given(
+    nodes=st.integers(1, 700),
+    start=st.integers(0, 699),
+    fitting=st.sampled_from([0.0, 0.02, 0.3, 0.9, 1.0]),
+    seed=st.integers(0, 99),
+)
+def test_a_search_in_pieces_finds_what_a_whole_one_finds(nodes: int, start: int, fitting: float, seed: int) -> None:
+    chance = random.Random(seed)
+    failing = {f"n{number}": unschedulable() for number in range(nodes) if chance.random() >= fitting}
+    scores = {f"n{number}": chance.randrange(100) for number in range(nodes)}
+    share = max(5, 50 - nodes // 125)
+    pieces = Bench(ByNode(filter=failing, score=scores), nodes=nodes)
+    whole = Bench(Scripted(filter=failing, score=scores), nodes=nodes, percentage=share)
+    for _ in range(3):
+        found, expected = pieces.choose(), whole.choose()
+        assert (found.node, found.feasible, found.message) == (expected.node, expected.feasible, expected.message)
+        assert pieces.rotation == whole.rotation
 
 
 def test_nodes_before_the_start_come_last() -> None:

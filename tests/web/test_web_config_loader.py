@@ -59,7 +59,7 @@ def test_smallest_and_largest() -> None:
     [
         ([], "expected an object"),
         ({}, "routes: Required value"),
-        ({"rutes": [_ROUTE], "routes": [_ROUTE]}, "rutes: unknown field; did you mean routes?"),
+        ({"rutes": [_ROUTE], "routes": [_ROUTE]}, 'rutes: unknown field; did you mean "routes"?'),
         ({"listen": "8080", "routes": [_ROUTE]}, 'listen: Invalid value: "8080": expected HOST:PORT'),
         ({"listen": "a:99999", "routes": [_ROUTE]}, "listen: Invalid value"),
         ({"workers": 0, "routes": [_ROUTE]}, "workers: Invalid value: 0"),

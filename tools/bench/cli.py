@@ -96,7 +96,7 @@ def counts(
     """Count machine-independent costs: fuel, bytes copied, calls across the boundary, Python calls, allocations.
 
     Cycles with guests, and every other hot path: built-in plugins, node and pod updates, wire codec, watch stream,
-    extender, web handlers. The same program gives the same counts on every machine.
+    extender, web handlers, guest log. The same program gives the same counts on every machine.
 
     Example: python -m tools.bench counts --check tools/bench/counts.json
     """

@@ -10,12 +10,15 @@ import typer
 from kubewasp.cli.options import (
     FORMATS,
     ConfigFile,
+    FoldLogs,
     Format,
     LogFormat,
     LoggingFormat,
     Output,
     PluginConfigs,
     Plugins,
+    ShowLogs,
+    Strict,
     Verbosity,
     listen_address,
     plugin_texts,
@@ -25,7 +28,7 @@ Paths = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH",
-        help="Manifests: YAML or JSON files or folders, such as the output of `kubectl get -o yaml`.",
+        help="Manifests: YAML or JSON files, folders, or - for standard input, e.g. from `kubectl get -o yaml`.",
         show_default=False,
     ),
 ]
@@ -42,6 +45,11 @@ StartTime = Annotated[
     str, typer.Option(metavar="TIME", help="Start of the simulated clock, e.g. 2026-01-05T12:00:00Z. Default: now.")
 ]
 
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of random choices: preemption, random numbers of plugins.")]
+RealEntropy = Annotated[
+    bool, typer.Option("--real-entropy", help="Random numbers and clock of this machine for wasm plugins.")
+]
+
 
 def simulate(
     paths: Paths,
@@ -53,7 +61,10 @@ def simulate(
         str, typer.Option(metavar="POD", help="Explain the last attempt of this pod (namespace/name).")
     ] = "",
     start_time: StartTime = "",
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of random choices (preemption).")] = 0,
+    logs: ShowLogs = False,
+    seed: Seed = 0,
+    real_entropy: RealEntropy = False,
+    strict: Strict = False,
     output: Annotated[
         Output,
         typer.Option(
@@ -71,16 +82,21 @@ def simulate(
     """
     from kubewasp.cli import simulate as command
     from kubewasp.cli import simulate_output as printing
+    from kubewasp.cli.inputs import Inputs
 
+    inputs = Inputs()
     result = command.run(
-        paths,
-        config=config,
-        plugins=tuple(plugin or ()),
-        plugin_configs=plugin_texts(plugin_config),
-        timeline=scenario,
+        inputs.files(paths),
+        config=inputs.optional(config),
+        plugins=inputs.plugins(plugin),
+        plugin_configs=plugin_texts(plugin_config, inputs),
+        timeline=inputs.optional(scenario),
         explained=_key(explain),
         seed=seed,
+        real_entropy=real_entropy,
         start_time=_epoch(start_time),
+        logs=logs,
+        strict=strict,
     )
     printing.print_result(result, form=output.value)
 
@@ -114,6 +130,10 @@ def explain(
         ),
     ] = "",
     start_time: StartTime = "",
+    logs: ShowLogs = False,
+    seed: Seed = 0,
+    real_entropy: RealEntropy = False,
+    strict: Strict = False,
     output: Format = Output.TABLE,
 ) -> None:
     """Explain one scheduling attempt of a pod: rejected nodes with plugin and reason, all scores, and hints.
@@ -127,11 +147,14 @@ def explain(
     """
     from kubewasp.cli import explain as command
     from kubewasp.cli import explain_output as printing
+    from kubewasp.cli.inputs import Inputs
+    from kubewasp.cli.logs_output import print_logs
     from kubewasp.cli.output import print_document
+    from kubewasp.explain.plugin_logs import PluginLogs
 
     place, name = _place(pod, namespace)
     if recorded:
-        if paths or config or plugin or kubeconfig or profile or start_time:
+        if paths or config or plugin or kubeconfig or profile or start_time or logs or strict:
             raise typer.BadParameter(
                 "recorded decisions take no other option than the pod and its namespace", param_hint="--recorded"
             )
@@ -141,24 +164,33 @@ def explain(
         else:
             print_document(decisions, output.value)
         return
+    if (seed or real_entropy) and not paths:
+        option = "--seed" if seed else "--real-entropy"
+        raise typer.BadParameter("only for manifests: a real cluster is explained with real entropy", param_hint=option)
     if paths and kubeconfig:
         raise typer.BadParameter("not allowed together with manifests", param_hint="--kubeconfig")
+    plugin_logs = PluginLogs(is_complete=logs)
+    inputs = Inputs()
     how: dict[str, Any] = {
-        "config": config,
-        "plugins": tuple(plugin or ()),
-        "plugin_configs": plugin_texts(plugin_config),
+        "config": inputs.optional(config),
+        "plugins": inputs.plugins(plugin),
+        "plugin_configs": plugin_texts(plugin_config, inputs),
         "profile": profile,
         "start_time": _epoch(start_time),
+        "logs": plugin_logs,
     }
     found = (
-        command.explain_manifests(name, place, paths, **how)
+        command.explain_manifests(
+            name, place, inputs.files(paths), seed=seed, real_entropy=real_entropy, strict=strict, **how
+        )
         if paths
         else command.explain_live(name, place, kubeconfig=str(kubeconfig or ""), **how)
     ).as_dict()
     if output is Output.TABLE:
         printing.print_explanation(found)
+        print_logs(plugin_logs)
     else:
-        print_document(found, output.value)
+        print_document(found | {"logs": plugin_logs.as_dict()}, output.value)
 
 
 def run(
@@ -185,6 +217,7 @@ def run(
     ] = 0.01,
     logging_format: LoggingFormat = LogFormat.TEXT,
     verbosity: Verbosity = 0,
+    fold_logs: FoldLogs = True,
 ) -> None:
     """Schedule the pods of a real cluster.
 
@@ -195,15 +228,17 @@ def run(
     Example: kubewasp run --config scheduler.yaml --kubeconfig ~/.kube/config
     """
     from kubewasp.cli import run as command
+    from kubewasp.cli.inputs import Inputs
 
     command.run(
-        config=config,
+        config=Inputs().optional(config),
         kubeconfig=kubeconfig,
         leader_elect=leader_elect,
         address=_address(listen, bind_address, port),
         decisions=decisions,
         log_format=logging_format.value,
         verbosity=verbosity,
+        fold_logs=fold_logs,
     )
 
 

@@ -20,9 +20,9 @@ from kubewasp.wasm.source import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.framework.config.model import EnabledPlugin, Extender, Profile, SchedulerConfig
+    from kubewasp.input_file import InputFile
 
 _DEFAULT_COMMENT: Final = """\
 # Default configuration. Delete the settings that you do not change.
@@ -32,13 +32,16 @@ _DEFAULT_COMMENT: Final = """\
 """
 
 
-def check(file: Path, *, form: str) -> None:
+def check(file: InputFile, *, form: str) -> None:
     config = load_config(file, check_limits=limits_problem)
-    profiles = [_without_credentials(profile) for profile in Registry(wasm=GuestLoader()).profiles(config)]
+    registry = Registry(wasm=GuestLoader())
+    found = registry.profiles(config)
+    shares = [_share(profile, registry) for profile in found]
+    profiles = [_without_credentials(profile) for profile in found]
     for warning in config.warnings:
         output.warn(warning)
     if form == "table":
-        _print_tables(config, profiles)
+        _print_tables(config, profiles, shares)
     else:
         output.print_document(as_document(config, profiles), form)
 
@@ -51,7 +54,7 @@ def print_default() -> None:
 def _without_credentials(profile: Profile) -> Profile:
     """The profile without passwords in guest URLs."""
     wasm = {
-        name: replace(settings, guest_url=without_credentials(settings.guest_url))
+        name: replace(settings, guest_url=without_credentials(str(settings.guest_url)))
         for name, settings in profile.wasm.items()
     }
     return replace(profile, wasm=wasm)
@@ -62,14 +65,14 @@ def _in_one_line(args: Mapping[str, Any]) -> str:
     return text.strip()
 
 
-def _print_tables(config: SchedulerConfig, profiles: Sequence[Profile]) -> None:
+def _print_tables(config: SchedulerConfig, profiles: Sequence[Profile], shares: Sequence[str]) -> None:
     output.print_facts(_facts(config))
     entries = as_document(config, profiles)["profiles"]
-    for profile, entry in zip(profiles, entries, strict=True):
+    for profile, entry, share in zip(profiles, entries, shares, strict=True):
         points = [*EXTENSION_POINTS, *(point for point in profile.plugins if point not in EXTENSION_POINTS)]
         rows = [(point, _plugins(profile.plugins[point], profile)) for point in points if profile.plugins[point]]
         output.write("\n")
-        output.print_facts([("profile", profile.scheduler_name), ("nodes to score", _share(profile))])
+        output.print_facts([("profile", profile.scheduler_name), ("nodes to score", share)])
         output.write("\n")
         output.print_table(("extension point", "plugins"), rows)
         output.write("\n")
@@ -105,9 +108,12 @@ def _verbs(extender: Extender) -> str:
     return f"{verbs}; ignorable" if extender.ignorable else verbs
 
 
-def _share(profile: Profile) -> str:
-    share = profile.percentage_of_nodes_to_score
-    return f"{share}%" if share else "adaptive"
+def _share(profile: Profile, registry: Registry) -> str:
+    """The part of the feasible nodes that is scored, with the cause of a sample."""
+    if profile.percentage_of_nodes_to_score:
+        return f"{profile.percentage_of_nodes_to_score}%"
+    asking = registry.asking_each_node(profile)
+    return f"adaptive sample, for {', '.join(asking)}" if asking else "all"
 
 
 def _plugins(enabled: Sequence[EnabledPlugin], profile: Profile) -> str:

@@ -16,7 +16,7 @@ app = CommandGroup(help="Check and print scheduler configurations.")
 @app.command()
 def check(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="KubeSchedulerConfiguration, YAML or JSON.", show_default=False)
+        Path, typer.Argument(metavar="FILE", help="KubeSchedulerConfiguration, YAML or JSON, or -.", show_default=False)
     ],
     output: Annotated[
         Output,
@@ -32,8 +32,9 @@ def check(
     Example: kubewasp config check scheduler.yaml
     """
     from kubewasp.cli import config_check as command
+    from kubewasp.cli.inputs import Inputs
 
-    command.check(file, form=output.value)
+    command.check(Inputs().file(file), form=output.value)
 
 
 @app.command()

@@ -10,13 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _MOST: Final = 25
+_MOST_NAMES: Final = 3
 
 
 def print_explanation(found: Mapping[str, Any]) -> None:
     """Prints `Explanation.as_dict()`, or a recorded decision, which has additional fields."""
     output.print_facts(_facts(found))
     nodes = found["nodes"]
-    _print_feasible([node for node in nodes if node["feasible"]], found["weights"])
+    feasible = [node for node in nodes if node["feasible"]]
+    _print_feasible([node for node in feasible if node["in_sample"]], found["weights"])
+    if outside := sum(not node["in_sample"] for node in feasible):
+        output.write(f"{outside} more are feasible and outside of the sample\n")
     _print_rejected([node for node in nodes if not node["feasible"]])
     _print_candidates(found["candidates"])
 
@@ -41,6 +45,8 @@ def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         facts.append(("time", found["time"]))
         facts.append(("result", f"{found['result']}, {found['feasible']} of {found['all_nodes']} nodes fit"))
     facts += [("note", note) for note in found["notes"]]
+    if found["sample"] and not found["sample"].startswith("all "):
+        facts.append(("scored", found["sample"]))
     facts.append(("node", found["node"] or "none"))
     if found["message"]:
         facts.append(("message", found["message"]))
@@ -67,18 +73,28 @@ def _print_feasible(nodes: Sequence[Mapping[str, Any]], weights: Mapping[str, in
 
 
 def _print_rejected(nodes: Sequence[Mapping[str, Any]]) -> None:
+    """Nodes with the same rejection and the same needs share a row."""
     if not nodes:
         return
     output.write("\n")
-    rows = [
-        (node["name"], node["rejected_by"] or "", ", ".join(node["reasons"]), "; ".join(node["hints"]))
-        for node in nodes[:_MOST]
-    ]
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for node in nodes:
+        verdict = (node["rejected_by"] or "", ", ".join(node["reasons"]), "; ".join(node["hints"]))
+        groups.setdefault(verdict, []).append(node["name"])
+    rows = [(_names(names), *verdict) for verdict, names in groups.items()][:_MOST]
     if any(node["hints"] for node in nodes):
-        output.print_table(("REJECTED", "BY", "REASON", "HINT"), rows)
+        output.print_table(("REJECTED", "BY", "REASON", "WOULD NEED"), rows)
     else:
         output.print_table(("REJECTED", "BY", "REASON"), [row[:3] for row in rows])
-    _print_more(nodes)
+    left = sum(map(len, list(groups.values())[_MOST:]))
+    if left:
+        output.write(f"… {left} more nodes\n")
+
+
+def _names(names: Sequence[str]) -> str:
+    """One below the other: node names are long, and the hints need the width."""
+    more = len(names) - _MOST_NAMES
+    return "\n".join([*names[:_MOST_NAMES], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _print_candidates(candidates: Sequence[Mapping[str, Any]]) -> None:

@@ -10,6 +10,7 @@ import typer
 from kubewasp.cli.command_group import CommandGroup
 from kubewasp.cli.options import (
     ConfigFile,
+    FoldLogs,
     JsonOrYaml,
     LogFormat,
     LoggingFormat,
@@ -62,6 +63,7 @@ def serve(
     max_body: Annotated[str, typer.Option(metavar="SIZE", help="Maximum size of a request.")] = "128Mi",
     logging_format: LoggingFormat = LogFormat.TEXT,
     verbosity: Verbosity = 0,
+    fold_logs: FoldLogs = True,
 ) -> None:
     """Serve plugins to a stock kube-scheduler as its HTTP extender.
 
@@ -81,11 +83,13 @@ def serve(
                 raise typer.BadParameter(text)
         return
     from kubewasp.cli import extender_server as command
+    from kubewasp.cli.inputs import Inputs
 
+    inputs = Inputs()
     command.run(
-        config=config,
-        plugins=tuple(plugin or ()),
-        plugin_configs=plugin_texts(plugin_config),
+        config=inputs.optional(config),
+        plugins=inputs.plugins(plugin),
+        plugin_configs=plugin_texts(plugin_config, inputs),
         listen=listen_address(listen),
         certificate=tls_cert,
         key=tls_key,
@@ -98,6 +102,7 @@ def serve(
         max_body=byte_count("--max-body", max_body, low=2**20, high=2**32),
         log_format=logging_format.value,
         verbosity=verbosity,
+        fold_logs=fold_logs,
     )
 
 
@@ -140,11 +145,13 @@ def show_config(
     Example: kubewasp extender config --config scheduler.yaml --url http://127.0.0.1:8888
     """
     from kubewasp.cli import extender_config as command
+    from kubewasp.cli.inputs import Inputs
 
+    inputs = Inputs()
     command.show(
-        config=config,
-        plugins=tuple(plugin or ()),
-        plugin_configs=plugin_texts(plugin_config),
+        config=inputs.optional(config),
+        plugins=inputs.plugins(plugin),
+        plugin_configs=plugin_texts(plugin_config, inputs),
         url=url,
         full_nodes=full_nodes,
         weight=weight,

@@ -12,7 +12,7 @@ from kubewasp.cli.options import Format, LogFormat, LoggingFormat, Output, Verbo
 
 app = CommandGroup(help="Serve HTTP with wasm: routes to handlers and middlewares, each in a sandbox.")
 ConfigFile = Annotated[
-    Path, typer.Option("--config", metavar="FILE", help="Guests and routes, in YAML.", show_default=False)
+    Path, typer.Option("--config", metavar="FILE", help="Guests and routes, in YAML, or -.", show_default=False)
 ]
 
 
@@ -40,8 +40,10 @@ def serve(
     Example: kubewasp http serve --config examples/http/web.yaml
     """
     from kubewasp.cli import http_serve
+    from kubewasp.cli.inputs import Inputs
 
-    http_serve.serve(config, listen_address(listen) if listen else None, logging_format.value, verbosity)
+    address = listen_address(listen) if listen else None
+    http_serve.serve(Inputs().file(config), address, logging_format.value, verbosity)
 
 
 @app.command()
@@ -54,5 +56,6 @@ def check(config: ConfigFile, output: Format = Output.TABLE) -> None:
     Example: kubewasp http check --config examples/http/web.yaml
     """
     from kubewasp.cli import http_serve
+    from kubewasp.cli.inputs import Inputs
 
-    http_serve.show_routes(config, form=output.value)
+    http_serve.show_routes(Inputs().file(config), form=output.value)

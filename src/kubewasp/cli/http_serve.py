@@ -17,10 +17,9 @@ from kubewasp.server.http_server import Address, AppServer
 from kubewasp.web import ResponseAbortedError, create_app, load_web_config
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from kubewasp.input_file import InputFile
     from kubewasp.web import WebApp, WebConfig
     from kubewasp.web.web_config import Listen, RouteConfig
 
@@ -30,7 +29,7 @@ _BACKLOG = 4096
 _GRACE_SECONDS = 30
 
 
-def serve(path: Path, listen: tuple[str, int] | None, log_format: logs.LogFormat, verbosity: int) -> None:
+def serve(path: InputFile, listen: tuple[str, int] | None, log_format: logs.LogFormat, verbosity: int) -> None:
     """Serves until SIGTERM or SIGINT."""
     logs.configure(log_format, verbosity)
     config = load_web_config(path)
@@ -40,7 +39,7 @@ def serve(path: Path, listen: tuple[str, int] | None, log_format: logs.LogFormat
     asyncio.run(_serve(config))
 
 
-def show_routes(path: Path, *, form: str) -> None:
+def show_routes(path: InputFile, *, form: str) -> None:
     """Prints the routes, after loading the guests as a check."""
     config = load_web_config(path)
     create_app(replace(config, reload_seconds=0)).close()

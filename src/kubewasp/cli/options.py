@@ -13,6 +13,8 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from kubewasp.cli.inputs import Inputs
+    from kubewasp.input_file import StandardInput
     from kubewasp.wasm.limits import Limits
 
 Given = TypeVar("Given", str, list[str], None)
@@ -55,21 +57,40 @@ class LogFormat(StrEnum):
 
 FORMATS: Final = "|".join(Output)
 Format = Annotated[Output, typer.Option("-o", "--output", metavar=FORMATS, help="Output format.")]
-ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Scheduler configuration file.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Scheduler configuration file, or -.")
+]
 Plugins = Annotated[
-    list[str] | None, typer.Option("--plugin", metavar="GUEST", help="Wasm plugin with default settings. Repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--plugin",
+        metavar="[NAME=]GUEST[,weight=N]",
+        help="Wasm plugin: a .wasm or .wat file, a URL, a plugin project (built if needed), or -. Repeatable.",
+    ),
 ]
 PluginConfigs = Annotated[
     list[str] | None,
     typer.Option(
         "--plugin-config",
         metavar="NAME=TEXT",
-        help="Configuration of a --plugin, or @FILE. NAME: its file name without ending. Repeatable.",
+        help="Configuration of a --plugin, or @FILE. Default NAME: its file name without ending. Repeatable.",
         callback=utf8,
     ),
 ]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Unknown fields and kinds in manifests are errors, not warnings.")
+]
 LoggingFormat = Annotated[LogFormat, typer.Option(metavar="text|json", help="Format of log lines.")]
 Verbosity = Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="Log level; higher logs more.")]
+ShowLogs = Annotated[
+    bool, typer.Option("--logs", help="Show log lines, printed output and recorded events of wasm plugins.")
+]
+FoldLogs = Annotated[
+    bool,
+    typer.Option(
+        "--fold-logs/--no-fold-logs", help="Log equal lines of a plugin once per hook call, with their count."
+    ),
+]
 
 
 def assignments(option: str, given: Iterable[str] | None) -> dict[str, str]:
@@ -94,7 +115,7 @@ def limits_from(given: Iterable[str] | None) -> Limits:
 
 
 @contextmanager
-def naming(guest: str) -> Iterator[None]:
+def naming(guest: str | StandardInput) -> Iterator[None]:
     """Prefixes load errors with the guest's name, unless they contain it."""
     from kubewasp.wasm.errors import GuestLoadError
     from kubewasp.wasm.source import without_credentials
@@ -102,7 +123,7 @@ def naming(guest: str) -> Iterator[None]:
     try:
         yield
     except GuestLoadError as error:
-        name, text = without_credentials(guest), _LIMIT.sub(r"raise it with --limit \1=", str(error))
+        name, text = without_credentials(str(guest)), _LIMIT.sub(r"raise it with --limit \1=", str(error))
         raise GuestLoadError(text if name in text.partition("\n")[0] else f"{name}: {text}") from None
 
 
@@ -149,20 +170,22 @@ def listen_address(text: str) -> tuple[str, int]:
         raise typer.BadParameter(str(error), param_hint="--listen") from None
 
 
-def text_or_file(option: str, given: str) -> str:
-    """The text, or for @FILE the content of the file."""
+def text_or_file(option: str, given: str, inputs: Inputs) -> str:
+    """The text, or for @FILE the content of the file; @- is standard input."""
     if not given.startswith("@"):
         return given
+    file = inputs.file(Path(given[1:]))
     try:
-        return Path(given[1:]).read_text(encoding="utf-8")
+        with file.open("rb") as opened:
+            return opened.read().decode("utf-8")
     except UnicodeDecodeError:
-        raise typer.BadParameter(f"{given[1:]}: not UTF-8 text", param_hint=option) from None
+        raise typer.BadParameter(f"{file}: not UTF-8 text", param_hint=option) from None
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or error
-        raise typer.BadParameter(f"{given[1:]}: {cause}", param_hint=option) from None
+        raise typer.BadParameter(f"{file}: {cause}", param_hint=option) from None
 
 
-def plugin_texts(given: list[str] | None) -> dict[str, str]:
+def plugin_texts(given: list[str] | None, inputs: Inputs) -> dict[str, str]:
     """Plugin configurations by name. A value of the form @FILE is the content of the file."""
     option = "--plugin-config"
-    return {name: text_or_file(option, text) for name, text in assignments(option, given).items()}
+    return {name: text_or_file(option, text, inputs) for name, text in assignments(option, given).items()}

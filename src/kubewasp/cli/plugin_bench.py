@@ -26,6 +26,7 @@ from kubewasp.wasm.source import fetch, without_credentials
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from kubewasp.input_file import StandardInput
     from kubewasp.wasm.guest_cycle import GuestCycle
     from kubewasp.wasm.limits import Limits
 
@@ -47,7 +48,7 @@ _CALLBACK_SECONDS = 2.0
 
 
 def run(
-    source: str,
+    source: str | StandardInput,
     *,
     nodes: int,
     pods: int,
@@ -69,7 +70,7 @@ def run(
             progress.update(task, advance=done, description=what)
 
         report = measure(wasm, nodes=nodes, pods=pods, config=config, args=args, limits=limits, step=step)
-    report = {"guest": os.fsencode(without_credentials(source)).decode(errors="replace")} | report
+    report = {"guest": os.fsencode(without_credentials(str(source))).decode(errors="replace")} | report
     if form != "table":
         output.print_document(report, form)
     else:

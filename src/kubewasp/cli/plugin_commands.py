@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kubewasp.cli.command_group import CommandGroup
-from kubewasp.cli.options import Format, Output, integers, limits_from, naming, text_or_file, utf8
+from kubewasp.cli.options import Format, Output, ShowLogs, Strict, integers, limits_from, naming, text_or_file, utf8
 from kubewasp.cli.usage_errors import unknown
 from kubewasp.wasm.hooks import SINGLE_HOOKS
 
@@ -23,7 +23,9 @@ def _hooks(incomplete: str) -> list[str]:
 Guest = Annotated[
     str,
     typer.Argument(
-        metavar="GUEST", help="Plugin: a .wasm or .wat file, or a file://, http:// or https:// URL.", show_default=False
+        metavar="GUEST",
+        help="Plugin: a .wasm or .wat file, a file://, http:// or https:// URL, a plugin project, or -.",
+        show_default=False,
     ),
 ]
 Sha256 = Annotated[str | None, typer.Option(metavar="DIGEST", help="Required SHA-256 digest of the guest.")]
@@ -111,6 +113,8 @@ def run_tests(
         str, typer.Option("--filter", metavar="TEXT", help="Only scenario tests with this text in their name.")
     ] = "",
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit XML report.")] = None,
+    logs: ShowLogs = False,
+    strict: Strict = False,
     output: Format = Output.TABLE,
 ) -> None:
     """Test a plugin project: tests in its own language, the build, then the scenarios in tests/*.yaml.
@@ -127,7 +131,7 @@ def run_tests(
     """
     from kubewasp.cli import plugin_project as command
 
-    command.run_tests(folder, native=native, wanted=filter_, report=junit, form=output.value)
+    command.run_tests(folder, native=native, wanted=filter_, report=junit, logs=logs, strict=strict, form=output.value)
 
 
 @app.command()
@@ -146,10 +150,12 @@ def inspect(
     Example: kubewasp plugin inspect nodenumber.wasm
     """
     from kubewasp.cli import plugin_inspect as command
+    from kubewasp.cli.inputs import Inputs
 
-    with naming(guest):
+    source = Inputs().guest(guest)
+    with naming(source):
         command.run(
-            guest, config=config, args=tuple(arg or ()), limits=limits_from(limit), sha256=sha256, form=output.value
+            source, config=config, args=tuple(arg or ()), limits=limits_from(limit), sha256=sha256, form=output.value
         )
 
 
@@ -160,11 +166,11 @@ def call(
         list[str],
         typer.Argument(metavar="HOOK", help=f"Hooks in call order: {', '.join(SINGLE_HOOKS)}.", autocompletion=_hooks),
     ],
-    pod: Annotated[Path | None, typer.Option(metavar="FILE", help="Pod manifest. Default: a sample pod.")] = None,
+    pod: Annotated[Path | None, typer.Option(metavar="FILE", help="Pod manifest, or -. Default: a sample pod.")] = None,
     node: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE", help="Node manifests, one or more per file. Repeatable. Default: three sample nodes."
+            metavar="FILE", help="Node manifests, or -; several per file. Repeatable. Default: three sample nodes."
         ),
     ] = None,
     target_pod: Annotated[
@@ -200,6 +206,7 @@ def call(
     ] = None,
     limit: Limit = None,
     sha256: Sha256 = None,
+    strict: Strict = False,
     output: Format = Output.TABLE,
 ) -> None:
     """Call hooks of a guest in the given order, on one instance; filter and score for every node.
@@ -213,16 +220,19 @@ def call(
     Example: kubewasp plugin call nodenumber.wasm prefilter filter score --pod pod.yaml --node nodes.yaml
     """
     from kubewasp.cli import plugin_call as command
+    from kubewasp.cli.inputs import Inputs
 
     for name in hooks:
         if name not in SINGLE_HOOKS:
             raise typer.BadParameter(unknown("hook", name, SINGLE_HOOKS), param_hint="HOOK")
+    inputs = Inputs()
+    source = inputs.guest(guest)
     request = command.Request(
-        guest=guest,
+        guest=source,
         hooks=tuple(hooks),
-        pod=pod,
-        nodes=tuple(node or ()),
-        target_pod=target_pod,
+        pod=inputs.optional(pod),
+        nodes=inputs.files(node),
+        target_pod=inputs.optional(target_pod),
         config=config,
         args=tuple(arg or ()),
         log_severity=log_severity,
@@ -231,8 +241,9 @@ def call(
         globals=integers("--global", global_),
         limits=limits_from(limit),
         sha256=sha256,
+        strict=strict,
     )
-    with naming(guest):
+    with naming(source):
         command.run(request, form=output.value)
 
 
@@ -256,10 +267,12 @@ def bench(
     Example: kubewasp plugin bench nodenumber.wasm --nodes 5000
     """
     from kubewasp.cli import plugin_bench as command
+    from kubewasp.cli.inputs import Inputs
 
-    with naming(guest):
+    source = Inputs().guest(guest)
+    with naming(source):
         command.run(
-            guest,
+            source,
             nodes=nodes,
             pods=pods,
             config=config,

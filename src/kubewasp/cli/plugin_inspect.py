@@ -23,6 +23,7 @@ from kubewasp.wasm.source import fetch, without_credentials
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from kubewasp.input_file import StandardInput
     from kubewasp.wasm.component.component_module import ComponentModule
 
 # Hooks that are called only beside another hook.
@@ -31,9 +32,11 @@ _NEEDS = {"addpod": "prefilter", "removepod": "prefilter", "prescore": "score", 
 _DENIED = ("path_", "sock_", "fd_readdir")
 
 
-def run(source: str, *, config: str, args: Sequence[str], limits: Limits, sha256: str | None, form: str) -> None:
+def run(
+    source: str | StandardInput, *, config: str, args: Sequence[str], limits: Limits, sha256: str | None, form: str
+) -> None:
     wasm = fetch(source, sha256=sha256, max_bytes=limits.guest_size)
-    name = without_credentials(source)
+    name = without_credentials(str(source))
     began = time.perf_counter()
     program = load_guest_module(wasm, limits)
     failure, seconds = None, 0.0

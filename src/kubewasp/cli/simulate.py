@@ -10,22 +10,26 @@ from kubewasp.simulation.simulator import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
+    from kubewasp.input_file import InputFile
     from kubewasp.scheduler.attempt import Attempt
+    from kubewasp.scheduler.configuration import AddedPlugin
     from kubewasp.simulation.simulator import SimulationReport
 
 
 def run(
-    paths: Sequence[Path],
+    paths: Sequence[InputFile],
     *,
-    config: Path | None,
-    plugins: Sequence[str],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
-    timeline: Path | None,
+    timeline: InputFile | None,
     explained: str,
     seed: int,
+    real_entropy: bool,
     start_time: float | None,
+    logs: bool,
+    strict: bool,
 ) -> SimulationReport:
     simulation = Simulation(
         paths,
@@ -35,8 +39,13 @@ def run(
         timeline=timeline,
         explained=explained,
         seed=seed,
+        real_entropy=real_entropy,
         start_time=start_time,
+        logs=logs,
+        strict=strict,
     )
+    for warning in simulation.warnings:  # before the run, which may fail because of them
+        output.warn(warning)
     with _Progress(sum(not pod.node for pod in simulation.cluster.pods.values())) as progress:
         simulation.cluster.scheduler.subscribe(progress)
         return simulation.run()

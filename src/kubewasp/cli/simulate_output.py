@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubewasp.cli import output
 from kubewasp.cli.explain_output import print_explanation
+from kubewasp.cli.logs_output import print_logs
 from kubewasp.k8s.resources import CPU, MEMORY
 from kubewasp.simulation.workloads import is_made_up
 
@@ -23,6 +24,7 @@ def print_result(result: SimulationReport, *, form: str) -> None:
         _print_yaml(result)
     else:
         _print_tables(result)
+        print_logs(result.logs)
 
 
 def _print_yaml(result: SimulationReport) -> None:
@@ -43,8 +45,6 @@ def _print_yaml(result: SimulationReport) -> None:
             }
         )
     output.print_yaml(documents)
-    for warning in result.warnings:
-        output.warn(warning)
 
 
 def _print_tables(result: SimulationReport) -> None:
@@ -74,7 +74,6 @@ def _print_tables(result: SimulationReport) -> None:
                 f"{spent['seconds']:.3f} s for {spent['attempts']} attempts, {spent['us_per_attempt']:.0f} µs each",
             ),
             ("plugin time", ", ".join(f"{name} {ms:.1f} ms" for name, ms in slowest)),
-            *(("warning", warning) for warning in result.warnings),
         ]
     )
     if result.explanation is not None:

@@ -11,7 +11,9 @@ from kubewasp.cli.options import Format, Output, assignments, utf8
 
 app = CommandGroup(help="Run a WASI program with granted capabilities only, or inspect one.")
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="WASI command, a .wasm or .wat file.", show_default=False)]
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="WASI command, a .wasm or .wat file, or -.", show_default=False)
+]
 
 
 @app.command()
@@ -61,6 +63,7 @@ def run(
     Example: kubewasp wasi run --dir data:ro --timeout 10s count.wasm -- data/words.txt
     """
     from kubewasp.cli import wasi_run as command
+    from kubewasp.cli.inputs import Inputs
     from kubewasp.wasi.capabilities import CapabilityError
 
     try:
@@ -73,7 +76,11 @@ def run(
             timeout=timeout,
             fuel=fuel,
         )
-        code = command.run(file, capabilities, stdin=stdin, trace=trace, stats=stats, quiet=quiet)
+        inputs = Inputs()
+        source = inputs.program(file)
+        if stdin == "-":
+            inputs.standard_input()
+        code = command.run(source, capabilities, stdin=stdin, trace=trace, stats=stats, quiet=quiet)
     except CapabilityError as error:
         raise typer.BadParameter(str(error)) from None
     raise typer.Exit(code)
@@ -88,5 +95,6 @@ def inspect(file: File, output: Format = Output.TABLE) -> None:
     Example: kubewasp wasi inspect count.wasm
     """
     from kubewasp.cli import wasi_inspect as command
+    from kubewasp.cli.inputs import Inputs
 
-    command.run(file, form=output.value)
+    command.run(Inputs().program(file), form=output.value)

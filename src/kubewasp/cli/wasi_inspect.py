@@ -16,11 +16,12 @@ from kubewasp.wasm.source import MAX_BYTES, fetch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kubewasp.input_file import StandardInput
     from kubewasp.wasi.inspection import ProgramReport
 
 
-def run(file: str, *, form: str) -> None:
-    program = load_program(fetch(file, max_bytes=MAX_BYTES), Capabilities(), name=Path(file).name)
+def run(file: str | StandardInput, *, form: str) -> None:
+    program = load_program(fetch(file, max_bytes=MAX_BYTES), Capabilities(), name=Path(str(file)).name)
     report = inspect_program(program)
     if form != "table":
         output.print_document(asdict(report), form)

@@ -23,6 +23,7 @@ from kubewasp.wasm.source import MAX_BYTES, fetch
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from kubewasp.input_file import StandardInput
     from kubewasp.wasi.command import Outcome
     from kubewasp.wasi.program import WasiProgram
     from kubewasp.wasi.streams import Source
@@ -67,16 +68,18 @@ def _seconds(text: str) -> float:
         raise CapabilityError(f"--timeout: {error}") from None
 
 
-def run(file: str, capabilities: Capabilities, *, stdin: str | None, trace: bool, stats: bool, quiet: bool) -> int:
+def run(
+    file: str | StandardInput, capabilities: Capabilities, *, stdin: str | None, trace: bool, stats: bool, quiet: bool
+) -> int:
     """Runs a program and returns its exit code. A signal ends the process at once, without cleanup."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _frame: os._exit(128 + number))
     source = _source(stdin)
-    if "://" not in file and not Path(file).exists():
+    if isinstance(file, str) and "://" not in file and not Path(file).exists():
         _print(f"error: {file}: no such file")
         return _NO_SUCH_FILE
     try:
-        program = load_program(fetch(file, max_bytes=MAX_BYTES), capabilities, name=Path(file).name)
+        program = load_program(fetch(file, max_bytes=MAX_BYTES), capabilities, name=Path(str(file)).name)
         outcome = _run_on_thread(
             program, capabilities, source, (lambda line: _print(f"trace: {line}")) if trace else None
         )

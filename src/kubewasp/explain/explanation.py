@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kubewasp.framework.decision_record import DecisionRecord
+from kubewasp.framework.decision_record import ALL_ROWS, DecisionRecord
 from kubewasp.framework.status import Code, Status
-from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY
-from kubewasp.k8s.taints import untolerated
-from kubewasp.plugins.node_affinity import matches_required
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -20,6 +17,8 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.attempt import Attempt
     from kubewasp.state.node_table import NodeTable
+
+_MOST_NAMES: Final = 3
 
 
 @dataclass(slots=True)
@@ -34,6 +33,7 @@ class NodeExplanation:
     total: int | None = None
     hints: list[str] = field(default_factory=list)
     skipped: str = ""  # reason for not being evaluated
+    in_sample: bool = True  # False for a feasible node that is not scored
 
     @property
     def is_feasible(self) -> bool:
@@ -55,6 +55,7 @@ class NodeExplanation:
         return {
             "name": self.name,
             "feasible": self.is_feasible,
+            "in_sample": self.in_sample,
             "rejected_by": self.rejected_by,
             "code": int(status.code),
             "reasons": list(self.reasons),
@@ -80,11 +81,14 @@ class Explanation:
     weights: dict[str, int]
     candidates: Sequence[Candidate] = ()  # nodes where preemption would help
     notes: Sequence[str] = ()  # differences from the real cluster
+    sample: str = ""  # nodes that are scored; empty if no search took place
+    warnings: Sequence[str] = ()  # of the input: configuration and manifests
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "pod": self.pod.key,
             "notes": list(self.notes),
+            "warnings": list(self.warnings),
             "node": self.node,
             "message": self.message,
             "nominated_node": self.nominated_node,
@@ -97,6 +101,7 @@ class Explanation:
                 }
                 for candidate in self.candidates
             ],
+            "sample": self.sample,
             "weights": self.weights,
             "nodes": [node.as_dict() for node in self.nodes],
         }
@@ -113,7 +118,7 @@ def explain(
     victims: Sequence[Pod] = (),
     rows: Sequence[int] | None = None,
 ) -> Explanation:
-    """Explanation of a record, before the table changes. Deleted victims are accounted for.
+    """Explanation of a record, while the table still has its nodes.
 
     With `rows`, only those are explained; the record must contain no others.
     """
@@ -122,13 +127,13 @@ def explain(
     _rejections(record, found)
     _scores(record, found)
     for row, item in found.items():
-        if not item.is_feasible:
-            left = table.pods_on[row]
-            gone = [victim for victim in victims if victim.node == item.name and victim.uid not in left]
-            item.hints = hints(pod, table, row, item.objections, gone)
+        item.hints = _hints(record, row, item)
     nodes = sorted(found.values(), key=_nearest)
     weights = {item.plugin: item.weight for item in record.scores}
-    return Explanation(pod, node or None, message or None, nominated_node or None, victims, nodes, weights)
+    sample = "" if record.sample is None else str(record.sample)
+    return Explanation(
+        pod, node or None, message or None, nominated_node or None, victims, nodes, weights, sample=sample
+    )
 
 
 class Explainer:
@@ -195,7 +200,10 @@ def _rejections(record: DecisionRecord, found: Mapping[int, NodeExplanation]) ->
 def _scores(record: DecisionRecord, found: Mapping[int, NodeExplanation]) -> None:
     if record.scored_rows is None or record.totals is None:
         return
-    for place, row in enumerate(record.scored_rows.tolist()):
+    scored = record.scored_rows.tolist()
+    for row in found.keys() - set(scored):
+        found[row].in_sample = not found[row].is_feasible
+    for place, row in enumerate(scored):
         item = found[row]
         item.total = int(record.totals[place])
         for score in record.scores:
@@ -204,50 +212,21 @@ def _scores(record: DecisionRecord, found: Mapping[int, NodeExplanation]) -> Non
             item.weighted[score.plugin] = int(score.normalized[place]) * score.weight
 
 
-def hints(
-    pod: Pod, table: NodeTable, row: int, objections: Mapping[str, Status], gone: Sequence[Pod] = ()
-) -> list[str]:
-    """Changes that would make the node feasible. `gone` are pods that were on the node at the decision."""
-    node = table.node(row)
+def _hints(record: DecisionRecord, row: int, item: NodeExplanation) -> list[str]:
+    """What the node would need for all its objections; the reason of a plugin without hints, unless shown anyway."""
     found: list[str] = []
-    for plugin, status in objections.items():
-        if plugin == "NodeResourcesFit":
-            found += _shortages(pod, table, row, gone)
-        elif plugin == "TaintToleration":
-            taint = untolerated(node.taints, pod.spec.tolerations)
-            if taint is not None:
-                value = f"={taint.value}" if taint.value else ""
-                found.append(f"tolerate the taint {taint.key}{value}:{taint.effect}")
-        elif plugin == "NodeUnschedulable":
-            found.append(f"uncordon {node.name}")
-        elif plugin == "NodeAffinity" and not matches_required(pod.spec, node):
-            wanted = [f"{k}={v}" for k, v in (pod.spec.node_selector or {}).items() if node.labels.get(k) != v]
-            found.append(f"add the label {', '.join(wanted)}" if wanted else "match the pod's node affinity")
-        else:
-            found += [f"{plugin}: {reason}" for reason in status.reasons]
+    for plugin, status in item.objections.items():
+        of_plugin = record.hints.get(plugin, {})
+        texts = of_plugin.get(row) or of_plugin.get(ALL_ROWS) or ()
+        if not texts and item.name not in (names := record.narrowed.get(plugin, {item.name})):
+            texts = (f"to be {_few(sorted(names))}",)
+        if not texts and plugin != item.rejected_by:
+            texts = tuple(f"{plugin}: {reason}" for reason in status.reasons)
+        found += texts
     return found
 
 
-def _shortages(pod: Pod, table: NodeTable, row: int, gone: Sequence[Pod]) -> list[str]:
-    found = []
-    requests = pod.resources.requests
-    if table.pod_count[row] + len(gone) + 1 > table.max_pods[row]:
-        found.append(f"room for more than {int(table.max_pods[row])} pods")
-    for name in (CPU, MEMORY, EPHEMERAL, *requests.scalars):
-        free = int(table.allocatable_of(name)[row] - table.requested_of(name)[row])
-        lacking = requests.get(name) - free + sum(other.resources.requests.get(name) for other in gone)
-        if requests.get(name) > 0 and lacking > 0:
-            found.append(f"{amount(name, lacking)} more {name}")
-    return found
-
-
-def amount(name: str, value: int) -> str:
-    """Amount of a resource in its usual unit."""
-    if name == CPU:
-        return f"{value}m" if value % 1000 else str(value // 1000)
-    if name in (MEMORY, EPHEMERAL):
-        for unit, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
-            if value >= size:
-                tenths = -(-value * 10 // size)  # rounded up: less would not be enough
-                return f"{tenths // 10}{unit}" if tenths % 10 == 0 else f"{tenths / 10:.1f}{unit}"
-    return str(value)
+def _few(names: Sequence[str]) -> str:
+    if len(names) <= _MOST_NAMES:
+        return " or ".join(names)
+    return f"one of {len(names)} nodes such as {', '.join(names[:_MOST_NAMES])}"

@@ -40,6 +40,13 @@ class Plugin(ABC):
 
     name: str
 
+    def asks_each_node(self, state: CycleState) -> bool:
+        """Whether Filter and Score of the plugin run its code once per node for this pod.
+
+        Without `percentageOfNodesToScore`, the search for nodes then ends with kube-scheduler's adaptive sample.
+        """
+        return False
+
 
 # ---------------------------------------------------------------------- queue
 
@@ -138,6 +145,22 @@ class FilterPlugin(Plugin):
     @abstractmethod
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
         """The verdict on each row; None if all are feasible."""
+
+
+class RejectionHints(Plugin):
+    """Hints for explanations: what a rejected node or pod would need, in a few words each.
+
+    Called only for recorded attempts, after the rejection, with its state and table. A hint names what the reason does
+    not: an amount, a label, another pod. Plugins without it may put a hint into the status.
+    """
+
+    def pod_hints(self, state: CycleState, pod: Pod, table: NodeTable) -> Sequence[str]:
+        """Hints for a pod that PreFilter has rejected."""
+        return ()
+
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        """Hints for a node that Filter has rejected."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +285,9 @@ class NodeByNode(FilterPlugin, ScorePlugin):
     `pods` are the pods on the node.
     """
 
+    def asks_each_node(self, state: CycleState) -> bool:
+        return True
+
     def filter_node(self, state: CycleState, pod: Pod, node: Node, pods: Sequence[Pod]) -> Status:
         return SUCCESS
 
@@ -286,6 +312,11 @@ class NodeByNode(FilterPlugin, ScorePlugin):
             self.score_node(state, pod, table.node(row), tuple(table.pods_on[row].values())) for row in rows.tolist()
         )
         return np.fromiter(scores, np.int64, len(rows))
+
+
+def may_ask_each_node(kind: type[Plugin]) -> bool:
+    """Whether plugins of that class may have to be called per node."""
+    return kind.asks_each_node is not Plugin.asks_each_node
 
 
 def normalized(scores: Scores, *, reverse: bool = False) -> Scores:

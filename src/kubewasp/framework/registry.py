@@ -16,7 +16,7 @@ from kubewasp.framework.config.default_plugins import BUILT_IN
 from kubewasp.framework.config.fields import Problems
 from kubewasp.framework.config.model import ConfigError, Problem
 from kubewasp.framework.config.profiles import expanded
-from kubewasp.framework.plugin import EXTENSION_POINTS, NodeByNode, Plugin
+from kubewasp.framework.plugin import EXTENSION_POINTS, NodeByNode, Plugin, may_ask_each_node
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -33,6 +33,9 @@ class WasmHost(Protocol):
 
     def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
         """Extension points of the guest."""
+
+    def asks_each_node(self, name: str, settings: WasmPluginSettings) -> bool:
+        """Whether the guest is called per node for every pod, as it has no signatures."""
 
     def create(self, name: str, settings: WasmPluginSettings, handle: SchedulerHandle) -> Plugin: ...
 
@@ -56,6 +59,16 @@ class Registry:
                 problems.include(error.under(f"profiles[{index}]"))
         problems.raise_if_any(config.source)
         return tuple(found)
+
+    def asking_each_node(self, profile: Profile) -> list[str]:
+        """Plugins that filter or score by a call per node; see `Plugin.asks_each_node`."""
+        names = dict.fromkeys(enabled.name for point in ("filter", "score") for enabled in profile.plugins[point])
+        return [name for name in names if self._asks_each_node(name, profile)]
+
+    def _asks_each_node(self, name: str, profile: Profile) -> bool:
+        if name in profile.wasm:
+            return self._wasm_host(name).asks_each_node(name, profile.wasm[name])
+        return name not in BUILT_IN and may_ask_each_node(self._python_class(name))
 
     def create(self, profile: Profile, handle: SchedulerHandle) -> dict[str, list[tuple[Plugin, int]]]:
         """Instances of the plugins of a profile, with their weights, in order for each extension point."""

@@ -13,6 +13,7 @@ import numpy as np
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.decision_record import DecisionRecord, FilterRecord, ScoreRecord
 from kubewasp.framework.filtering import FilterOutcome, Objection, PreFilterOutcome
+from kubewasp.framework.hints import HintRecorder
 from kubewasp.framework.messages import invalid_score
 from kubewasp.framework.observer import NO_OBSERVER, PluginUse, SchedulerObserver, always_success, itself, observed
 from kubewasp.framework.plugin import (
@@ -34,6 +35,7 @@ from kubewasp.framework.plugin import (
     Registration,
     ReservePlugin,
     ScorePlugin,
+    may_ask_each_node,
     rejection,
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
@@ -76,6 +78,19 @@ class Framework:
         self._filters = [(plugin, PluginUse("Filter", plugin.name)) for plugin in self.filter]
         self._pre_scorers = [(plugin, PluginUse("PreScore", plugin.name)) for plugin in self.pre_score]
         self._scorers = [(plugin, weight, PluginUse("Score", plugin.name)) for plugin, weight in self.score]
+        # Plugins that may have to be called per node. Built-in plugins never have to.
+        self._filters_by_node = [plugin for plugin in self.filter if may_ask_each_node(type(plugin))]
+        self._scores_by_node = [plugin for plugin, _ in self.score if may_ask_each_node(type(plugin))]
+        self.may_ask_each_node = bool(self._filters_by_node or self._scores_by_node)
+
+    def asking_each_node(self, state: CycleState) -> tuple[list[str], list[str]]:
+        """Names of the plugins that filter, and of those that score, by a call per node; after PreFilter."""
+        filtering = [
+            plugin.name
+            for plugin in self._filters_by_node
+            if plugin.name not in state.skip_filter and plugin.asks_each_node(state)
+        ]
+        return filtering, [plugin.name for plugin in self._scores_by_node if plugin.asks_each_node(state)]
 
     def judges_by_counts(self, state: CycleState) -> bool:
         """Whether all plugins that filter for the pod judge by counts alone, see `FilterPlugin.counts_only`."""
@@ -139,6 +154,8 @@ class Framework:
                 self.observer.plugin(plugin.name, "PreFilter", status.label, seconds)
             if record is not None:
                 record.pre_filter.append((plugin.name, status))
+                if status.is_rejected:
+                    HintRecorder(record, state, pod, table).of_pod(plugin, status)
             if status.code == Code.SKIP:
                 state.skip_filter.add(plugin.name)
                 continue
@@ -177,6 +194,8 @@ class Framework:
                 self.observer.plugin(plugin.name, "Filter", SUCCESS.label, seconds)
             if record is not None:
                 record.filters.append(FilterRecord(plugin.name, rows, verdicts))
+                if verdicts is not None:
+                    HintRecorder(record, state, pod, table).of_nodes(plugin, rows, verdicts)
             if verdicts is None:
                 continue
             numbers = verdicts.numbers if record is None else verdicts.numbers[np.isin(rows, left)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kubewasp.errors import KubewaspError
 from kubewasp.explain.explanation import Explainer
+from kubewasp.explain.plugin_logs import PluginLogs, by_pod
 from kubewasp.framework.config.default_plugins import DEFAULT_PLUGINS
 from kubewasp.framework.config.model import MULTI_POINT, ConfigError, EnabledPlugin, PluginSet
 from kubewasp.framework.config.reading import default_config
@@ -18,8 +19,9 @@ from kubewasp.projects.scenario_expectations import Outcome, compare, failure_te
 from kubewasp.projects.toolchain import TestResult
 from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation import loading, scenario
-from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster, SimulatedClock
 from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.repeatable import Repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,28 +34,32 @@ if TYPE_CHECKING:
 _MOST_LOG_LINES = 20
 
 
-def run(test: ScenarioTest, guest: Path, plugin: str) -> TestResult:
-    """Runs one test; `plugin` is the name of the guest in the profile."""
+def run(test: ScenarioTest, guest: Path, plugin: str, *, logs: bool = False) -> TestResult:
+    """Runs one test; `plugin` is the name of the guest in the profile. `logs` keeps the log of a test that passes."""
     began = time.perf_counter()
-    with _logged() as lines:
+    plugin_logs = PluginLogs(is_complete=logs)
+    with _logged() as records:
         try:
-            failure = _failure(test, guest, plugin)
+            failure = _failure(test, guest, plugin, plugin_logs)
         except (ManifestError, KubewaspError) as error:
             failure = str(error)
-    if failure and lines:
-        shown = [f"  {line}" for line in lines[-_MOST_LOG_LINES:]]
-        failure = "\n".join([failure, "", "log", *shown])
-    return TestResult(test.name, time.perf_counter() - began, failure)
+    log = [*by_pod(plugin_logs.lines()), *records]
+    if failure and log:
+        shown = log if logs else log[-_MOST_LOG_LINES:]
+        left_out = [f"  … {len(log) - len(shown)} earlier lines; --logs shows them"] if len(shown) < len(log) else []
+        failure = "\n".join([failure, "", "log", *left_out, *(f"  {line}" for line in shown)])
+        log = []
+    return TestResult(test.name, time.perf_counter() - began, failure, log=log if logs else ())
 
 
-def _failure(test: ScenarioTest, guest: Path, plugin: str) -> str:
+def _failure(test: ScenarioTest, guest: Path, plugin: str, logs: PluginLogs) -> str:
     table = NodeTable()
     explainer, errors = Explainer(table, test.expected), _Errors()
     try:
-        setup = set_up(_config(test, guest, plugin), added=(plugin,))
-        cluster = EmbeddedCluster(
-            setup, epoch=test.start_time, table=table, recorder=explainer, listeners=[explainer, errors]
-        )
+        clock = SimulatedClock(test.start_time)
+        config = _config(test, guest, plugin)
+        setup = set_up(config, added=(plugin,), guest_logs=logs, repeatable=Repeatable(0, clock))
+        cluster = EmbeddedCluster(setup, clock=clock, table=table, recorder=explainer, listeners=[explainer, errors])
     except ConfigError as error:
         if test.load_error is None:
             return error.problem
@@ -134,7 +140,7 @@ class _LogLines(logging.Handler):
 
 @contextmanager
 def _logged() -> Iterator[list[str]]:
-    """Log lines of guests, and about them."""
+    """Log lines about guests."""
     logger, handler = logging.getLogger("kubewasp"), _LogLines()
     before = logger.level, logger.propagate
     logger.addHandler(handler)

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kubewasp.framework.cycle_state import CycleState
+from kubewasp.framework.decision_record import Sample
 from kubewasp.framework.filtering import FilterOutcome, Objection
 from kubewasp.framework.messages import NO_NODES, fit_error, histogram
 from kubewasp.framework.plugin import rejection
 from kubewasp.framework.status import SUCCESS, Status
+from kubewasp.scheduler.sampling import MIN_NODES, adaptive_share, configured_share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,9 +31,8 @@ if TYPE_CHECKING:
     from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.preemption import Nominator
+    from kubewasp.scheduler.sampling import Rotation
     from kubewasp.state.node_table import NodeTable
-
-_MIN_SAMPLE_NODES = 100
 
 
 @dataclass(slots=True)
@@ -49,13 +50,6 @@ class Choice:
     feasible: int = 0
     statuses: Mapping[str, Status] = field(default_factory=dict)
     objections: Sequence[Objection] = ()
-
-
-@dataclass(slots=True)
-class Rotation:
-    """Start of the next search in the order of nodes; shared by all profiles."""
-
-    start: int = 0
 
 
 class SchedulingCycle:
@@ -96,10 +90,11 @@ class SchedulingCycle:
             if outcome.error.is_success and len(outcome.rows):
                 return Choice(state, node=table.node(nominated).name, feasible=1)
         rows, absent = self._rows(narrowed.nodes)
-        outcome = self._filtered(state, pod, rows, record)
+        sample, filters_each = self._sample(state, len(rows), record)
+        outcome = self._filtered(state, pod, rows, record, sample if filters_each else None)
         if not outcome.error.is_success:
             return Choice(state, message=outcome.error.reason, is_error=True)
-        feasible, examined = self._sampled(rows, outcome.rows)
+        feasible, examined = _cut(rows, outcome.rows, sample)
         self._rotation.start = (self._rotation.start + examined) % len(table)
         if not len(feasible):
             return self._nowhere(state, pod, outcome, absent, narrowed.narrowed_by)
@@ -115,13 +110,39 @@ class SchedulingCycle:
 
     # ------------------------------------------------------------------ filtering
 
-    def _filtered(self, state: CycleState, pod: Pod, rows: Rows, record: DecisionRecord | None) -> FilterOutcome:
-        """Filters for the pod itself, without preemption trials: `Filter` in the metrics."""
+    def _filtered(
+        self, state: CycleState, pod: Pod, rows: Rows, record: DecisionRecord | None, sample: Sample | None = None
+    ) -> FilterOutcome:
+        """Filters for the pod itself, without preemption trials: `Filter` in the metrics.
+
+        With a sample, only until it is found; a record has the verdicts on all nodes.
+        """
         began = time.perf_counter()
-        outcome = self.filter_rows(state, pod, rows, record)
+        if sample is None or record is not None:
+            outcome = self.filter_rows(state, pod, rows, record)
+        else:
+            outcome = self._filtered_in_pieces(state, pod, rows, sample.wanted)
         seconds = time.perf_counter() - began
         self.framework.observer.extension_point("Filter", self.framework.name, outcome.error.label, seconds)
         return outcome
+
+    def _filtered_in_pieces(self, state: CycleState, pod: Pod, rows: Rows, wanted: int) -> FilterOutcome:
+        """Filters in the order of visits, until one node more than wanted is feasible, as kube-scheduler does.
+
+        The next piece is as large as the share of feasible nodes so far suggests.
+        """
+        found, objections = [rows[:0]], list[Objection]()
+        feasible, end, size = 0, 0, wanted + 1
+        while feasible <= wanted and end < len(rows):
+            start, end = end, min(end + max(size, MIN_NODES), len(rows))
+            outcome = self.filter_rows(state, pod, rows[start:end])
+            if not outcome.error.is_success:
+                return outcome
+            found.append(outcome.rows)
+            objections += outcome.objections
+            feasible += len(outcome.rows)
+            size = (wanted + 1 - feasible) * end // feasible if feasible else end
+        return FilterOutcome(np.concatenate(found), objections)
 
     def filter_rows(
         self, state: CycleState, pod: Pod, rows: Rows, record: DecisionRecord | None = None
@@ -196,20 +217,24 @@ class SchedulingCycle:
             return np.array([row for row in order.tolist() if row in named], np.int32), len(order) - len(named)
         return (np.roll(order, -self._rotation.start) if self._rotation.start else order), 0
 
-    def _sampled(self, rows: Rows, feasible: Rows) -> tuple[Rows, int]:
-        """The feasible rows up to the wanted number, and the number of rows examined up to the first surplus one."""
-        wanted = self._wanted(len(rows))
-        if len(feasible) <= wanted:
-            return feasible, len(rows)
-        return feasible[:wanted], int(np.flatnonzero(rows == feasible[wanted])[0])
+    def _sample(self, state: CycleState, nodes: int, record: DecisionRecord | None) -> tuple[Sample, bool]:
+        """The wanted number of feasible nodes, and whether a Filter plugin is called per node.
 
-    def _wanted(self, count: int) -> int:
-        """Wanted number of feasible rows: all, or the configured sample; one without score plugins."""
+        One without score plugins; the configured share; otherwise all, or an adaptive sample where plugins are called
+        per node.
+        """
+        filtering, scoring = self.framework.asking_each_node(state) if self.framework.may_ask_each_node else ((), ())
         if not self.framework.score:
-            return 1
-        if not self._percentage or count < _MIN_SAMPLE_NODES:
-            return count
-        return max(_MIN_SAMPLE_NODES, count * self._percentage // 100)
+            sample = Sample(nodes, 1)
+        elif self._percentage:
+            sample = Sample(nodes, configured_share(nodes, self._percentage))
+        elif filtering or scoring:
+            sample = Sample(nodes, adaptive_share(nodes), tuple(dict.fromkeys((*filtering, *scoring))))
+        else:
+            sample = Sample(nodes, nodes)
+        if record is not None:
+            record.sample = sample
+        return sample, bool(filtering) and not sample.is_whole
 
     # ------------------------------------------------------------------ no node
 
@@ -251,6 +276,13 @@ class SchedulingCycle:
             statuses=statuses,
             objections=outcome.objections,
         )
+
+
+def _cut(rows: Rows, feasible: Rows, sample: Sample) -> tuple[Rows, int]:
+    """The feasible rows up to the wanted number, and the number of rows examined up to the first surplus one."""
+    if len(feasible) <= sample.wanted:
+        return feasible, len(rows)
+    return feasible[: sample.wanted], int(np.flatnonzero(rows == feasible[sample.wanted])[0])
 
 
 def _absent(plugins: Sequence[str]) -> Status:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kubewasp.k8s.manifests import load, taken_apart
-from kubewasp.scheduler.configuration import configure_named
+from kubewasp.scheduler.configuration import AddedPlugin, configure
 from kubewasp.simulation import loading
 from kubewasp.simulation.simulator import filled_cluster
 
@@ -67,21 +67,31 @@ def simulate(
     plugins: Mapping[str, str] | None = None,
     plugin_configs: Mapping[str, str] | None = None,
     seed: int = 0,
+    real_entropy: bool = False,
     start_time: float | None = None,
+    strict: bool = False,
 ) -> SimulationResult:
     """Schedules the pods of the manifests on their nodes, in memory, until nothing changes.
 
     Manifests are files, folders, or objects. `config` is a file with a KubeSchedulerConfiguration. `plugins` adds wasm
     plugins by name (a path or an address each), `plugin_configs` are their `guestConfig`. `start_time` is the
-    wall-clock time at the start, in seconds since 1970; by default now.
+    wall-clock time at the start, in seconds since 1970; by default now. Guests get random numbers from `seed` and the
+    simulated clock, with `real_entropy` those of this machine. With `strict`, unknown fields and kinds in manifests are
+    errors instead of warnings.
 
     >>> result = simulate(["cluster.yaml"], plugins={"nodenumber": "nodenumber.wasm"})  # doctest: +SKIP
     >>> result.node_of("default/web-0")                                                 # doctest: +SKIP
     'node-7'
     """
-    named, path = plugins or {}, None if config is None else Path(config)
-    settings = configure_named(path, named, plugin_configs or {}, option="plugin_configs:")
-    cluster, warnings = filled_cluster(settings, named.keys(), _read(manifests), seed=seed, start_time=start_time)
+    path = None if config is None else Path(config)
+    added = [AddedPlugin(name, guest) for name, guest in (plugins or {}).items()]
+    settings, names = configure(path, added, plugin_configs, option="plugin_configs:")
+    found = _read(manifests)
+    if strict:
+        found.mistakes.raise_if_any()
+    cluster, warnings = filled_cluster(
+        settings, names, found, seed=seed, real_entropy=real_entropy, start_time=start_time
+    )
     cluster.settle()
     return _result(cluster, tuple(warnings))
 

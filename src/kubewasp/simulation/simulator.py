@@ -7,22 +7,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.explain.explanation import Explainer, Explanation
+from kubewasp.explain.plugin_logs import PluginLogs
 from kubewasp.k8s.errors import ManifestError
 from kubewasp.scheduler.composition import set_up
 from kubewasp.scheduler.configuration import configure
 from kubewasp.simulation import loading, scenario
-from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster, SimulatedClock
 from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.guest_log import LOGGER_SINK
+from kubewasp.wasm.repeatable import Repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.framework.handle import Client
+    from kubewasp.input_file import InputFile
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.attempt import Attempt, AttemptListener, DecisionRecorder
+    from kubewasp.scheduler.configuration import AddedPlugin
     from kubewasp.simulation.loading import ClusterInput
+    from kubewasp.wasm.guest_log import GuestLogSink
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,7 @@ class SimulationReport:
     attempts: int
     explanation: Explanation | None
     warnings: Sequence[str]
+    logs: PluginLogs
 
     def placements(self) -> list[Pod]:
         """Pods placed by the simulation."""
@@ -69,6 +75,7 @@ class SimulationReport:
                 "plugins_ms": {name: round(seconds * 1e3, 3) for name, seconds in spent.items()},
             },
             "warnings": list(self.warnings),
+            "logs": self.logs.as_dict(),
         }
         if self.explanation is not None:
             found["explanation"] = self.explanation.as_dict()
@@ -81,31 +88,40 @@ class Simulation:
     Args:
         paths: Manifests, folders of manifests, dumps of a cluster.
         config: A KubeSchedulerConfiguration; the default profile without it.
-        plugins: Guests to add to all profiles, by path or URL.
-        plugin_configs: `guestConfig` of these guests, by file name.
+        plugins: Wasm plugins to add to all profiles.
+        plugin_configs: `guestConfig` of these plugins, by name.
         timeline: A scenario.
         explained: Pod (`namespace/name`) to explain, by its last attempt.
-        seed: Seed of all random choices.
+        seed: Seed of all random choices, also those of guests.
+        real_entropy: Whether guests get random numbers and clock of this machine.
         start_time: Wall-clock time at the start, in seconds since 1970; that of the timeline or now without it.
+        logs: Keep all log lines of plugins, not only the last ones.
+        strict: Unknown fields and kinds are errors.
     """
 
     def __init__(
         self,
-        paths: Sequence[Path],
+        paths: Sequence[InputFile],
         *,
-        config: Path | None = None,
-        plugins: Sequence[str] = (),
+        config: InputFile | None = None,
+        plugins: Sequence[AddedPlugin] = (),
         plugin_configs: Mapping[str, str] | None = None,
-        timeline: Path | None = None,
+        timeline: InputFile | None = None,
         explained: str = "",
         seed: int = 0,
+        real_entropy: bool = False,
         start_time: float | None = None,
+        logs: bool = False,
+        strict: bool = False,
     ) -> None:
         self._steps = scenario.load(timeline) if timeline is not None else None
+        if strict and self._steps is not None:
+            self._steps.mistakes.raise_if_any()
         if start_time is None and self._steps is not None:
             start_time = self._steps.start_time
         table = NodeTable()
         self._explained = explained
+        self._logs = PluginLogs(is_complete=logs)
         self._explainer, self._counter = Explainer(table, {explained} if explained else ()), _Counter()
         self.cluster, self.warnings = embedded_cluster(
             paths,
@@ -113,10 +129,13 @@ class Simulation:
             plugins,
             plugin_configs or {},
             seed=seed,
+            real_entropy=real_entropy,
             start_time=start_time,
+            strict=strict,
             table=table,
             recorder=self._explainer,
-            listeners=[self._counter, self._explainer],
+            listeners=[self._counter, self._explainer, self._logs],
+            guest_logs=self._logs,
         )
         if self._steps is not None:
             self.warnings += self._steps.warnings
@@ -133,34 +152,43 @@ class Simulation:
         explanation = self._explainer.last.get(explained)
         if explained and explanation is None:
             raise ManifestError("", f"pod {explained} has no scheduling attempt: it does not exist or is not pending")
-        return SimulationReport(cluster, before, seconds, self._counter.attempts, explanation, self.warnings)
+        attempts = self._counter.attempts
+        return SimulationReport(cluster, before, seconds, attempts, explanation, self.warnings, self._logs)
 
 
 def embedded_cluster(
-    paths: Sequence[Path],
-    config: Path | None,
-    plugins: Sequence[str],
+    paths: Sequence[InputFile],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
     *,
     seed: int = 0,
+    real_entropy: bool = False,
     start_time: float | None = None,
+    strict: bool = False,
     client: Client | None = None,
     table: NodeTable | None = None,
     recorder: DecisionRecorder | None = None,
     listeners: Sequence[AttemptListener] = (),
+    guest_logs: GuestLogSink = LOGGER_SINK,
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster with the objects of the manifests before scheduling, and the warnings."""
     settings, added = configure(config, plugins, plugin_configs)
+    found = loading.read(paths)
+    if strict:
+        found.mistakes.raise_if_any()
     return filled_cluster(
         settings,
         added,
-        loading.read(paths),
+        found,
         seed=seed,
+        real_entropy=real_entropy,
         start_time=start_time,
         client=client,
         table=table,
         recorder=recorder,
         listeners=listeners,
+        guest_logs=guest_logs,
     )
 
 
@@ -170,16 +198,21 @@ def filled_cluster(
     found: ClusterInput,
     *,
     seed: int = 0,
+    real_entropy: bool = False,
     start_time: float | None = None,
     client: Client | None = None,
     table: NodeTable | None = None,
     recorder: DecisionRecorder | None = None,
     listeners: Sequence[AttemptListener] = (),
+    guest_logs: GuestLogSink = LOGGER_SINK,
 ) -> tuple[EmbeddedCluster, list[str]]:
     """A cluster with these objects before scheduling, and the warnings. It starts now, or at the start time."""
+    clock = SimulatedClock(time.time() if start_time is None else start_time)
     cluster = EmbeddedCluster(
-        set_up(settings, added=added),
-        epoch=time.time() if start_time is None else start_time,
+        set_up(
+            settings, added=added, guest_logs=guest_logs, repeatable=None if real_entropy else Repeatable(seed, clock)
+        ),
+        clock=clock,
         seed=seed,
         client=client,
         table=table,

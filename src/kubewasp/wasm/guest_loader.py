@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kubewasp.errors import KubewaspError
 from kubewasp.framework.config.model import ConfigError, Problem
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.guest_log import LOGGER_SINK, GuestLogSink
 from kubewasp.wasm.hook_caller import NO_OBSERVER, GuestObserver
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.plugin import WasmPlugin
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.config.model import WasmPluginSettings
     from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.wasm.repeatable import Repeatable
 
 # The extension point of each hook.
 _POINTS = {
@@ -43,13 +45,26 @@ class GuestLoader:
     pod's cycle.
     """
 
-    def __init__(self, observer: GuestObserver = NO_OBSERVER) -> None:
+    def __init__(
+        self,
+        observer: GuestObserver = NO_OBSERVER,
+        logs: GuestLogSink = LOGGER_SINK,
+        repeatable: Repeatable | None = None,
+    ) -> None:
         self._observer = observer
+        self._logs = logs
+        self._repeatable = repeatable
         self._guests: dict[tuple[str, int], tuple[WasmPluginSettings, Guest]] = {}
 
     def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
         """The extension points whose hooks the guest implements."""
         return {_POINTS[hook] for hook in self._guest(name, settings).hooks if hook in _POINTS}
+
+    def asks_each_node(self, name: str, settings: WasmPluginSettings) -> bool:
+        """Whether the guest filters or scores, and has no signatures of pods: it is called for every node."""
+        guest = self._guest(name, settings)
+        is_signing = guest.signature or guest.module.uses_signatures or "signpod" in guest.hooks
+        return not is_signing and any(hook in guest.hooks for hook in ("filter", "score"))
 
     def create(self, name: str, settings: WasmPluginSettings, handle: SchedulerHandle) -> WasmPlugin:
         return WasmPlugin(name, self._guest(name, settings), handle)
@@ -74,4 +89,6 @@ class GuestLoader:
             limits=Limits.from_config(settings.limits),
             failure_policy=settings.failure_policy,
             observer=self._observer,
+            logs=self._logs,
+            repeatable=self._repeatable,
         )

@@ -51,6 +51,9 @@ profile = st.fixed_dictionaries(
 
 
 class AnyGuest:
+    def asks_each_node(self, *_: Any) -> bool:
+        return False
+
     def points(self, *_: Any) -> set[str]:
         return {"filter"}
 

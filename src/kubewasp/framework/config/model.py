@@ -15,6 +15,8 @@ from kubewasp.k8s.errors import ManifestError, quoted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kubewasp.input_file import StandardInput
+
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
 
@@ -156,7 +158,7 @@ class PluginSet:
 class WasmPluginSettings:
     """The settings of a wasm plugin. `limits` is unparsed."""
 
-    guest_url: str
+    guest_url: str | StandardInput
     guest_config: str = ""
     log_severity: int = 0
     args: tuple[str, ...] = ()
@@ -218,27 +220,38 @@ class SchedulerConfig:
     source: str = ""
     warnings: tuple[str, ...] = ()
 
-    def with_wasm_plugin(self, name: str, guest_url: str, guest_config: str | None = None) -> SchedulerConfig:
+    def with_wasm_plugin(
+        self, name: str, guest_url: str | StandardInput, guest_config: str | None = None, *, weight: int = 0
+    ) -> SchedulerConfig:
         """The configuration with a wasm plugin, enabled at all its extension points in every profile.
 
-        An existing wasm plugin of that name gets this guest and this configuration (if given) and keeps its other
-        settings.
+        An existing wasm plugin of that name gets this guest, this configuration and this weight (if given) and keeps
+        its other settings.
         """
         if name in BUILT_IN or any(name in profile.args for profile in self.profiles):
             problem = Problem(
                 "", f"{quoted(name)} is the name of another plugin, give the wasm plugin a name of its own"
             )
             raise ConfigError([problem], source=self.source)
-        profiles = tuple(_with_wasm_plugin(profile, name, guest_url, guest_config) for profile in self.profiles)
+        profiles = tuple(_with_wasm_plugin(profile, name, guest_url, guest_config, weight) for profile in self.profiles)
         return replace(self, profiles=profiles)
 
 
-def _with_wasm_plugin(profile: ProfileConfig, name: str, guest_url: str, guest_config: str | None) -> ProfileConfig:
+def _with_wasm_plugin(
+    profile: ProfileConfig, name: str, guest_url: str | StandardInput, guest_config: str | None, weight: int
+) -> ProfileConfig:
     settings = replace(profile.wasm.get(name, WasmPluginSettings(guest_url)), guest_url=guest_url)
     if guest_config is not None:
         settings = replace(settings, guest_config=guest_config)
     plugins = dict(profile.plugins)
     if name not in profile.plugin_names:
         everywhere = plugins.get(MULTI_POINT, PluginSet())
-        plugins[MULTI_POINT] = replace(everywhere, enabled=(*everywhere.enabled, EnabledPlugin(name)))
+        plugins[MULTI_POINT] = replace(everywhere, enabled=(*everywhere.enabled, EnabledPlugin(name, weight)))
+    elif weight:
+        plugins = {point: _weighted(given, name, weight) for point, given in plugins.items()}
     return replace(profile, plugins=plugins, wasm={**profile.wasm, name: settings})
+
+
+def _weighted(given: PluginSet, name: str, weight: int) -> PluginSet:
+    enabled = tuple(EnabledPlugin(name, weight) if plugin.name == name else plugin for plugin in given.enabled)
+    return replace(given, enabled=enabled)

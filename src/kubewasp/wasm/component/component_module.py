@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wasmtime.component import Linker
 
     from kubewasp.framework.handle import Handle
+    from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import GuestSettings, RunnerPool
     from kubewasp.wasm.limits import Limits
 
@@ -52,10 +53,10 @@ class ComponentModule:
         """Yes: only a started component reports whether it does."""
         return True
 
-    def start(self, limits: Limits, settings: GuestSettings, handle: Handle) -> RunnerPool:  # noqa: ARG002 - no imports
+    def start(self, limits: Limits, settings: GuestSettings, handle: Handle, logs: GuestLogSink) -> RunnerPool:
         from kubewasp.wasm.component.component_pool import ComponentPool
 
-        return ComponentPool(self, limits, settings)
+        return ComponentPool(self, limits, settings, handle.clock, logs)
 
 
 def load_component(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: bool = False) -> ComponentModule:

@@ -11,7 +11,7 @@ from wasmtime import FuncType, MemoryType, Module, Store, WasmtimeError
 
 from kubewasp.wasm import binary
 from kubewasp.wasm.compilation import compile_and_keep, load_compiled
-from kubewasp.wasm.core.abi import API, BY_KEY, EXTENSION, KUBERNETES_MODULES, START_FUNCTIONS, WASI
+from kubewasp.wasm.core.abi import API, BY_KEY, EXTENSION, KUBERNETES_MODULES, SCHEDULER, START_FUNCTIONS, WASI
 from kubewasp.wasm.core.core_engine import CoreEngine, core_engine, strict_engine
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
@@ -19,6 +19,7 @@ from kubewasp.wasm.hooks import HOOKS, MAIN_HOOKS, Hook
 
 if TYPE_CHECKING:
     from kubewasp.framework.handle import Handle
+    from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import GuestSettings, RunnerPool
     from kubewasp.wasm.limits import Limits
 
@@ -42,10 +43,10 @@ class CoreModule:
     from_cache: bool = False
     compile_seconds: float = 0.0
 
-    def start(self, limits: Limits, settings: GuestSettings, handle: Handle) -> RunnerPool:
+    def start(self, limits: Limits, settings: GuestSettings, handle: Handle, logs: GuestLogSink) -> RunnerPool:
         from kubewasp.wasm.core.core_pool import CorePool
 
-        return CorePool(self, limits, settings, handle)
+        return CorePool(self, limits, settings, handle, logs)
 
     @property
     def uses_wasi(self) -> bool:
@@ -74,6 +75,11 @@ class CoreModule:
     def uses_records(self) -> bool:
         """Whether the guest may read node records, which need a node table."""
         return any(map(self.uses, ("at_hand", "node_info", "node_pods")))
+
+    @property
+    def reads_config(self) -> bool:
+        """Whether the guest may read its configuration."""
+        return (SCHEDULER, "get_config") in self.imports
 
     def uses(self, name: str) -> bool:
         """Whether the guest imports that function of kubewasp/v1."""
