@@ -219,8 +219,8 @@ func (g *guest) answer(status Status) int32 {
 		if status.Reason != "" {
 			g.host.SendReason(status.Reason)
 		}
-		if status.Hint != "" {
-			g.host.SendHint(status.Hint)
+		if hint := status.Hint(); hint != "" {
+			g.host.SendHint(hint)
 		}
 	}
 	return int32(status.Code)

@@ -103,7 +103,8 @@ func TestAHintGoesWithItsStatus(t *testing.T) {
 			return kubewasp.Success().WithHint("never sent")
 		})), "")
 	rejected := plugin.Schedule(kubewasptest.Pod{Name: "web"}).Rejected
-	check(t, "a", rejected["a"], kubewasp.Status{Code: kubewasp.CodeUnschedulable, Reason: "slow", Hint: "label disk=ssd"})
+	check(t, "a", rejected["a"].String(), "Unschedulable: slow")
+	check(t, "hint", rejected["a"].Hint(), "label disk=ssd")
 	check(t, "b", rejected["b"], kubewasp.Unresolvable("full"))
 }
 

@@ -88,7 +88,11 @@ func (c *Cycle) made(code kubewasp.Code) kubewasp.Status {
 	if code == kubewasp.CodeSuccess {
 		return kubewasp.Success()
 	}
-	return kubewasp.Status{Code: code, Reason: c.host.reason, Hint: hint}
+	status := kubewasp.Status{Code: code, Reason: c.host.reason}
+	if hint != "" {
+		return status.WithHint(hint)
+	}
+	return status
 }
 
 // on sets the current node.

@@ -288,6 +288,7 @@ def test_a_short_run_is_one_line(bench: Command) -> None:
 
 def test_progress_is_a_bar_on_a_terminal(bench: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("kubewasp.cli.output.has_progress", lambda: True)
     ended = bench("scheduler", "-o", "json")
     assert ended.json["measurements"]
     assert "1 of 2" not in ended.err
