@@ -124,15 +124,25 @@ def test_a_file_without_permission_is_one_line_with_its_name(
     assert "Permission denied" in told
 
 
+def opened(pipe: Path, process: subprocess.Popen[bytes]) -> int:
+    """The writing end of a pipe, once the process has opened the other end."""
+    while process.poll() is None:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # no reader yet
+            os.sched_yield()
+    raise AssertionError(process.communicate())
+
+
 @pytest.mark.parametrize("command", sorted(READERS.keys() - {"explain --kubeconfig"}))  # read in the event loop
 def test_an_interrupt_ends_with_130_and_no_text(command: str, tmp_path: Path) -> None:
-    """The command waits for the content of a pipe: opening its other end waits until the command has opened it."""
+    """The command waits for the content of a pipe."""
     words = READERS[command]
     pipe = tmp_path / "input"
     os.mkfifo(pipe)
     arguments = [str(pipe) if word == "FILE" else word for word in words]
     with subprocess.Popen([COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        writer = os.open(pipe, os.O_WRONLY)
+        writer = opened(pipe, process)
         process.send_signal(signal.SIGINT)
         os.close(writer)  # ends also a read that began in the instant before the signal
         code = process.wait()
