@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from kubewasp_sdk import (
     SKIP,
@@ -346,6 +346,9 @@ numbers = st.integers(-(2**2000), 2**2000) | st.integers(-1000, 1000) | st.float
 
 
 @given(st.tuples(numbers, st.text()), st.tuples(numbers, st.text()))
+@example((-1e-300, ""), (-1e-301, ""))
+@example((-1.5, ""), (-2, ""))
+@example((0.0, ""), (-5e-324, ""))
 def test_keys_compare_as_their_values(left: tuple[Any, ...], right: tuple[Any, ...]) -> None:
     assert (sort_keys.encoded(left) < sort_keys.encoded(right)) == (left < right)
     assert (sort_keys.encoded(left) == sort_keys.encoded(right)) == (left == right)

@@ -181,7 +181,7 @@ def test_a_compressed_file_is_unpacked(tmp_path: Path) -> None:
     bomb.write_bytes(gzip.compress(bytes(20 * MANY)))
     assert Guest.load(guest, sha256=hashlib.sha256(guest.read_bytes()).hexdigest()).name == "filter"
     assert fetch(text, max_bytes=MANY).startswith(b"\0asm")
-    assert problem(bomb, max_bytes=MANY) == f"wasm: {bomb} is larger than {MANY} bytes; raise limits.guestSize"
+    assert problem(bomb, max_bytes=MANY) == f"wasm: {bomb} is larger than 1Mi; raise limits.guestSize"
     bomb.write_bytes(b"\x1f\x8bnot really")
     assert problem(bomb).startswith(f"wasm: cannot load {bomb}: not valid compressed data")
 
@@ -237,7 +237,7 @@ def test_an_unknown_content_encoding_is_refused(encoding: str, server: Server) -
 
 def test_a_compressed_guest_that_is_too_large_or_incomplete_is_refused(server: Server) -> None:
     bomb, cut = f"http://{server.address}/bomb.wasm", f"http://{server.address}/cut-gzip.wasm"
-    assert problem(bomb, max_bytes=MANY) == f"wasm: {bomb} is larger than {MANY} bytes; raise limits.guestSize"
+    assert problem(bomb, max_bytes=MANY) == f"wasm: {bomb} is larger than 1Mi; raise limits.guestSize"
     assert problem(cut) == f"wasm: cannot load {cut}: the compressed data is incomplete"
 
 

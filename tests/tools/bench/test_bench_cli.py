@@ -1,7 +1,6 @@
 """`python -m tools.bench`: options, files and output, with synthetic figures."""
 
 import json
-import os
 import random
 import re
 import shlex
@@ -16,6 +15,7 @@ import pytest
 
 from kubewasp.errors import KubewaspError
 from tests.command_line import Command, Ended, examples
+from tests.permissions import file_permissions_obeyed
 from tests.tools.bench import example
 from tools.bench import machine, model, run_command
 from tools.bench.bars.bar import Bar
@@ -346,13 +346,14 @@ def test_an_out_that_cannot_be_used_is_told_before_anything_is_measured(
     assert Path("no JSON").read_text(encoding="utf-8") == "{"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_may_not_be_written_to_is_told_before_anything_is_measured(
     bench: Command, fake: Fake, tmp_path: Path
 ) -> None:
     folder = tmp_path / "closed"
     folder.mkdir(mode=0o555)
-    assert "cannot be written: Permission denied" in failed(bench("plugin", "--out", folder / "found.json"))
+    with file_permissions_obeyed():
+        told = failed(bench("plugin", "--out", folder / "found.json"))
+    assert "cannot be written: Permission denied" in told
     assert fake.asked == []
 
 
