@@ -23,7 +23,7 @@ STATUSES = {
     42: "Error",
     -7: "Error",
 }
-OF_EVERY_CALL = {"hook", "node", "code", "status", "reason", "logs", "recorded_events", "output", "duration_us"}
+OF_EVERY_CALL = {"hook", "node", "code", "status", "reason", "hint", "logs", "recorded_events", "output", "duration_us"}
 OF_ONE_HOOK = {
     "enqueue": {"events"},
     "prefilter": {"node_names"},

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROOT: Final = Path(__file__).parents[2]
-# Seconds beyond the asked time until a worker counts as hanging on its input.
+# Seconds until a worker counts as hanging on its input, and until a worker without any input does.
 GRACE = 60.0
+START: Final = 600.0
 # Arguments of Python for a worker.
 WORKER: tuple[str, ...] = ("-m", "tools.fuzz.worker")
 
@@ -41,14 +42,8 @@ def run(name: str, seconds: float, seed: int, kept: Path) -> Outcome:
     folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     command = [sys.executable, *WORKER, name, str(folder), str(seconds), str(seed)]
-    ended, problem = "", ""
-    try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds + GRACE, check=False)
-        ended = done.stdout
-        if done.returncode:
-            problem = f"exit code {done.returncode}\n{done.stderr[-4000:]}"
-    except subprocess.TimeoutExpired:
-        problem = f"no end {GRACE:g} s after the time was up"
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ended, problem = _wait(process, folder / "at-hand")
     found = Outcome(seconds=time.monotonic() - began)
     if not problem:
         counts = json.loads(ended.splitlines()[-1])
@@ -64,6 +59,24 @@ def run(name: str, seconds: float, seed: int, kept: Path) -> Outcome:
     else:
         sys.stderr.write(f"{problem}\n")
     return found
+
+
+def _wait(process: subprocess.Popen[str], at_hand: Path) -> tuple[str, str]:
+    """Output of a worker, or its problem. A worker whose input stays the same for too long is killed."""
+    last, since = 0, time.monotonic()
+    while True:
+        try:
+            ended, errors = process.communicate(timeout=0.2)
+        except subprocess.TimeoutExpired:
+            now = at_hand.stat().st_mtime_ns if at_hand.exists() else 0
+            if now != last:
+                last, since = now, time.monotonic()
+            elif time.monotonic() - since > (GRACE if now else START):
+                process.kill()
+                process.communicate()
+                return "", f"no end of this input within {GRACE:g} s" if now else "the worker does not start"
+        else:
+            return ended, f"exit code {process.returncode}\n{errors[-4000:]}" if process.returncode else ""
 
 
 def _print(line: str) -> None:

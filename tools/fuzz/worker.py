@@ -23,14 +23,17 @@ MAX_SEEDS: Final = 4000
 MAX_MEMORY: Final = 4 << 30
 
 
-def fuzz(name: str, folder: Path, seconds: float, seed: int) -> dict[str, int]:
-    """Fuzzes for that long. Seeds, crashes and the input at hand are files of the folder."""
+def fuzz(name: str, folder: Path, seconds: float, seed: int, *, least: int = 0) -> dict[str, int]:
+    """Fuzzes for that long, and with at least so many inputs.
+
+    Seeds, crashes and the input at hand are files of the folder.
+    """
     target, chance = catalogue.target(name), random.Random(seed)  # noqa: S311 - not a secret
     at_hand, labels, inputs, crashes = folder / "at-hand", set[str](), 0, 0
     seeds = [*target.seeds(), *(path.read_bytes() for path in sorted(folder.glob("seed-*")))]
     known = list(seeds)
     end = time.monotonic() + seconds
-    while seeds or time.monotonic() < end:
+    while seeds or inputs < least or time.monotonic() < end:
         fresh = bool(seeds)
         data = seeds.pop() if fresh else mutated(chance.choice(known), known, chance)
         at_hand.write_bytes(data)

@@ -1,7 +1,6 @@
 """Fuzz worker: kept seeds, one file per cause of a crash, inputs that end or hang the process."""
 
 import os
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -37,7 +36,7 @@ def test_each_cause_of_a_crash_is_one_file_with_its_traceback(tmp_path: Path, mo
 
 def test_an_input_with_a_new_outcome_becomes_a_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "target", lambda _: Fragile())
-    worker.fuzz("any", tmp_path, 0.3, 1)
+    worker.fuzz("any", tmp_path, 0.0, 1, least=1000)
     assert list(tmp_path.glob("seed-*"))
 
 
@@ -55,10 +54,8 @@ def test_an_input_that_ends_or_hangs_the_process_is_kept(
     )
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{command.ROOT}")
     monkeypatch.setattr(command, "WORKER", (str(main),))
-    monkeypatch.setattr(command, "GRACE", 60.0 if end == "signal" else 3.0)
-    began = time.monotonic()
+    monkeypatch.setattr(command, "GRACE", 600.0 if end == "signal" else 0.5)
     found = command.run("lethal", 0.0, 1, tmp_path / "kept")
     assert found.crashes == 1
     [kept] = (tmp_path / "kept" / "lethal").glob("crash-????????????????")
     assert kept.read_bytes() == b"lethal"
-    assert time.monotonic() - began < 500
