@@ -16,6 +16,7 @@ import httpx
 from typer.testing import CliRunner
 
 from kubewasp.cli.main import app as command
+from kubewasp.server.connection_table import HttpLimits
 from kubewasp.server.http_server import Address, AppServer
 from tests.apiserver.certificates import Authority
 from tests.web.client import app_of, one_handler
@@ -27,7 +28,7 @@ _HELLO = handler("(call $write (i32.const 0) (i32.const 5)) (i64.const 0)", more
 @asynccontextmanager
 async def served(document: dict[str, Any]) -> AsyncIterator[Address]:
     app = app_of(document)
-    server = AppServer(app, Address(port=0), backlog=2048)
+    server = AppServer(app, Address(port=0), backlog=2048, limits=HttpLimits(requests=2048))
     await server.start()
     try:
         yield server.address
@@ -40,7 +41,7 @@ def test_a_thousand_connections_at_once() -> None:
     async def one(address: Address, ready: asyncio.Barrier) -> bytes:
         reader, writer = await asyncio.open_connection(address.host, address.port)
         await ready.wait()  # all are connected before the first one asks
-        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         try:
             return await reader.read()
         finally:
@@ -60,7 +61,9 @@ def test_large_body_through_a_socket_and_back() -> None:
 
     async def ask(writer: asyncio.StreamWriter) -> None:
         length = count * len(piece)
-        writer.write(f"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n".encode())
+        writer.write(
+            f"POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n".encode()
+        )
         for _ in range(count):
             writer.write(piece)
             await writer.drain()
@@ -85,7 +88,7 @@ def test_answer_that_breaks_off_is_seen_by_the_client() -> None:
     async def run() -> bytes:
         async with served(one_handler(half)) as address:
             reader, writer = await asyncio.open_connection(address.host, address.port)
-            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
             answer = await reader.read()
             writer.close()
             return answer

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from kubewasp.cli.options import (
+    AllowedHosts,
     ConfigFile,
     LogFormat,
     LoggingFormat,
@@ -170,6 +171,7 @@ def run(
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="Port of these endpoints; 0 for any free port.")
     ] = 10259,
+    allowed_host: AllowedHosts = None,
     decisions: Annotated[
         float,
         typer.Option(
@@ -194,6 +196,7 @@ def run(
         leader_elect=leader_elect,
         host=bind_address,
         port=port,
+        allowed_hosts=tuple(allowed_host or ()),
         decisions=decisions,
         log_format=logging_format.value,
         verbosity=verbosity,

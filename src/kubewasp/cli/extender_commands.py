@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kubewasp.cli.options import (
+    AllowedHosts,
     ConfigFile,
     JsonOrYaml,
     LogFormat,
@@ -46,6 +47,7 @@ def serve(
     ] = "",
     tls_key: Annotated[str, typer.Option(metavar="FILE", help="Key of the certificate, PEM.")] = "",
     client_ca: Annotated[str, typer.Option(metavar="FILE", help="CA of required client certificates, PEM.")] = "",
+    allowed_host: AllowedHosts = None,
     kubeconfig: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Kubeconfig of a cluster to watch. Requests then need node names only."),
@@ -87,6 +89,7 @@ def serve(
         certificate=tls_cert,
         key=tls_key,
         client_ca=client_ca,
+        allowed_hosts=tuple(allowed_host or ()),
         kubeconfig=kubeconfig,
         in_cluster=in_cluster,
         bind=bind,

@@ -34,6 +34,7 @@ def run(
     certificate: str,
     key: str,
     client_ca: str,
+    allowed_hosts: Sequence[str],
     kubeconfig: Path | None,
     in_cluster: bool,
     bind: bool,
@@ -66,4 +67,4 @@ def run(
     credentials = connection.credentials(str(kubeconfig or "")) if watches else None
     if in_cluster:
         credentials = auth.in_cluster()
-    asyncio.run(process.serve(address, credentials, bind=bind, max_body=max_body))
+    asyncio.run(process.serve(address, credentials, bind=bind, max_body=max_body, allowed_hosts=allowed_hosts))

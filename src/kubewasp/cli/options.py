@@ -71,6 +71,14 @@ PluginConfigs = Annotated[
     ),
 ]
 LoggingFormat = Annotated[LogFormat, typer.Option(help="Format of log lines.")]
+AllowedHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allowed-host",
+        metavar="NAME",
+        help="Host name to answer on loopback addresses, beside localhost; * for all. Repeatable.",
+    ),
+]
 Verbosity = Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="Log level; higher logs more.")]
 
 

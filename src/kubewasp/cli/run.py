@@ -30,6 +30,7 @@ from kubewasp.server.scheduler_metrics import SchedulerMetrics
 from kubewasp.state.node_table import NodeTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
@@ -44,6 +45,7 @@ def run(
     leader_elect: bool | None,
     host: str,
     port: int,
+    allowed_hosts: Sequence[str],
     decisions: float,
     log_format: logs.LogFormat,
     verbosity: int,
@@ -57,10 +59,12 @@ def run(
         logger.warning("%s", warning)
     tune_garbage_collector()
     files = str(kubeconfig) if kubeconfig is not None else settings.client_connection.kubeconfig
-    asyncio.run(_serve(settings, files, Address(host, port), decisions))
+    asyncio.run(_serve(settings, files, Address(host, port), allowed_hosts, decisions))
 
 
-async def _serve(settings: SchedulerConfig, kubeconfig: str, address: Address, decisions: float) -> None:
+async def _serve(
+    settings: SchedulerConfig, kubeconfig: str, address: Address, allowed_hosts: Sequence[str], decisions: float
+) -> None:
     limits, loop, stop = settings.client_connection, asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):  # first: guests may take long to load
         loop.add_signal_handler(number, stop.set)
@@ -85,7 +89,9 @@ async def _serve(settings: SchedulerConfig, kubeconfig: str, address: Address, d
         _add_gauges(metrics, process, settings)
         health = _health(process, has_lease=settings.leader_election.leader_elect)
         server = AppServer(
-            create_app(health, metrics, lambda: shown_configuration(settings, process.profiles), store), address
+            create_app(health, metrics, lambda: shown_configuration(settings, process.profiles), store),
+            address,
+            allowed_hosts=allowed_hosts,
         )
         await server.start()
         logger.info("Serving health and metrics", extra={"url": server.url})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
@@ -14,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from kubewasp.framework.config.writing import as_document
+from kubewasp.server.allowed_hosts import is_loopback
 from kubewasp.server.health import ENDPOINTS, problem_of
 from kubewasp.server.redaction import document_without_secrets
 
@@ -98,7 +98,7 @@ def _metrics_route(metrics: Exposed) -> Route:
 def _decisions_route(decisions: DecisionStore) -> Route:
     def respond(request: Request) -> Response:  # plain, as above
         # Loopback only: the port is open to probes and Prometheus, the names of all pods are not for them.
-        if request.client is None or not _is_loopback(request.client.host):
+        if request.client is None or not is_loopback(request.client.host):
             text = "decisions are available on loopback only: use kubectl port-forward\n"
             return PlainTextResponse(text, status_code=403, headers=_NO_SNIFFING)
         pod = request.query_params.get("pod", "")
@@ -107,14 +107,6 @@ def _decisions_route(decisions: DecisionStore) -> Route:
         return Response(decisions.as_json(pod), media_type="application/json", headers=_NO_SNIFFING)
 
     return Route("/debug/decisions", respond)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def _json(document: Mapping[str, Any]) -> Response:
