@@ -15,7 +15,8 @@ from starlette.routing import Route
 from kubewasp.framework.config.writing import as_document
 from kubewasp.server.allowed_hosts import is_loopback
 from kubewasp.server.health import ENDPOINTS, problem_of
-from kubewasp.server.redaction import document_without_secrets
+from kubewasp.server.redaction import REDACTED, document_without_secrets
+from kubewasp.server.response_turns import ResponseTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -51,14 +52,28 @@ def create_app(
         routes.append(_decisions_route(decisions))
     return Starlette(
         routes=routes,
-        middleware=[Middleware(GZipMiddleware, minimum_size=_MIN_GZIP_BYTES)],
+        middleware=[
+            Middleware(ResponseTurns, exempt=ENDPOINTS),
+            Middleware(GZipMiddleware, minimum_size=_MIN_GZIP_BYTES),
+        ],
         exception_handlers={HTTPException: _problem},
     )
 
 
 def shown_configuration(config: SchedulerConfig, profiles: Sequence[Profile]) -> Mapping[str, Any]:
-    """Content of `/configz` in the format of kube-scheduler, without credentials."""
-    return {"componentconfig": document_without_secrets(as_document(config, profiles))}
+    """Content of `/configz` in the format of kube-scheduler, without credentials and without texts for guests."""
+    document = document_without_secrets(as_document(config, profiles))
+    for profile, shown in zip(profiles, document["profiles"], strict=True):
+        for plugin in shown["pluginConfig"]:
+            if plugin["name"] in profile.wasm:
+                _hide_guest_texts(plugin["args"])
+    return {"componentconfig": document}
+
+
+def _hide_guest_texts(args: dict[str, Any]) -> None:
+    """A guest's configuration and arguments have any format: no pattern can find the secrets in them."""
+    args["guestConfig"] = REDACTED if args["guestConfig"] else ""
+    args["args"] = [REDACTED for _ in args["args"]]
 
 
 def _health_route(health: Health, endpoint: str) -> Route:
