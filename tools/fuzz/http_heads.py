@@ -94,7 +94,8 @@ class HttpHeads:
             client_is_done = _shut_down(client)
             while client_is_done and responses.read_one():
                 pass
-        if len(responses.statuses) > expected:
+        # The parser may refuse an incomplete request that the framing would still wait for.
+        if responses.statuses.count(200) > requests or len(responses.statuses) > requests + 1:
             raise AssertionError(f"{len(responses.statuses)} responses to {requests} requests: {data[:200]!r}")
         if self._errors.found:
             raise AssertionError(f"{self._errors.found.pop()}: {data[:200]!r}")

@@ -1,7 +1,7 @@
 """Strict framing of HTTP/1 requests (RFC 9112), without I/O: where a head and a body end, and what is refused.
 
-The parser of the server sees only bytes that have passed here, one request at a time. HOT PATH for web handlers
-(guard: make bars ARGS='--only web'): one search and two regular expressions per request.
+The parser of the server sees only bytes that have passed here, one request at a time. A request of a web handler
+costs one search and two regular expressions here; measured by `make bars ARGS='--only web'`.
 """
 
 from __future__ import annotations
