@@ -295,6 +295,36 @@ def test_requests_sent_ahead_wait_in_the_socket_and_are_answered_in_order() -> N
     run(test)
 
 
+def test_requests_sent_ahead_share_the_budget_of_bodies() -> None:
+    stuck = b"GET /stuck HTTP/1.1\r\n" + HOST + b"\r\n" + b"x" * 200_000
+
+    async def test() -> None:
+        async with served(limits=HttpLimits(requests=4, reserved=2, bodies=300_000)) as server:
+            for _ in range(4):
+                await server.send(stuck)
+            await server.until(lambda: len(server.table) in (1, 2) and server.table.bodies > 100_000)
+            assert server.table.bodies <= 300_000
+            server.close()
+            await server.until(lambda: server.table.bodies == 0 or len(server.table) > 0)
+
+    run(test)
+
+
+def test_a_response_before_the_end_of_its_request_is_the_only_one() -> None:
+    async def early(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
+
+    async def test() -> None:
+        async with served(early) as server:
+            reader = await server.send(b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 100000\r\n\r\nabc")
+            assert await response(reader) == b"200 OK|"
+            server.pass_time(12)
+            assert await rest(reader) == b""
+
+    run(test)
+
+
 @pytest.mark.parametrize(
     "framing", [b"Content-Length: 5\r\n\r\nabcde", b"Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n"]
 )
@@ -321,11 +351,12 @@ def test_an_ambiguous_request_is_the_last_one_of_its_connection() -> None:
     run(test)
 
 
-def test_bad_requests_cost_one_log_line(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("bad", [b"\0\r\n\r\n", b"GE5T / HTTP/1.1\r\n" + HOST + b"\r\n"])
+def test_bad_requests_cost_one_log_line(bad: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         async with served() as server:
             for _ in range(50):
-                assert (await server.answer(b"\0\r\n\r\n")).startswith(b"400 ")
+                assert (await server.answer(bad)).startswith(b"400 ")
             upgrade = b"Connection: upgrade\r\nUpgrade: websocket\r\n\r\n"
             assert (await server.answer(b"GET / HTTP/1.1\r\n" + HOST + upgrade)).startswith(b"200 ")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
+import httptools
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -79,6 +80,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.was_open = False
         self._is_open = False
         self._is_local = False
+        self._is_in_request = False  # from the head to the end of request and response
         self._reserved = 0  # bytes of the budget for bodies
         self._waited = 0.0  # seconds for the head, or for the body
         self._received = 0  # bytes of the body
@@ -157,6 +159,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self._drained += _DRAINED
         self._advance()
 
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self._is_in_request = True
+
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._settle()
@@ -179,9 +185,17 @@ class GuardedProtocol(HttpToolsProtocol):
         if not self._is_open:
             return
         if self._pending and not self.flow.is_held:
-            self.flow.hold()
+            self._hold()
         elif not self._pending and self.flow.is_held:
             self.flow.release()
+
+    def _hold(self) -> None:
+        """Keeps what was sent ahead of the response, and reads no more."""
+        self.flow.hold()
+        size = self._guard.table.reserve_body(len(self._pending))
+        if not size:
+            self.drop(f"bodies and requests sent ahead over {self._limits.bodies} bytes in total")
+        self._reserved += size
 
     def _take_head(self) -> bool:
         found = self._reader.head(self._pending)
@@ -192,7 +206,7 @@ class GuardedProtocol(HttpToolsProtocol):
             return False
         head, text = found
         self._begin(head)
-        super().data_received(text)
+        self._feed(text)
         return True
 
     def _begin(self, head: Head) -> None:
@@ -210,12 +224,23 @@ class GuardedProtocol(HttpToolsProtocol):
     def _take_body(self) -> None:
         piece = self._reader.body(self._pending)
         self._received += len(piece)
-        super().data_received(piece)
+        self._feed(piece)
         self._settle()
+
+    def _feed(self, data: bytes) -> None:
+        """As in uvicorn, but without a log line for each refused request or upgrade."""
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            return  # the request is answered without the upgrade
+        except httptools.HttpParserError:
+            raise RequestError(400, "malformed request") from None
 
     def _settle(self) -> None:
         """After the end of the request and of its response: the connection is idle."""
         if self._is_reading_head and self._is_open:
+            self._is_in_request = False
             self._waited = 0.0
             self._give_back()
             self._guard.table.end(self)
@@ -227,20 +252,14 @@ class GuardedProtocol(HttpToolsProtocol):
     def _refuse(self, error: RequestError) -> None:
         """Answers with an error if no response has begun, and closes the connection."""
         self._guard.log.event(_REFUSED, error.reason, status=error.status, reason=error.reason)
-        if self.cycle is not None and not self.cycle.response_complete and self.cycle.response_started:
-            self.transport.abort()
-            return
+        if self._is_in_request:
+            if self.cycle.response_started:
+                self.transport.abort()
+                return
+            self.cycle.disconnected = True  # its own response would be a second one
+            self.cycle.message_event.set()
         self.transport.write(_response(error.status))
         self.transport.close()
-
-    # ------------------------------------------------------------------ uvicorn
-
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002
-        """Answer to what the parser of uvicorn refuses."""
-        self._refuse(RequestError(400, "malformed request"))
-
-    def _unsupported_upgrade_warning(self) -> None:
-        """No log line: the request is answered without the upgrade."""
 
 
 def _response(status: int) -> bytes:
