@@ -1,0 +1,34 @@
+"""Options of `kubewasp run`; tests/e2e runs it on a cluster."""
+
+import gc
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from kubewasp.server.http_server import Address
+from tests.cli.conftest import Kubewasp
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """The command sets up logging and the collector for its process, which here is that of all tests."""
+    root, thresholds = logging.getLogger(), gc.get_threshold()
+    handlers, level, ours = list(root.handlers), root.level, logging.getLogger("kubewasp").level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.getLogger("kubewasp").setLevel(ours)
+    gc.set_threshold(*thresholds)
+
+
+def test_address_and_hosts_go_to_the_server(kubewasp: Kubewasp, monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[object] = []
+
+    async def serve(_settings: object, _kubeconfig: str, *given: object) -> None:
+        served.extend(given)
+
+    monkeypatch.setattr("kubewasp.cli.run._serve", serve)
+    ended = kubewasp("run", "--bind-address", "::", "--port", "1", "--allowed-host", "a", "--allowed-host", "b")
+    assert ended.code == 0
+    assert served == [Address("::", 1), ("a", "b"), 0.01]
