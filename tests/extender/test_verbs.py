@@ -129,7 +129,7 @@ def test_bodies_in_progress_share_one_budget() -> None:
         transport = httpx.ASGITransport(app({"filter": waiting}, gate=Gate(max_body=1000)))
         async with httpx.AsyncClient(transport=transport, base_url="http://extender") as client:
             tasks = [asyncio.create_task(client.post("/filter", content=b"x" * 900, headers=JSON)) for _ in range(5)]
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=300)
             assert done.pop().result().json() == {"Error": "all bodies in progress have more than 2,000 bytes"}
             go.set()
             found = [answer.status_code for answer in await asyncio.gather(*tasks)]

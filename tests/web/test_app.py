@@ -218,7 +218,7 @@ def test_slow_uploads_leave_half_of_the_workers_to_others() -> None:
             await app({"type": "http", "method": "POST", "path": "/", "headers": CHUNKED}, receive, send)
 
         uploads = [asyncio.create_task(upload()) for _ in range(8)]
-        async with client_of(app) as client:
+        async with client_of(app) as client, asyncio.timeout(300):  # instead of waiting for ever
             response = await client.post("/", content=b"small")
         go_on.set()
         await asyncio.gather(*uploads)
