@@ -21,6 +21,7 @@ from kubewasp.scheduler.configuration import configure
 from kubewasp.server import gauges, logs
 from kubewasp.server.decisions import DecisionSettings, DecisionStore
 from kubewasp.server.endpoints import create_app, shown_configuration
+from kubewasp.server.guest_log_writer import GuestLogWriter
 from kubewasp.server.health import Health
 from kubewasp.server.http_server import Address, AppServer
 from kubewasp.server.metrics import Metrics
@@ -34,44 +35,56 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.input_file import InputFile
+    from kubewasp.wasm.guest_log import GuestLogSink
 
 logger = logging.getLogger(__name__)
 
 
 def run(
     *,
-    config: Path | None,
+    config: InputFile | None,
     kubeconfig: Path | None,
     leader_elect: bool | None,
-    host: str,
-    port: int,
+    address: tuple[str, int],
     allowed_hosts: Sequence[str],
     decisions: float,
     log_format: logs.LogFormat,
     verbosity: int,
+    fold_logs: bool,
 ) -> None:
     """Serves a cluster until SIGTERM or SIGINT."""
-    logs.configure(log_format, verbosity)
+    handler = logs.configure(log_format, verbosity)
     settings, _ = configure(config)
     if leader_elect is not None:
         settings = replace(settings, leader_election=replace(settings.leader_election, leader_elect=leader_elect))
+    if kubeconfig is not None:
+        connected = replace(settings.client_connection, kubeconfig=str(kubeconfig))
+        settings = replace(settings, client_connection=connected)
     for warning in settings.warnings:
         logger.warning("%s", warning)
     tune_garbage_collector()
-    files = str(kubeconfig) if kubeconfig is not None else settings.client_connection.kubeconfig
-    asyncio.run(_serve(settings, files, Address(host, port), allowed_hosts, decisions))
+    guest_logs = GuestLogWriter(handler, log_format, fold=fold_logs)
+    try:
+        asyncio.run(_serve(settings, Address(*address), allowed_hosts, decisions, guest_logs))
+    finally:
+        guest_logs.close()
 
 
 async def _serve(
-    settings: SchedulerConfig, kubeconfig: str, address: Address, allowed_hosts: Sequence[str], decisions: float
+    settings: SchedulerConfig,
+    address: Address,
+    allowed_hosts: Sequence[str],
+    decisions: float,
+    guest_logs: GuestLogSink,
 ) -> None:
-    limits, loop, stop = settings.client_connection, asyncio.get_running_loop(), asyncio.Event()
+    access, loop, stop = settings.client_connection, asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):  # first: guests may take long to load
         loop.add_signal_handler(number, stop.set)
-    credentials = await connection.credentials(kubeconfig)
+    credentials = await connection.credentials(access.kubeconfig)
     metrics = Metrics()
     requests = RequestMetrics(metrics, urlsplit((await credentials.fresh()).server).netloc)
-    async with ApiClient(credentials, qps=limits.qps, burst=limits.burst, observer=requests) as client:
+    async with ApiClient(credentials, qps=access.qps, burst=access.burst, observer=requests) as client:
         table, listeners = NodeTable(), list[AttemptListener]([PodLog()])
         store = DecisionStore(DecisionSettings(share=decisions), table, SYSTEM_CLOCK) if decisions else None
         if store is not None:
@@ -85,6 +98,7 @@ async def _serve(
             observer=SchedulerMetrics(metrics),
             recorder=store,
             listeners=listeners,
+            guest_logs=guest_logs,
         )
         _add_gauges(metrics, process, settings)
         health = _health(process, has_lease=settings.leader_election.leader_elect)

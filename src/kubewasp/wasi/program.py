@@ -12,22 +12,25 @@ from wasmtime import Engine, Linker, MemoryType, Module, Store, WasmtimeError
 from wasmtime import component as components
 from wasmtime.component import Component
 
+from kubewasp.k8s.quantity import format_size
 from kubewasp.wasi import preview1_host
 from kubewasp.wasi.preview1 import MODULE
 from kubewasp.wasi.preview1_interposer import interposed, interposer_imports, interposer_wat, shim_wat
 from kubewasp.wasm import binary
 from kubewasp.wasm.compilation import Compiled, compile_and_keep, compile_text, load_compiled
+from kubewasp.wasm.component.component_module import is_plugin_world
+from kubewasp.wasm.core.abi import KUBERNETES_MODULES
 from kubewasp.wasm.deadlines import Ticker
 from kubewasp.wasm.engine_settings import SWITCHED_OFF, engine_config, one_for_each
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
+from kubewasp.wasm.hooks import HOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubewasp.wasi.capabilities import Capabilities
 
-MAX_BYTES = 1 << 30
 RUN = "wasi:cli/run@0.2."
 
 
@@ -201,18 +204,28 @@ def check_runnable(program: WasiProgram, capabilities: Capabilities) -> None:
     needed = (program.memory_pages or 0) * PAGE
     if needed > capabilities.memory:
         raise GuestLoadError(
-            f"{program.name}: initial memory of {needed} bytes is over the limit of {capabilities.memory}; "
-            "raise --memory"
+            f"{program.name}: initial memory of {format_size(needed)} is over the limit of "
+            f"{format_size(capabilities.memory)}; raise {capabilities.names.memory}"
         )
 
 
 def _problems(program: WasiProgram) -> list[str]:
+    if _is_plugin(program):
+        return ["a scheduler plugin, not a WASI command; use `kubewasp plugin call` or `kubewasp plugin inspect`"]
     found = [_import_problem(program, *item) for item in program.imports]
     if not program.run_export:
         found.append(_no_start(program))
     if not program.is_component:
         found += _export_problems(program)
-    return [problem for problem in found if problem]
+    return [problem for problem in dict.fromkeys(found) if problem]
+
+
+def _is_plugin(program: WasiProgram) -> bool:
+    if program.is_component:
+        return is_plugin_world(program.exports)
+    if any(module in KUBERNETES_MODULES for module, _ in program.imports):
+        return True
+    return "_start" not in program.exports and any(name in HOOKS for name in program.exports)
 
 
 def _no_start(program: WasiProgram) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tools.fuzz.http_heads import HttpHeads, fuzz_one, seeds
+from tools.fuzz.targets.http_heads import HttpHeads, fuzz_one, seeds
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_changed_seeds_are_answered_or_refused(target: HttpHeads) -> None:
 
 
 def test_a_response_too_many_would_be_found(target: HttpHeads, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.fuzz.http_heads._framed", lambda data: (0, False))
+    monkeypatch.setattr("tools.fuzz.targets.http_heads._framed", lambda data: (0, False))
     with pytest.raises(AssertionError, match="1 responses to 0 requests"):
         target.check(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 1\r\n\r\na\r\n\r\n")
 

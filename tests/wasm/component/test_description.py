@@ -19,7 +19,7 @@ def test_a_description_is_read() -> None:
     assert found.hooks == ("filter",)
     assert found.events == (ClusterEvent("Node", 9),)
     assert (found.wants_pods, found.wants_waiting_pods, found.signature) == (True, False, 5)
-    assert found.logs[0].text == "careful"
+    assert found.log.log_lines()[0].text == "careful"
 
 
 def test_the_plugins_own_error_is_told() -> None:

@@ -19,6 +19,8 @@ def told(error: Exception, *, callback_error: BaseException | None = None, outpu
         memory=0,
         limits=Limits(),
         seconds=0.25,
+        setting="callTimeout",
+        node="n-17",
     )
 
 
@@ -52,7 +54,7 @@ def test_output_is_cut() -> None:
 @pytest.mark.parametrize(
     ("callback_error", "kind", "cause"),
     [
-        (TimeLimit(), "timeout", "time limit of 0.25 s exceeded"),
+        (TimeLimit(), "timeout", "time limit of 0.25 s exceeded on node n-17; the limit is limits.callTimeout"),
         (IndexError("result.node_names"), "trap", "result.node_names: buffer outside of the guest's memory"),
         (Overrun("result.node_names", 20, 10), "overrun", "result.node_names: 20 bytes are over the limit of 10"),
         (RuntimeError("the store is gone"), "host", "RuntimeError: the store is gone"),

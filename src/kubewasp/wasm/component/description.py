@@ -8,9 +8,10 @@ from typing import Any
 import orjson
 
 from kubewasp.framework.cluster_events import RESOURCES, ClusterEvent
-from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.component.component_log import ComponentLog
+from kubewasp.wasm.errors import GuestLoadError, GuestStartError
+from kubewasp.wasm.guest_log import NO_LOG, GuestLog
 from kubewasp.wasm.hooks import HOOKS
-from kubewasp.wasm.klog import LogLine
 
 PROTOCOL = 1
 
@@ -27,7 +28,7 @@ class ComponentDescription:
     signs: bool = False
     sdk: str = ""
     plugin: str = ""
-    logs: tuple[LogLine, ...] = ()
+    log: GuestLog = NO_LOG
 
 
 def parse(text: str) -> ComponentDescription:
@@ -44,7 +45,7 @@ def parse(text: str) -> ComponentDescription:
             "build it again with the SDK that comes with this kubewasp"
         )
     if sent.get("error"):
-        raise GuestLoadError(f"wasm: start error: {sent['error']}")
+        raise GuestStartError(f"wasm: start error: {sent['error']}", refused=sent.get("refused") is True)
     try:
         return _description(sent)
     except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -72,5 +73,15 @@ def _description(sent: dict[str, Any]) -> ComponentDescription:
         signs=bool(sent.get("signs")),
         sdk=str(sent.get("sdk") or ""),
         plugin=str(sent.get("plugin") or ""),
-        logs=tuple(LogLine(int(severity), str(line)) for severity, line in sent.get("logs") or ()),
+        log=_log(sent),
     )
+
+
+def _log(sent: dict[str, Any]) -> GuestLog:
+    lines = [(int(severity), str(line)) for severity, line in sent.get("logs") or ()]
+    output = str(sent.get("output") or "")
+    if not lines and not output:
+        return NO_LOG
+    log = ComponentLog()
+    log.add(lines, output, 0)
+    return log

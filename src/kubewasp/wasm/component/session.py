@@ -270,7 +270,17 @@ class ComponentSession:
         if shared.instance.description.wants_waiting_pods:
             header["waiting"] = list(self._waiting(lines))
         header |= {"hook": hook, "cycle": 0 if hook in _OF_THE_QUEUE else self.cycle}
-        return self._answer(hook, header, [*changes, *lines], outcome)
+        return self._answer(hook, header, [*changes, *lines], outcome, place=lambda: self._place(header, rows))
+
+    def _place(self, header: dict[str, Any], rows: NDArray[np.int32] | None) -> str:
+        """The node of a request, or its first and its last one: which of them the guest was at is not known."""
+        if "row" in header:
+            return f"node {self.inputs.nodes.name(header['row'])}"
+        if rows is None or header["hook"] not in ("filter", "score"):
+            return ""
+        first, end = header.get("part", (0, len(rows)))
+        names = self.inputs.nodes.names_of(rows[[first, end - 1]])
+        return f"node {names[0]}" if end - first == 1 else f"one of {end - first} nodes, {names[0]} to {names[1]}"
 
     def _changes(self, hook: str, outcome: HookOutcome) -> list[str]:
         """Changes of the cluster. Of large ones, the first part is sent ahead."""
@@ -285,13 +295,21 @@ class ComponentSession:
                 lines, size = [], 0
         return lines
 
-    def _answer(self, hook: str, header: dict[str, Any], lines: list[str], outcome: HookOutcome) -> dict[str, Any]:
+    def _answer(
+        self,
+        hook: str,
+        header: dict[str, Any],
+        lines: list[str],
+        outcome: HookOutcome,
+        *,
+        place: Callable[[], str] = str,
+    ) -> dict[str, Any]:
         shared = self.shared
         header["now"] = int(self.inputs.handle.clock.wall() * 1e9)
         if shared.forget:
             header["forget"] = [shared.forget.popleft() for _ in range(len(shared.forget))]
         first = orjson.dumps(header, option=orjson.OPT_SERIALIZE_NUMPY).decode()
-        text = shared.instance.exchange("\n".join([first, *lines]) if lines else first, hook=hook)
+        text = shared.instance.exchange("\n".join([first, *lines]) if lines else first, hook=hook, place=place)
         outcome.seconds += shared.instance.seconds
         answer = answers.parse(text, self._limits)
         memory = answer.get("memory")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from wasmtime import ExitTrap, Func, Global, Instance, Memory, Store, Table, Trap, WasiConfig, WasmtimeError
 
 from kubewasp.wasm.core import callbacks
-from kubewasp.wasm.core.abi import ADAPTER_IMPORTS
+from kubewasp.wasm.core.abi import ADAPTER_IMPORTS, WASI
 from kubewasp.wasm.core.adapter_layout import (
     IMPLEMENTED,
     INT32,
@@ -30,8 +30,9 @@ from kubewasp.wasm.core.core_failures import described
 from kubewasp.wasm.core.core_inputs import CoreInputs
 from kubewasp.wasm.deadlines import CallDeadline
 from kubewasp.wasm.engine_settings import FUEL
-from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.errors import GuestLoadError, GuestStartError
 from kubewasp.wasm.ffi import AdapterCall
+from kubewasp.wasm.guest_log import NO_LOG, START, HookLog
 from kubewasp.wasm.hooks import HOOKS
 
 if TYPE_CHECKING:
@@ -43,11 +44,12 @@ if TYPE_CHECKING:
     from kubewasp.framework.handle import Handle
     from kubewasp.wasm.core.core_module import CoreModule
     from kubewasp.wasm.core.node_records import GuestResources
+    from kubewasp.wasm.guest_log import GuestLog, GuestLogSink
     from kubewasp.wasm.guest_runner import AnyPod, GuestSettings, HookOutcome
     from kubewasp.wasm.hook_failures import HookFailure
     from kubewasp.wasm.hooks import Hook
-    from kubewasp.wasm.klog import LogLine
     from kubewasp.wasm.limits import Limits
+    from kubewasp.wasm.repeatable import GuestSource
 
 
 # A batch is at most this many times the previous one: the duration of a call is unknown before the first has returned.
@@ -68,8 +70,10 @@ class CoreInstance:
         settings: GuestSettings,
         *,
         handle: Handle,
+        logs: GuestLogSink,
         resources: GuestResources,
         config_place: int = 0,
+        source: GuestSource | None = None,
     ) -> None:
         self.name = settings.name
         self.broken = False
@@ -82,7 +86,7 @@ class CoreInstance:
         if engine.fueled:
             store.set_fuel(FUEL)
         limit_memory(store, limits.memory)
-        self._exports, adapter = _instantiated(store, module, settings.args)
+        self._exports, adapter = _instantiated(store, module, settings.args, is_repeatable=source is not None)
         self._run = AdapterCall(store, cast("Func", adapter["run"]), 7)
         self._sign = AdapterCall(store, cast("Func", adapter["sign"]), 3)
         self._memory = AdapterMemory(store, adapter, limits, severity=settings.log_severity)
@@ -96,23 +100,35 @@ class CoreInstance:
             output=self._output,
             resources=resources,
             deadline=self._deadline,
+            source=source,
         )
         self._gate = CallGate(self.name, engine, self._deadline, self._callbacks)
         self._paces: dict[int, int] = {}  # by hook: rows in a tenth of the time limit
         self._seconds_per_row: dict[int, float] = {}  # by hook, in its last call
         self._may_keep_lock = engine.ticker.needs_no_lock and limits.call_timeout <= _LONGEST_WITH_LOCK
         cast("Func", adapter["begin"])(store, 1)
-        self.start_logs = self._started(module.start_functions)
+        self.start_log = self._started(module, handle, logs)
 
-    def _started(self, functions: Sequence[str]) -> list[LogLine]:
+    def _started(self, module: CoreModule, handle: Handle, logs: GuestLogSink) -> GuestLog:
+        """Runs the start functions; returns their log, which goes to the sink also if one of them fails."""
         self.inputs.set_time()
-        for name in functions:
+        failed: GuestStartError | None = None
+        for name in module.start_functions:
             with self._gate:
                 error = self._gate.run(self._limits.start_timeout, cast("Func", self._exports[name]), self._store)
             if error is not None and not (isinstance(error, ExitTrap) and error.code == 0):
-                raise GuestLoadError(self._failure(name, error, self._limits.start_timeout).text) from None
+                # A guest that reads its configuration ends with code 1 to refuse it; a panic of Go has code 2.
+                refused = isinstance(error, ExitTrap) and error.code == 1 and module.reads_config
+                text = self._failure(name, error, self._limits.start_timeout, setting="startTimeout").text
+                failed = GuestStartError(text, refused=refused)
+                break
         self._output.read_rest()
-        return self._output.outcome.logs
+        log = self._output.outcome.log
+        if log is not NO_LOG:
+            logs.write(HookLog(self.name, START, "", handle.clock.wall(), log, is_failed=failed is not None))
+        if failed is not None:
+            raise failed
+        return log
 
     # ------------------------------------------------------------------ calls
 
@@ -177,9 +193,12 @@ class CoreInstance:
         else:
             output.read_rest()
             output.outcome.values = output.outcome.values[: self._memory.get("at")]
-            output.outcome.failure = self._failure(hook.name, error, self._limits.call_timeout)
+            node = self.inputs.node_name(self._memory.get("row"))
+            output.outcome.failure = self._failure(
+                hook.name, error, self._limits.call_timeout, setting="callTimeout", node=node
+            )
 
-    def _failure(self, hook: str, error: Exception, seconds: float) -> HookFailure:
+    def _failure(self, hook: str, error: Exception, seconds: float, *, setting: str, node: str = "") -> HookFailure:
         self.broken = True
         stopped = self._callbacks.error or self._deadline.interrupt
         if isinstance(stopped, KeyboardInterrupt | SystemExit):  # not a failure of the guest
@@ -195,6 +214,8 @@ class CoreInstance:
             memory=self.memory_bytes,
             limits=self._limits,
             seconds=seconds,
+            setting=setting,
+            node=node,
         )
 
     # ------------------------------------------------------------------ state
@@ -238,7 +259,7 @@ class CoreInstance:
 
 
 def _instantiated(
-    store: Store, module: CoreModule, args: Sequence[str]
+    store: Store, module: CoreModule, args: Sequence[str], *, is_repeatable: bool
 ) -> tuple[Mapping[str, object], Mapping[str, object]]:
     """The exports of the guest and of its adapter."""
     engine = module.engine
@@ -248,6 +269,8 @@ def _instantiated(
         store.set_wasi(wasi)
     shim = Instance(store, engine.shim, []).exports(store)
     answered = {(item.module, item.name): shim[item.key] for item in ADAPTER_IMPORTS}
+    if is_repeatable:
+        answered |= {(WASI, name): engine.linker.get(store, "repeatable", name) for name in callbacks.REPEATABLE}
     imports = [answered.get(item) or engine.linker.get(store, *item) for item in module.imports]
     try:
         guest = Instance(store, module.compiled, imports).exports(store)
