@@ -1,8 +1,8 @@
-"""Fuzz target: bytes of a client of the HTTP server.
+"""Bytes of a client of the HTTP server.
 
-Whatever a client sends, each complete request gets one response or the connection is closed, nothing is logged as an
-error, and the next connection works. Framing is computed apart from the server, so a request that its parser sees and
-the framing does not (request smuggling) is one response too many.
+Each complete request gets one response or the connection is closed, nothing is logged as an error, and the next
+connection works. Framing is computed apart from the server, so a request that its parser sees and the framing does not
+(request smuggling) is one response too many.
 """
 
 from __future__ import annotations
@@ -11,24 +11,29 @@ import asyncio
 import functools
 import logging
 import re
+import select
 import socket
 import threading
 from typing import TYPE_CHECKING, Final, Self
 
 from kubewasp.server.http_framing import RequestError, RequestReader
 from kubewasp.server.http_server import Address, AppServer
+from tools.fuzz.labels import error_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 _HOST: Final = b"Host: localhost\r\n"
 _GET: Final = b"GET / HTTP/1.1\r\n" + _HOST
-# Longer than every limit of the server.
-_HANG_SECONDS: Final = 60.0
+# Longer than every limit of the server, shorter than that of a worker.
+_HANG_SECONDS: Final = 40.0
 _STATUS: Final = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 _LENGTH: Final = re.compile(rb"(?i)\r\ncontent-length: (\d+)\r\n")
+# Requests that a label tells apart.
+_COUNTED: Final = 3
+_LOGGERS: Final = ("kubewasp.server", "uvicorn", "asyncio")
 
 
 def seeds() -> Iterator[bytes]:
@@ -59,65 +64,9 @@ def seeds() -> Iterator[bytes]:
         yield post + fields + b"\r\n" + body + _GET + b"\r\n"
 
 
-class HttpHeads:
-    """Server in this process, on its own thread, from `__enter__` to `__exit__`."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="kubewasp-fuzz-http", daemon=True)
-        self._server = AppServer(_empty, Address(port=0), grace_seconds=1)
-        self._errors = _Errors()
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._loop.set_exception_handler(lambda _loop, context: self._errors.found.append(str(context)))
-        asyncio.run_coroutine_threadsafe(self._server.start(), self._loop).result()
-        logging.getLogger().addHandler(self._errors)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._server.stop(), self._loop).result()
-        logging.getLogger().removeHandler(self._errors)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    def check(self, data: bytes) -> None:
-        """Raises AssertionError, or TimeoutError after a hang."""
-        requests, is_refused = _framed(data)
-        expected = requests + is_refused
-        with self._connected() as client:
-            responses = _Responses(client)
-            _send(client, data)
-            while len(responses.statuses) < expected and responses.read_one():
-                pass
-            client_is_done = _shut_down(client)
-            while client_is_done and responses.read_one():
-                pass
-        # The parser may refuse an incomplete request that the framing would still wait for.
-        if responses.statuses.count(200) > requests or len(responses.statuses) > requests + 1:
-            raise AssertionError(f"{len(responses.statuses)} responses to {requests} requests: {data[:200]!r}")
-        if self._errors.found:
-            raise AssertionError(f"{self._errors.found.pop()}: {data[:200]!r}")
-        with self._connected() as client:
-            client.sendall(_GET + b"Connection: close\r\n\r\n")
-            after = _Responses(client)
-            if not after.read_one() or after.statuses != [200]:
-                raise AssertionError(f"no answer to the next request: {data[:200]!r}")
-
-    def _connected(self) -> socket.socket:
-        address = self._server.address
-        return socket.create_connection((address.host, address.port), timeout=_HANG_SECONDS)
-
-
-@functools.cache
-def _target() -> HttpHeads:
-    return HttpHeads().__enter__()
-
-
-def fuzz_one(data: bytes) -> None:
-    """One input; the server is started with the first one and lives as long as the process."""
-    _target().check(data)
+def one(data: bytes) -> str:
+    """The server is started with the first input and lives as long as the process."""
+    return _server().check(data)
 
 
 async def _empty(scope: Scope, receive: Receive, send: Send) -> None:
@@ -132,79 +81,148 @@ async def _empty(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body"})
 
 
-def _framed(data: bytes) -> tuple[int, bool]:
-    """Number of complete requests, and whether an invalid one ends them."""
+class HttpHeads:
+    """Server in this process, on its own thread, from `__enter__` to `__exit__`."""
+
+    def __init__(self, app: ASGIApp = _empty) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="kubewasp-fuzz-http", daemon=True)
+        self._server = AppServer(app, Address(port=0), grace_seconds=1)
+        self._errors = _Errors()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._loop.set_exception_handler(lambda _loop, context: self._errors.found.append(str(context)))
+        asyncio.run_coroutine_threadsafe(self._server.start(), self._loop).result()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._server.stop(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def check(self, data: bytes) -> str:
+        """Label of the outcome. Raises AssertionError, or TimeoutError after a hang."""
+        requests, refusal = _framed(data)
+        with self._errors:
+            statuses = self._exchange(data, requests + (refusal is not None))
+            after = self._exchange(_GET + b"Connection: close\r\n\r\n", 1)
+        # The parser may refuse an incomplete request that the framing would still wait for.
+        if statuses.count(200) > requests or len(statuses) > requests + 1:
+            raise AssertionError(f"{len(statuses)} responses to {requests} requests: {data[:200]!r}")
+        if self._errors.found:
+            raise AssertionError(f"{self._errors.found.pop()}: {data[:200]!r}")
+        if after != [200]:
+            raise AssertionError(f"no answer to the next request: {data[:200]!r}")
+        shown = f"{min(requests, _COUNTED)} requests, {sorted(set(statuses))}"
+        return shown if refusal is None else f"{error_label(refusal)}; {shown}"
+
+    def _exchange(self, data: bytes, expected: int) -> list[int]:
+        """Statuses of the responses on one connection, which this client ends after the expected ones."""
+        address = self._server.address
+        with socket.create_connection((address.host, address.port), timeout=_HANG_SECONDS) as connection:
+            client = _Client(connection, data)
+            while (client.is_sending or len(client.statuses) < expected) and client.step():
+                pass
+            client.end()
+            while client.step():
+                pass
+            return client.statuses
+
+
+@functools.cache
+def _server() -> HttpHeads:
+    return HttpHeads().__enter__()
+
+
+def _framed(data: bytes) -> tuple[int, RequestError | None]:
+    """Number of complete requests, and the reason why an invalid one ends them."""
     reader, pending, count = RequestReader(), bytearray(data), 0
     try:
         while True:
             if reader.expects_head:
                 if reader.head(pending) is None:
-                    return count, False
+                    return count, None
             elif pending:
                 reader.body(pending)
             else:
-                return count, False
+                return count, None
             count += reader.expects_head
-    except RequestError:
-        return count, True
+    except RequestError as error:
+        return count, error
 
 
-class _Responses:
-    """Responses of one connection."""
+class _Client:
+    """One connection: sends and receives at the same time, as responses may come before the last request is sent."""
 
-    def __init__(self, client: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, data: bytes) -> None:
         self.statuses: list[int] = []
-        self._client = client
-        self._received = b""
+        self._connection = connection
+        self._unsent = memoryview(data)
+        self._received = bytearray()
 
-    def read_one(self) -> bool:
-        """Reads the next final response; False at the end of the connection."""
-        while (found := self._complete()) is None:
-            try:
-                more = self._client.recv(65536)
-            except ConnectionResetError:
-                more = b""
-            if not more:
-                return False
-            self._received += more
-        status, self._received = found
-        if status == 100:
-            return self.read_one()
-        self.statuses.append(status)
-        return True
+    @property
+    def is_sending(self) -> bool:
+        return len(self._unsent) > 0
 
-    def _complete(self) -> tuple[int, bytes] | None:
-        head, end, rest = self._received.partition(b"\r\n\r\n")
-        if not end:
-            return None
-        status, length = _STATUS.match(head), _LENGTH.search(head + b"\r\n")
-        if status is None or (length is None and status[1] != b"100"):
-            raise AssertionError(f"not a response: {head[:200]!r}")
-        size = int(length[1]) if length is not None else 0
-        return (int(status[1]), rest[size:]) if len(rest) >= size else None
+    def step(self) -> bool:
+        """Sends or receives some bytes; False at the end of the connection."""
+        writing = [self._connection] if self._unsent else []
+        readable, writable, _ = select.select([self._connection], writing, [], _HANG_SECONDS)
+        if not readable and not writable:
+            raise TimeoutError("the server neither answers nor closes the connection")
+        try:
+            if writable:
+                self._unsent = self._unsent[self._connection.send(self._unsent) :]
+            if not readable:
+                return True
+            more = self._connection.recv(65536)
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+        self._received += more
+        self._read_responses()
+        return bool(more)
+
+    def end(self) -> None:
+        """Sends no more."""
+        self._unsent = self._unsent[:0]
+        try:
+            self._connection.shutdown(socket.SHUT_WR)
+        except OSError:
+            return  # the server has closed the connection
+
+    def _read_responses(self) -> None:
+        at = 0
+        while (end := self._received.find(b"\r\n\r\n", at) + 4) >= 4:
+            head = bytes(self._received[at : end - 2])
+            status, length = _STATUS.match(head), _LENGTH.search(head)
+            if status is None or (length is None and status[1] != b"100"):
+                raise AssertionError(f"not a response: {head[:200]!r}")
+            end += int(length[1]) if length is not None else 0
+            if end > len(self._received):
+                break
+            at = end
+            if status[1] != b"100":
+                self.statuses.append(int(status[1]))
+        del self._received[:at]
 
 
 class _Errors(logging.Handler):
-    """Log records of errors."""
+    """Log records of errors, from `__enter__` to `__exit__`."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.found: list[str] = []
 
+    def __enter__(self) -> None:
+        self.found.clear()
+        for name in _LOGGERS:
+            logging.getLogger(name).addHandler(self)
+
+    def __exit__(self, *_: object) -> None:
+        for name in _LOGGERS:
+            logging.getLogger(name).removeHandler(self)
+
     def emit(self, record: logging.LogRecord) -> None:
         self.found.append(record.getMessage())
-
-
-def _send(client: socket.socket, data: bytes) -> None:
-    try:
-        client.sendall(data)
-    except (BrokenPipeError, ConnectionResetError):
-        return  # the server has closed the connection
-
-
-def _shut_down(client: socket.socket) -> bool:
-    try:
-        client.shutdown(socket.SHUT_WR)
-    except OSError:
-        return False
-    return True
