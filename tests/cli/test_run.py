@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kubewasp.framework.config.model import SchedulerConfig
 from kubewasp.server.http_server import Address
 from tests.cli.conftest import Kubewasp
 
@@ -22,13 +23,14 @@ def as_before() -> Iterator[None]:
     gc.set_threshold(*thresholds)
 
 
-def test_address_and_hosts_go_to_the_server(kubewasp: Kubewasp, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_address_hosts_and_kubeconfig_go_to_the_server(kubewasp: Kubewasp, monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[object] = []
 
-    async def serve(_settings: object, _kubeconfig: str, *given: object) -> None:
-        served.extend(given)
+    async def serve(settings: SchedulerConfig, *given: object) -> None:
+        served.extend((settings.client_connection.kubeconfig, *given[:-1]))
 
     monkeypatch.setattr("kubewasp.cli.run._serve", serve)
-    ended = kubewasp("run", "--bind-address", "::", "--port", "1", "--allowed-host", "a", "--allowed-host", "b")
+    hosts = ("--allowed-host", "a", "--allowed-host", "b")
+    ended = kubewasp("run", "--listen", "[::]:1", *hosts, "--kubeconfig", "clusters/other")
     assert ended.code == 0
-    assert served == [Address("::", 1), ("a", "b"), 0.01]
+    assert served == ["clusters/other", Address("::", 1), ("a", "b"), 0.01]
