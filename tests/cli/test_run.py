@@ -34,3 +34,10 @@ def test_address_hosts_and_kubeconfig_go_to_the_server(kubewasp: Kubewasp, monke
     ended = kubewasp("run", "--listen", "[::]:1", *hosts, "--kubeconfig", "clusters/other")
     assert ended.code == 0
     assert served == ["clusters/other", Address("::", 1), ("a", "b"), 0.01]
+
+
+@pytest.mark.parametrize("command", ["run", "extender"])
+def test_a_host_that_no_request_can_name_is_wrong_usage(kubewasp: Kubewasp, command: str) -> None:
+    told = kubewasp(command, "--allowed-host", "http://site.example").usage_error
+    expected = "expected a host name such as scheduler.example, or *, got 'http://site.example'"
+    assert told.startswith(f"invalid value for --allowed-host: {expected}")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubewasp.server.allowed_hosts import AllowedHosts
+from kubewasp.server.allowed_hosts import AllowedHosts, is_host
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,17 @@ def test_names_can_be_added() -> None:
 
 def test_a_star_allows_all() -> None:
     assert "evil.example" in AllowedHosts(["*"])
+
+
+@pytest.mark.parametrize(
+    "name", ["*", "site.example", "Site.example:80", "my_host", "192.0.2.1", "::1", "[2001:db8::1]:80"]
+)
+def test_names_that_a_request_can_have(name: str) -> None:
+    assert is_host(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", ":80", "http://site.example", "site.example/path", "*.example", "a b", "a,b", "site.example:http", "é"]
+)
+def test_names_that_no_request_can_have(name: str) -> None:
+    assert not is_host(name)

@@ -68,6 +68,10 @@ def test_smallest_and_largest() -> None:
             {"trustedProxies": ["10.0.0.1/8"], "routes": [_ROUTE]},
             'trustedProxies[0]: Invalid value: "10.0.0.1/8": expected an address or a network',
         ),
+        (
+            {"allowedHosts": ["site.example", "https://site.example"], "routes": [_ROUTE]},
+            'allowedHosts[1]: Invalid value: "https://site.example": expected a host name such as',
+        ),
         ({}, "routes: Required value"),
         ({"rutes": [_ROUTE], "routes": [_ROUTE]}, 'rutes: unknown field; did you mean "routes"?'),
         ({"listen": "8080", "routes": [_ROUTE]}, 'listen: Invalid value: "8080": expected HOST:PORT'),

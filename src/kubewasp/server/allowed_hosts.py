@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 ANY_HOST: Final = "*"
+# Of a configured name.
+HOST_FORM: Final = "expected a host name such as scheduler.example, or *"
 _PORT: Final = re.compile(r":\d*$")
+_NAME: Final = re.compile(r"[0-9a-z_]([0-9a-z._-]{0,251}[0-9a-z_])?")
 
 
 class AllowedHosts:
@@ -35,12 +38,22 @@ class AllowedHosts:
         )
 
 
+def is_host(name: str) -> bool:
+    """Whether a configured name can be that of a request: a DNS name or an address, or `*`."""
+    plain = _plain(name)
+    return plain == ANY_HOST or _NAME.fullmatch(plain) is not None or _address(plain) is not None
+
+
 def is_loopback(address: str) -> bool:
+    found = _address(address)
+    return found is not None and (getattr(found, "ipv4_mapped", None) or found).is_loopback
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        found = ipaddress.ip_address(address)
+        return ipaddress.ip_address(text)
     except ValueError:
-        return False
-    return (getattr(found, "ipv4_mapped", None) or found).is_loopback
+        return None
 
 
 def _plain(host: str) -> str:

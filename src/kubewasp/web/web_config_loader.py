@@ -11,6 +11,7 @@ from kubewasp.framework.config.fields import Problems, Section
 from kubewasp.framework.config.model import ConfigError, Problem
 from kubewasp.framework.config.reading import read_document
 from kubewasp.input_file import input_file
+from kubewasp.server.allowed_hosts import HOST_FORM, is_host
 from kubewasp.server.http_server import ServeError, host_and_port
 from kubewasp.web.web_config import (
     DEFAULT_CONNECTIONS,
@@ -81,7 +82,7 @@ class _Reader:
         if not routes:
             self._problems.required("routes", "without routes every response is 404")
         self._check_unique(routes)
-        allowed_hosts, trusted_proxies = tuple(root.texts("allowedHosts")), self._proxies(root)
+        allowed_hosts, trusted_proxies = self._hosts(root), self._proxies(root)
         root.refuse_unknown()
         return WebConfig(
             guests=guests,
@@ -103,6 +104,13 @@ class _Reader:
         except ServeError:
             self._problems.invalid(name, text, "expected HOST:PORT such as 127.0.0.1:8080")
             return Listen("", 0)
+
+    def _hosts(self, root: Section) -> tuple[str, ...]:
+        given = root.texts("allowedHosts")
+        for index, text in enumerate(given):
+            if not is_host(text):
+                self._problems.invalid(f"allowedHosts[{index}]", text, HOST_FORM)
+        return tuple(given)
 
     def _proxies(self, root: Section) -> tuple[str, ...]:
         given = root.texts("trustedProxies")
