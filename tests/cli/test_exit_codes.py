@@ -143,7 +143,7 @@ def opened(pipe: Path, process: subprocess.Popen[bytes]) -> int:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Children take SIGINT, also where these tests run in the background of a shell, which ignores it."""
+    """Background jobs of a shell ignore the signal, and so do their children."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
