@@ -160,6 +160,18 @@ def test_a_configuration_with_built_in_plugins_only(kubewasp: Kubewasp, write: W
     )
 
 
+def test_hosts_to_answer_go_to_the_server(kubewasp: Kubewasp, guest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Made(Exception):  # noqa: N818
+        pass
+
+    def made(*_: object, allowed_hosts: object, **_more: object) -> None:
+        raise Made(allowed_hosts)
+
+    monkeypatch.setattr("kubewasp.extender.extender_process.AppServer", made)
+    with pytest.raises(Made, match=r"site\.example"):
+        kubewasp("extender", "--plugin", guest, "--listen", "127.0.0.1:0", "--allowed-host", "site.example")
+
+
 def test_the_help_teaches(kubewasp: Kubewasp) -> None:
     ended = kubewasp("extender", "--help")
     assert ended.code == 0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.deploy.manifests import CHART, DEPLOY
+from tests.deploy.manifests import BASE, CHART, DEPLOY, one, resources
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
 VALUES = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
@@ -46,6 +46,12 @@ def test_a_template_holds_one_object_and_closes_what_it_opens(file: Any) -> None
 def test_the_values_for_the_only_scheduler_are_known() -> None:
     values = yaml.safe_load((DEPLOY / "helm" / "only-scheduler.yaml").read_text(encoding="utf-8"))
     assert set(values) <= keys(SCHEMA)
+
+
+def test_the_network_policy_is_on_and_admits_the_same_as_the_one_of_kustomize() -> None:
+    assert VALUES["networkPolicy"]["enabled"] is True
+    (rule,) = one(resources(BASE), "NetworkPolicy")["spec"]["ingress"]
+    assert VALUES["networkPolicy"]["from"] == rule["from"]
 
 
 def test_extras_are_off() -> None:

@@ -52,6 +52,23 @@ def test_the_options_of_the_container_exist() -> None:
     assert all(f"{option.partition('=')[0]} " in told for option in options)
 
 
+def test_the_port_is_open_with_tls_only_and_to_kube_scheduler_only() -> None:
+    deployment, policy = one(manifests(), "Deployment")["spec"], one(manifests(), "NetworkPolicy")["spec"]
+    pod = deployment["template"]["spec"]
+    (container,) = pod["containers"]
+    options = dict(argument.split("=") for argument in container["args"] if "=" in argument)
+    (mount,) = (item for item in container["volumeMounts"] if item["name"] == "tls")
+    assert {str(Path(options[name]).parent) for name in ("--tls-cert", "--tls-key")} == {mount["mountPath"]}
+    assert "secret" in next(volume for volume in pod["volumes"] if volume["name"] == "tls")
+    probes = [container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")]
+    assert {probe["scheme"] for probe in probes} == {"HTTPS"}
+    (entry,) = read(EXAMPLE / "kube-scheduler.yaml")[0]["extenders"]
+    assert entry["urlPrefix"].startswith("https://")
+    assert (policy["podSelector"], policy["policyTypes"]) == (deployment["selector"], ["Ingress"])
+    assert [list(source) for rule in policy["ingress"] for source in rule["from"]] == [["ipBlock"]]
+    assert [port["port"] for rule in policy["ingress"] for port in rule["ports"]] == [container["ports"][0]["name"]]
+
+
 def test_the_guest_is_mounted_where_the_configuration_looks_for_it() -> None:
     config = load_config(EXAMPLE / "config.yaml")
     (settings,) = config.profiles[0].wasm.values()
@@ -65,6 +82,7 @@ def test_kube_schedulers_stanza_is_the_one_that_is_printed() -> None:
     (written,) = read(EXAMPLE / "kube-scheduler.yaml")
     (entry,) = written["extenders"]
     arguments = ["--plugin", str(EXAMPLES / "nodenumber.wat"), "--url", entry["urlPrefix"], "--ignorable"]
+    arguments += ["--ca", entry["tlsConfig"]["caFile"]]
     printed = CliRunner().invoke(app, ["extender", "config", *arguments])
     assert printed.exit_code == 0
     assert yaml.safe_load(printed.output)["extenders"] == [entry]

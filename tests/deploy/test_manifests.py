@@ -106,6 +106,21 @@ def test_probes_and_the_service_use_the_port_that_is_served() -> None:
     assert (service_port["port"], service_port["targetPort"]) == (DEFAULT_PORT, "metrics")
 
 
+def test_the_network_policy_admits_prometheus_to_the_served_port_of_these_pods_and_nothing_else() -> None:
+    policy = one(resources(BASE), "NetworkPolicy")
+    assert policy["apiVersion"] == "networking.k8s.io/v1"
+    assert policy["spec"] == {
+        "podSelector": {"matchLabels": deployment()["selector"]["matchLabels"]},
+        "policyTypes": ["Ingress"],
+        "ingress": [
+            {
+                "from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}],
+                "ports": [{"port": container()["ports"][0]["name"], "protocol": "TCP"}],
+            }
+        ],
+    }
+
+
 def test_two_replicas_of_which_one_may_be_away() -> None:
     assert deployment()["replicas"] == 2
     assert deployment()["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}

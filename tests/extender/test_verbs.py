@@ -118,6 +118,34 @@ def test_bodies_that_are_too_large_are_refused_whether_they_say_so_or_not() -> N
     assert client.ask("POST", "/filter", content=parts(), headers=JSON).status_code == 413
 
 
+def test_bodies_in_progress_share_one_budget() -> None:
+    async def asked() -> list[int]:
+        go = asyncio.Event()
+
+        async def waiting(body: bytes) -> bytes:
+            await go.wait()
+            return body
+
+        transport = httpx.ASGITransport(app({"filter": waiting}, gate=Gate(max_body=1000)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://extender") as client:
+            tasks = [asyncio.create_task(client.post("/filter", content=b"x" * 900, headers=JSON)) for _ in range(5)]
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=300)
+            assert done.pop().result().json() == {"Error": "all bodies in progress have more than 2,000 bytes"}
+            go.set()
+            found = [answer.status_code for answer in await asyncio.gather(*tasks)]
+            again = await client.post("/filter", content=b"x" * 900, headers=JSON)  # all of it was given back
+            return [*sorted(found), again.status_code]
+
+    assert asyncio.run(asked()) == [200, 200, 503, 503, 503, 200]
+
+
+def test_refused_requests_cost_one_log_line(caplog: pytest.LogCaptureFixture) -> None:
+    client = Client(app({"filter": echo}))
+    for _ in range(20):
+        assert client.get("/filter").status_code == 405
+    assert len([record for record in caplog.records if record.message == "Request refused"]) == 1
+
+
 def test_nothing_is_answered_until_the_cluster_is_known() -> None:
     client = Client(app({"filter": echo}, gate=Gate(lambda: "the cluster state is not synced yet: try again")))
     answer = post(client, "filter", b"{}")

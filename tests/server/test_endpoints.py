@@ -104,7 +104,11 @@ def test_metrics_come_in_the_format_that_is_asked_for(accept: str, kind: str) ->
 
 
 def test_the_configuration_is_shown_as_kube_scheduler_shows_it_and_without_secrets() -> None:
-    guest = {"guestURL": f"file://{example('nodenumber')}", "guestConfig": '{"reserved": 2, "token": "hunter2"}'}
+    guest = {
+        "guestURL": f"file://{example('nodenumber')}",
+        "guestConfig": "log in as joe with hunter2",
+        "args": ["--pin", "hunter2"],
+    }
     config = read(
         profiles=[{"plugins": {"score": {"enabled": [{"name": "P"}]}}, "pluginConfig": [{"name": "P", "args": guest}]}],
         extenders=[{"urlPrefix": "https://joe:hunter2@extender.example/", "filterVerb": "filter"}],
@@ -117,8 +121,19 @@ def test_the_configuration_is_shown_as_kube_scheduler_shows_it_and_without_secre
     assert document["kind"] == "KubeSchedulerConfiguration"
     assert document["extenders"][0]["urlPrefix"] == "https://REDACTED@extender.example/"
     (args,) = [item["args"] for item in document["profiles"][0]["pluginConfig"] if item["name"] == "P"]
-    assert args["guestConfig"] == '{"reserved": 2, "token": "REDACTED"}'
+    assert (args["guestConfig"], args["args"]) == ("REDACTED", ["REDACTED", "REDACTED"])
     assert args["guestURL"] == guest["guestURL"]
+
+
+def test_guests_without_texts_show_none_and_other_plugins_show_their_args() -> None:
+    guest = {"guestURL": f"file://{example('nodenumber')}"}
+    config = read(
+        profiles=[{"plugins": {"score": {"enabled": [{"name": "P"}]}}, "pluginConfig": [{"name": "P", "args": guest}]}]
+    )
+    shown = shown_configuration(config, Registry(wasm=GuestLoader()).profiles(config))["componentconfig"]
+    args = {item["name"]: item["args"] for item in shown["profiles"][0]["pluginConfig"]}
+    assert (args["P"]["guestConfig"], args["P"]["args"]) == ("", [])
+    assert args["NodeResourcesFit"]["scoringStrategy"]["type"] == "LeastAllocated"
 
 
 def test_credentials_in_the_url_of_a_guest_are_not_shown() -> None:

@@ -171,6 +171,64 @@ def test_body_over_the_limit() -> None:
     assert response.status_code == 413 or len(response.content) < 200_000
 
 
+@pytest.mark.parametrize("given", [[b"70_000"], [b"+5"], [b""], [b"5", b"5"], [b"9" * 5000]])
+def test_length_that_is_none(given: list[bytes]) -> None:
+    """From other ASGI servers; the own one refuses it before."""
+
+    async def run() -> int:
+        app = app_of(one_handler(handler(ECHO, memory="3")))
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"12345", "more_body": False}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(b"content-length", value) for value in given]
+        await app({"type": "http", "method": "POST", "path": "/", "headers": headers}, receive, send)
+        app.close()
+        status: int = sent[0]["status"]
+        return status
+
+    assert asyncio.run(run()) == 400
+
+
+def test_slow_uploads_leave_half_of_the_workers_to_others() -> None:
+    async def run() -> tuple[list[int], int]:
+        app = app_of({**one_handler(handler(ECHO, memory="3")), "workers": 4})
+        go_on = asyncio.Event()
+        statuses: list[int] = []
+
+        async def upload() -> None:
+            begun = False
+
+            async def receive() -> Any:
+                nonlocal begun
+                if not begun:
+                    begun = True
+                    return {"type": "http.request", "body": b"x" * 65536, "more_body": True}
+                await go_on.wait()
+                return {"type": "http.request", "body": b"", "more_body": False}
+
+            async def send(message: Any) -> None:
+                if message["type"] == "http.response.start":
+                    statuses.append(message["status"])
+
+            await app({"type": "http", "method": "POST", "path": "/", "headers": CHUNKED}, receive, send)
+
+        uploads = [asyncio.create_task(upload()) for _ in range(8)]
+        async with client_of(app) as client, asyncio.timeout(300):  # instead of waiting for ever
+            response = await client.post("/", content=b"small")
+        go_on.set()
+        await asyncio.gather(*uploads)
+        app.close()
+        return statuses, response.status_code
+
+    statuses, small = asyncio.run(run())
+    assert (small, statuses) == (200, [200] * 8)
+
+
 def test_client_that_sends_nothing() -> None:
     async def run() -> list[Any]:
         app = app_of(one_handler(handler(ECHO, memory="3"), limits={"clientTimeout": "50ms"}))
@@ -271,10 +329,10 @@ def test_failure_after_the_head_was_sent_aborts_the_response() -> None:
 
 
 def test_requests_run_at_the_same_time() -> None:
-    """No request gets the rest of its body before four are in their guests at once, which is as many as workers."""
+    """No request gets the rest of its body before four are in their guests at once: half of the workers."""
 
     async def run() -> tuple[list[int], int]:
-        app = app_of(one_handler(handler(ECHO, memory="3")) | {"workers": 4})
+        app = app_of(one_handler(handler(ECHO, memory="3")) | {"workers": 8})
         all_in = asyncio.Event()
         waiting, most, statuses = 0, 0, list[int]()
 

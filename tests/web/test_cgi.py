@@ -132,6 +132,34 @@ def test_headers_of_middlewares_stay_and_are_replaced() -> None:
     assert (response.headers["x-a"], response.headers.get_list("x-b")) == ("1", ["mine"])
 
 
+def test_a_name_with_an_underscore_is_no_alias_of_another() -> None:
+    headers = [(b"x-user", b"ada"), (b"x_user", b"root"), (b"content_length", b"9"), (b"x_only", b"1")]
+    found = meta_variables(Request("GET", b"/", b"", Headers(headers), BytesBody(b"")))
+    assert {name: value for name, value in found.items() if name.startswith("HTTP_")} == {"HTTP_X_USER": "ada"}
+
+
+def test_configured_variables_are_not_replaced_by_a_request() -> None:
+    prints_variables = wat_text(
+        """(module
+          (import "wasi_snapshot_preview1" "environ_sizes_get" (func $sizes (param i32 i32) (result i32)))
+          (import "wasi_snapshot_preview1" "environ_get" (func $get (param i32 i32) (result i32)))
+          (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+          (memory (export "memory") 2)
+          (data (i32.const 16) "\\n")
+          (func (export "_start")
+            (drop (call $sizes (i32.const 0) (i32.const 4)))
+            (drop (call $get (i32.const 1024) (i32.const 65536)))
+            (i32.store (i32.const 32) (i32.const 16)) (i32.store (i32.const 36) (i32.const 1))
+            (i32.store (i32.const 40) (i32.const 65536)) (i32.store (i32.const 44) (i32.load (i32.const 4)))
+            (drop (call $write (i32.const 1) (i32.const 32) (i32.const 2) (i32.const 8)))))""",
+        "web-variables",
+    )
+    document = one_handler(prints_variables, "wasi", env={"HTTP_X_ROLE": "guest", "QUERY_STRING": "fixed"})
+    variables = ask(document, path="/?a=b", headers={"x-role": "admin", "x-team": "a"}).text.split("\0")
+    assert {"HTTP_X_ROLE=guest", "QUERY_STRING=fixed", "HTTP_X_TEAM=a"} <= set(variables)
+    assert "HTTP_X_ROLE=admin" not in variables
+
+
 def test_variables_are_those_of_rfc_3875() -> None:
     headers = [(b"host", b"h"), (b"content-type", b"a/b"), (b"x-two", b"1"), (b"x-two", b"2"), (b"proxy", b"evil")]
     request = Request(

@@ -16,6 +16,7 @@ import httpx
 from typer.testing import CliRunner
 
 from kubewasp.cli.main import app as command
+from kubewasp.server.connection_table import HttpLimits
 from kubewasp.server.http_server import Address, AppServer
 from tests.apiserver.certificates import Authority
 from tests.web.client import app_of, one_handler
@@ -27,7 +28,7 @@ _HELLO = handler("(call $write (i32.const 0) (i32.const 5)) (i64.const 0)", more
 @asynccontextmanager
 async def served(document: dict[str, Any]) -> AsyncIterator[Address]:
     app = app_of(document)
-    server = AppServer(app, Address(port=0), backlog=2048)
+    server = AppServer(app, Address(port=0), backlog=2048, limits=HttpLimits(requests=2048))
     await server.start()
     try:
         yield server.address
@@ -40,7 +41,7 @@ def test_a_thousand_connections_at_once() -> None:
     async def one(address: Address, ready: asyncio.Barrier) -> bytes:
         reader, writer = await asyncio.open_connection(address.host, address.port)
         await ready.wait()  # all are connected before the first one asks
-        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         try:
             return await reader.read()
         finally:
@@ -60,7 +61,9 @@ def test_large_body_through_a_socket_and_back() -> None:
 
     async def ask(writer: asyncio.StreamWriter) -> None:
         length = count * len(piece)
-        writer.write(f"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n".encode())
+        writer.write(
+            f"POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n".encode()
+        )
         for _ in range(count):
             writer.write(piece)
             await writer.drain()
@@ -85,7 +88,7 @@ def test_answer_that_breaks_off_is_seen_by_the_client() -> None:
     async def run() -> bytes:
         async with served(one_handler(half)) as address:
             reader, writer = await asyncio.open_connection(address.host, address.port)
-            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
             answer = await reader.read()
             writer.close()
             return answer
@@ -117,18 +120,24 @@ def running(folder: Path, document: dict[str, Any]) -> Iterator[tuple[subprocess
         process.stderr.close()
 
 
-def test_command_serves_and_ends_in_good_order(tmp_path: Path) -> None:
+def test_command_serves_its_hosts_behind_its_proxies_and_ends_in_good_order(tmp_path: Path) -> None:
     document = {**one_handler(_HELLO), "listen": "127.0.0.1:0", "operations": "127.0.0.1:0"}
+    document |= {"allowedHosts": ["site.example"], "trustedProxies": ["127.0.0.1"]}
     with running(tmp_path, document) as (process, urls, _), httpx.Client(timeout=300) as client:
         assert client.get(f"{urls[0]}/").text == "hello"
         assert "kubewasp_http_requests_total" in client.get(f"{urls[1]}/metrics").text
         assert client.get(f"{urls[1]}/readyz").text == "ok"
         assert client.get(f"{urls[1]}/configz").json()["routes"][0]["handler"] == "main"
+        for url in (f"{urls[0]}/", f"{urls[1]}/livez"):
+            assert client.get(url, headers={"host": "site.example"}).status_code == 200
+            assert client.get(url, headers={"host": "evil.example"}).status_code == 421
+        client.get(f"{urls[0]}/", headers={"x-forwarded-for": "192.0.2.7"})
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
         rest = process.stderr.read()
         assert process.wait(300) == 0
     assert '"Request" method="GET" path="/" status=200 bytes=5' in rest
+    assert 'client="192.0.2.7"' in rest
     assert "Traceback" not in rest
 
 

@@ -31,6 +31,9 @@ def test_smallest_and_largest() -> None:
             "operations": ":9090",
             "tls": {"certificate": "c.pem", "key": "k.pem"},
             "workers": 4,
+            "connections": 10,
+            "allowedHosts": ["site.example"],
+            "trustedProxies": ["10.0.0.0/8", "::1"],
             "reload": "5s",
             "guests": {
                 "cgi": {
@@ -50,6 +53,8 @@ def test_smallest_and_largest() -> None:
     assert (config.listen.host, config.listen.port, config.listen.certificate) == ("::1", 80, "conf/c.pem")
     assert config.operations is not None
     assert (config.operations.host, config.reload_seconds) == ("0.0.0.0", 5.0)
+    assert (config.connections, config.allowed_hosts) == (10, ("site.example",))
+    assert config.trusted_proxies == ("10.0.0.0/8", "::1")
     guest = config.guests["cgi"]
     assert (guest.file, guest.limits.memory, guest.limits.timeout) == (Path("conf/a.wasm"), 64 * 2**20, 0.5)
 
@@ -58,6 +63,15 @@ def test_smallest_and_largest() -> None:
     ("document", "expected"),
     [
         ([], "expected an object"),
+        ({"connections": 0, "routes": [_ROUTE]}, "connections: Invalid value: 0: expected a number from 1"),
+        (
+            {"trustedProxies": ["10.0.0.1/8"], "routes": [_ROUTE]},
+            'trustedProxies[0]: Invalid value: "10.0.0.1/8": expected an address or a network',
+        ),
+        (
+            {"allowedHosts": ["site.example", "https://site.example"], "routes": [_ROUTE]},
+            'allowedHosts[1]: Invalid value: "https://site.example": expected a host name such as',
+        ),
         ({}, "routes: Required value"),
         ({"rutes": [_ROUTE], "routes": [_ROUTE]}, 'rutes: unknown field; did you mean "routes"?'),
         ({"listen": "8080", "routes": [_ROUTE]}, 'listen: Invalid value: "8080": expected HOST:PORT'),

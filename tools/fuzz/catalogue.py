@@ -13,6 +13,7 @@ TARGETS: Final = {
     "configurations": "tools.fuzz.targets.configurations",
     "scenarios": "tools.fuzz.targets.scenarios",
     "extender bodies": "tools.fuzz.targets.extender_bodies",
+    "http heads": "tools.fuzz.targets.http_heads",
     "wire codec": "tools.fuzz.targets.wire_codec",
 }
 

@@ -10,6 +10,7 @@ import typer
 from kubewasp.cli.options import (
     ERROR_CODE,
     FORMATS,
+    AllowedHosts,
     ConfigFile,
     FailOn,
     FoldLogs,
@@ -247,6 +248,7 @@ def run(
     ] = f"{_HOST}:{_PORT}",
     bind_address: Annotated[str, typer.Option(metavar="HOST", hidden=True)] = "",
     port: Annotated[int | None, typer.Option(metavar="N", min=0, max=65535, hidden=True)] = None,
+    allowed_host: AllowedHosts = None,
     decisions: Annotated[
         float,
         typer.Option(
@@ -273,6 +275,7 @@ def run(
         kubeconfig=kubeconfig,
         leader_elect=leader_elect,
         address=_address(listen, bind_address, port),
+        allowed_hosts=tuple(allowed_host or ()),
         decisions=decisions,
         log_format=logging_format.value,
         verbosity=verbosity,

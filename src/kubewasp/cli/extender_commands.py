@@ -9,6 +9,7 @@ import typer
 
 from kubewasp.cli.command_group import CommandGroup
 from kubewasp.cli.options import (
+    AllowedHosts,
     ConfigFile,
     FoldLogs,
     JsonOrYaml,
@@ -50,6 +51,7 @@ def serve(
     ] = "",
     tls_key: Annotated[str, typer.Option(metavar="FILE", help="Key of the certificate, PEM.")] = "",
     client_ca: Annotated[str, typer.Option(metavar="FILE", help="CA of required client certificates, PEM.")] = "",
+    allowed_host: AllowedHosts = None,
     kubeconfig: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Kubeconfig of a cluster to watch. Requests then need node names only."),
@@ -94,6 +96,7 @@ def serve(
         certificate=tls_cert,
         key=tls_key,
         client_ca=client_ca,
+        allowed_hosts=tuple(allowed_host or ()),
         kubeconfig=kubeconfig,
         in_cluster=in_cluster,
         bind=bind,

@@ -38,6 +38,7 @@ def run(
     certificate: str,
     key: str,
     client_ca: str,
+    allowed_hosts: Sequence[str],
     kubeconfig: Path | None,
     in_cluster: bool,
     bind: bool,
@@ -81,6 +82,6 @@ def run(
     if in_cluster:
         credentials = auth.in_cluster()
     try:
-        asyncio.run(process.serve(address, credentials, bind=bind, max_body=max_body))
+        asyncio.run(process.serve(address, credentials, bind=bind, max_body=max_body, allowed_hosts=allowed_hosts))
     finally:
         guest_logs.close()

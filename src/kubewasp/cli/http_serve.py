@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubewasp.cli.output import print_document, print_table
 from kubewasp.server import logs
+from kubewasp.server.connection_table import HttpLimits
 from kubewasp.server.endpoints import create_app as create_operations_app
 from kubewasp.server.health import Health
 from kubewasp.server.http_server import Address, AppServer
@@ -59,12 +60,22 @@ async def _serve(config: WebConfig) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
+    hosts = config.allowed_hosts
     servers = [
-        AppServer(_without_aborted(app), _address(config.listen), backlog=_BACKLOG, grace_seconds=_GRACE_SECONDS)
+        AppServer(
+            _without_aborted(app),
+            _address(config.listen),
+            limits=HttpLimits(requests=config.connections),
+            allowed_hosts=hosts,
+            trusted_proxies=config.trusted_proxies,
+            reserved_paths=(),  # health has its own listener; here, its paths belong to guests
+            backlog=_BACKLOG,
+            grace_seconds=_GRACE_SECONDS,
+        )
     ]
     if config.operations is not None:
         operations = _operations_app(app, config, stopping)
-        servers.append(AppServer(operations, _address(config.operations)))
+        servers.append(AppServer(operations, _address(config.operations), allowed_hosts=hosts))
     started: list[AppServer] = []
     try:
         for server, subject in zip(servers, ("requests", "health and metrics"), strict=False):

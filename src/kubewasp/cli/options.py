@@ -36,6 +36,17 @@ def utf8(given: Given) -> Given:
     return given
 
 
+def host_names(given: list[str] | None) -> list[str] | None:
+    """Option callback: rejects what no request can name."""
+    if given:
+        from kubewasp.server.allowed_hosts import HOST_FORM, is_host
+
+        for name in given:
+            if not is_host(name):
+                raise typer.BadParameter(f"{HOST_FORM}, got {name!r}")
+    return given
+
+
 class Output(StrEnum):
     """Output format of results; JSON and YAML have the same content."""
 
@@ -92,6 +103,15 @@ Strict = Annotated[
     bool, typer.Option("--strict", help="Unknown fields and kinds in manifests are errors, not warnings.")
 ]
 LoggingFormat = Annotated[LogFormat, typer.Option(metavar="text|json", help="Format of log lines.")]
+AllowedHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allowed-host",
+        metavar="NAME",
+        help="Host name to answer on loopback addresses, beside localhost; * for all. Repeatable.",
+        callback=host_names,
+    ),
+]
 Verbosity = Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="Log level; higher logs more.")]
 ShowLogs = Annotated[
     bool, typer.Option("--logs", help="Show log lines, printed output and recorded events of wasm plugins.")

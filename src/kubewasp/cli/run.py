@@ -31,6 +31,7 @@ from kubewasp.server.scheduler_metrics import SchedulerMetrics
 from kubewasp.state.node_table import NodeTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
@@ -46,6 +47,7 @@ def run(
     kubeconfig: Path | None,
     leader_elect: bool | None,
     address: tuple[str, int],
+    allowed_hosts: Sequence[str],
     decisions: float,
     log_format: logs.LogFormat,
     verbosity: int,
@@ -56,27 +58,33 @@ def run(
     settings, _ = configure(config)
     if leader_elect is not None:
         settings = replace(settings, leader_election=replace(settings.leader_election, leader_elect=leader_elect))
+    if kubeconfig is not None:
+        connected = replace(settings.client_connection, kubeconfig=str(kubeconfig))
+        settings = replace(settings, client_connection=connected)
     for warning in settings.warnings:
         logger.warning("%s", warning)
     tune_garbage_collector()
-    files = str(kubeconfig) if kubeconfig is not None else settings.client_connection.kubeconfig
     guest_logs = GuestLogWriter(handler, log_format, fold=fold_logs)
     try:
-        asyncio.run(_serve(settings, files, Address(*address), decisions, guest_logs))
+        asyncio.run(_serve(settings, Address(*address), allowed_hosts, decisions, guest_logs))
     finally:
         guest_logs.close()
 
 
 async def _serve(
-    settings: SchedulerConfig, kubeconfig: str, address: Address, decisions: float, guest_logs: GuestLogSink
+    settings: SchedulerConfig,
+    address: Address,
+    allowed_hosts: Sequence[str],
+    decisions: float,
+    guest_logs: GuestLogSink,
 ) -> None:
-    limits, loop, stop = settings.client_connection, asyncio.get_running_loop(), asyncio.Event()
+    access, loop, stop = settings.client_connection, asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):  # first: guests may take long to load
         loop.add_signal_handler(number, stop.set)
-    credentials = await connection.credentials(kubeconfig)
+    credentials = await connection.credentials(access.kubeconfig)
     metrics = Metrics()
     requests = RequestMetrics(metrics, urlsplit((await credentials.fresh()).server).netloc)
-    async with ApiClient(credentials, qps=limits.qps, burst=limits.burst, observer=requests) as client:
+    async with ApiClient(credentials, qps=access.qps, burst=access.burst, observer=requests) as client:
         table, listeners = NodeTable(), list[AttemptListener]([PodLog()])
         store = DecisionStore(DecisionSettings(share=decisions), table, SYSTEM_CLOCK) if decisions else None
         if store is not None:
@@ -95,7 +103,9 @@ async def _serve(
         _add_gauges(metrics, process, settings)
         health = _health(process, has_lease=settings.leader_election.leader_elect)
         server = AppServer(
-            create_app(health, metrics, lambda: shown_configuration(settings, process.profiles), store), address
+            create_app(health, metrics, lambda: shown_configuration(settings, process.profiles), store),
+            address,
+            allowed_hosts=allowed_hosts,
         )
         await server.start()
         logger.info("Serving health and metrics", extra={"url": server.url})

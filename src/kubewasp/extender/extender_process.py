@@ -71,7 +71,13 @@ class ExtenderProcess:
         gauges.add_plugins(self._metrics, self._frameworks)
 
     async def serve(
-        self, address: Address, credentials: Awaitable[Credentials] | None, *, bind: bool, max_body: int
+        self,
+        address: Address,
+        credentials: Awaitable[Credentials] | None,
+        *,
+        bind: bool,
+        max_body: int,
+        allowed_hosts: Sequence[str] = (),
     ) -> None:
         """Serves until SIGTERM or SIGINT; with credentials, on a watched cluster."""
         worker, stopped = Worker(), asyncio.Event()
@@ -96,7 +102,7 @@ class ExtenderProcess:
                 ExtenderMetrics(self._metrics),
                 Gate(partial(_problem, worker, watch), max_body),
             )
-            server = AppServer(app, address)
+            server = AppServer(app, address, allowed_hosts=allowed_hosts)
             await server.start()
             stack.push_async_callback(server.stop)
             verbs = verb_plugins.verbs(self._profiles, bind="bind" in answers)

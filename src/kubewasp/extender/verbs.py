@@ -13,9 +13,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
+from kubewasp.clock import SYSTEM_CLOCK
 from kubewasp.extender import protocol
 from kubewasp.extender.decider import PluginFailure
 from kubewasp.extender.protocol import VERBS, ProtocolError
+from kubewasp.server.limited_log import LimitedLog
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -38,6 +40,11 @@ class Gate:
 
     problem: Callable[[], str] = lambda: ""
     max_body: int = MAX_BODY
+
+    @property
+    def max_total(self) -> int:
+        """Bytes of the bodies of all requests in progress."""
+        return 2 * self.max_body
 
 
 class ExtenderMetrics:
@@ -63,14 +70,18 @@ def create_app(
     gate: Gate,
 ) -> Starlette:
     """ASGI app with `answers` by verb and `operations` for all other paths. Responses are not compressed."""
-    under_way = _UnderWay()
+    under_way = _UnderWay(LimitedLog(logger, SYSTEM_CLOCK))
     routes = [Route(f"/{verb}", _Verb(verb, answers.get(verb), metrics, gate, under_way)) for verb in VERBS]
     return Starlette(routes=[*routes, Mount("/", operations)])
 
 
 @dataclass(slots=True)
 class _UnderWay:
+    """Requests of all verbs in progress."""
+
+    log: LimitedLog
     count: int = 0
+    bytes: int = 0
 
 
 class _Verb:
@@ -93,21 +104,23 @@ class _Verb:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
         self._under_way.count += 1
+        body = _Body(self._gate, self._under_way)
         try:
-            status, content = await self._answered(Request(scope, receive))
+            status, content = await self._answered(Request(scope, receive), body)
         except ClientDisconnect:
             return
         finally:
+            body.release()
             self._under_way.count -= 1
         self._metrics.requests[self._verb, str(status)] += 1
         self._metrics.seconds[(self._verb,)].add(time.perf_counter() - began)
         headers = {"Allow": "POST"} if status == 405 else None
         await Response(content, status, headers, JSON)(scope, receive, send)
 
-    async def _answered(self, request: Request) -> tuple[int, bytes]:
+    async def _answered(self, request: Request, body: _Body) -> tuple[int, bytes]:
         try:
             answer = self._checked(request)
-            return 200, await _unless_gone(answer(await self._body(request)), request.receive)
+            return 200, await _unless_gone(answer(await body.read(request)), request.receive)
         except Refusal as refusal:
             status, text = refusal.status, str(refusal)
         except ProtocolError as error:
@@ -119,7 +132,7 @@ class _Verb:
         except Exception:
             logger.exception("Verb failed", extra={"verb": self._verb})
             status, text = 500, "internal error, see the log of kubewasp extender"
-        logger.warning("Request refused", extra={"verb": self._verb, "code": status, "err": text})
+        self._under_way.log.event("Request refused", (self._verb, status), verb=self._verb, code=status, err=text)
         return status, protocol.failure(text)
 
     def _checked(self, request: Request) -> Callable[[bytes], Awaitable[bytes]]:
@@ -137,20 +150,36 @@ class _Verb:
             raise Refusal(503, problem)
         return self._answer
 
-    async def _body(self, request: Request) -> bytes:
+
+class _Body:
+    """Body of one request; its bytes count from their arrival until `release`."""
+
+    def __init__(self, gate: Gate, under_way: _UnderWay) -> None:
+        self._gate = gate
+        self._under_way = under_way
+        self._size = 0
+
+    def release(self) -> None:
+        self._under_way.bytes -= self._size
+        self._size = 0
+
+    async def read(self, request: Request) -> bytes:
         limit = self._gate.max_body
         too_large = Refusal(413, f"the body has more than {limit:,} bytes: see --max-body")
         length = request.headers.get("content-length", "")
         if length.isdecimal() and int(length) > limit:
             raise too_large
-        parts, size = [], 0
+        parts = []
         try:
             async with asyncio.timeout(_BODY_TIMEOUT_SECONDS):
                 async for part in request.stream():
                     parts.append(part)
-                    size += len(part)
-                    if size > limit:
+                    self._size += len(part)
+                    self._under_way.bytes += len(part)
+                    if self._size > limit:
                         raise too_large
+                    if self._under_way.bytes > self._gate.max_total:
+                        raise Refusal(503, f"all bodies in progress have more than {self._gate.max_total:,} bytes")
         except TimeoutError:
             raise Refusal(408, f"the body did not arrive within {_BODY_TIMEOUT_SECONDS:g} s") from None
         return b"".join(parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
@@ -14,8 +13,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from kubewasp.framework.config.writing import as_document
+from kubewasp.server.allowed_hosts import is_loopback
 from kubewasp.server.health import ENDPOINTS, problem_of
-from kubewasp.server.redaction import document_without_secrets
+from kubewasp.server.redaction import REDACTED, document_without_secrets
+from kubewasp.server.response_turns import ResponseTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -51,14 +52,28 @@ def create_app(
         routes.append(_decisions_route(decisions))
     return Starlette(
         routes=routes,
-        middleware=[Middleware(GZipMiddleware, minimum_size=_MIN_GZIP_BYTES)],
+        middleware=[
+            Middleware(ResponseTurns, exempt=ENDPOINTS),
+            Middleware(GZipMiddleware, minimum_size=_MIN_GZIP_BYTES),
+        ],
         exception_handlers={HTTPException: _problem},
     )
 
 
 def shown_configuration(config: SchedulerConfig, profiles: Sequence[Profile]) -> Mapping[str, Any]:
-    """Content of `/configz` in the format of kube-scheduler, without credentials."""
-    return {"componentconfig": document_without_secrets(as_document(config, profiles))}
+    """Content of `/configz` in the format of kube-scheduler, without credentials and without texts for guests."""
+    document = document_without_secrets(as_document(config, profiles))
+    for profile, shown in zip(profiles, document["profiles"], strict=True):
+        for plugin in shown["pluginConfig"]:
+            if plugin["name"] in profile.wasm:
+                _hide_guest_texts(plugin["args"])
+    return {"componentconfig": document}
+
+
+def _hide_guest_texts(args: dict[str, Any]) -> None:
+    """A guest's configuration and arguments have any format: no pattern can find the secrets in them."""
+    args["guestConfig"] = REDACTED if args["guestConfig"] else ""
+    args["args"] = [REDACTED for _ in args["args"]]
 
 
 def _health_route(health: Health, endpoint: str) -> Route:
@@ -98,7 +113,7 @@ def _metrics_route(metrics: Exposed) -> Route:
 def _decisions_route(decisions: DecisionStore) -> Route:
     def respond(request: Request) -> Response:  # plain, as above
         # Loopback only: the port is open to probes and Prometheus, the names of all pods are not for them.
-        if request.client is None or not _is_loopback(request.client.host):
+        if request.client is None or not is_loopback(request.client.host):
             text = "decisions are available on loopback only: use kubectl port-forward\n"
             return PlainTextResponse(text, status_code=403, headers=_NO_SNIFFING)
         pod = request.query_params.get("pod", "")
@@ -107,14 +122,6 @@ def _decisions_route(decisions: DecisionStore) -> Route:
         return Response(decisions.as_json(pod), media_type="application/json", headers=_NO_SNIFFING)
 
     return Route("/debug/decisions", respond)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def _json(document: Mapping[str, Any]) -> Response:

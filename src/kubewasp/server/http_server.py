@@ -1,4 +1,4 @@
-"""HTTP server for an ASGI app, on the running event loop."""
+"""HTTP server for an ASGI app, on the running event loop, with limits for its clients."""
 
 from __future__ import annotations
 
@@ -13,18 +13,29 @@ from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
+from kubewasp.clock import SYSTEM_CLOCK
 from kubewasp.errors import KubewaspError
+from kubewasp.server.allowed_hosts import AllowedHosts
+from kubewasp.server.connection_table import ConnectionTable, HttpLimits
+from kubewasp.server.health import ENDPOINTS
+from kubewasp.server.http_protocol import Guard
+from kubewasp.server.limited_log import LimitedLog
+from kubewasp.server.listener import Listener
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from starlette.types import ASGIApp
+
+    from kubewasp.clock import Clock
 
 logger = logging.getLogger(__name__)
 # Port of kube-scheduler.
 DEFAULT_PORT: Final = 10259
+HEALTH_PATHS: Final = tuple(f"/{endpoint}" for endpoint in ENDPOINTS)
 _GRACE_SECONDS = 5
 _MAX_PORT = 65535
+_TICKS_PER_CHECK = 10  # of 0.1 s
 
 
 class ServeError(KubewaspError):
@@ -64,13 +75,33 @@ class AppServer:
     """Server of one app, from `start` to `stop`."""
 
     def __init__(
-        self, app: ASGIApp, address: Address, *, backlog: int = 128, grace_seconds: int = _GRACE_SECONDS
+        self,
+        app: ASGIApp,
+        address: Address,
+        *,
+        limits: HttpLimits | None = None,
+        allowed_hosts: Sequence[str] = (),
+        trusted_proxies: Sequence[str] = (),
+        reserved_paths: Sequence[str] = HEALTH_PATHS,
+        backlog: int = 128,
+        grace_seconds: int = _GRACE_SECONDS,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """`backlog`: connections not yet accepted; `grace_seconds`: time for open requests at the end."""
+        """`allowed_hosts`: beside loopback names, on loopback addresses; `*`: all.
+
+        `trusted_proxies`: addresses and networks whose X-Forwarded-For and X-Forwarded-Proto count.
+        `reserved_paths`: answered however many other requests are in progress.
+        `backlog`: connections not yet accepted; `grace_seconds`: time for open requests at the end.
+        """
         self.address = address
         self._app = app
+        self._limits = limits or HttpLimits()
+        self._allowed_hosts = AllowedHosts([*allowed_hosts, address.host])
+        self._trusted_proxies = list(trusted_proxies)
+        self._reserved_paths = tuple(path.encode() for path in reserved_paths)
         self._backlog = backlog
         self._grace_seconds = grace_seconds
+        self._clock = clock
         self._server: _Server | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -83,7 +114,13 @@ class AppServer:
         config = self._config()
         listening = _listening(self.address, self._backlog)
         self.address = replace(self.address, port=listening.getsockname()[1])
-        self._server = _Server(config)
+        guard = Guard(
+            ConnectionTable(self._limits.within_open_files(), self._clock.now()),
+            LimitedLog(logger, self._clock),
+            self._allowed_hosts,
+            self._reserved_paths,
+        )
+        self._server = _Server(config, guard, self._clock)
         self._task = asyncio.create_task(self._server.serve(sockets=[listening]), name="kubewasp-serve")
         ready = asyncio.create_task(self._server.ready.wait())
         await asyncio.wait((self._task, ready), return_when=asyncio.FIRST_COMPLETED)
@@ -117,6 +154,8 @@ class AppServer:
             lifespan="off",
             server_header=False,
             ws="none",
+            proxy_headers=bool(self._trusted_proxies),
+            forwarded_allow_ips=self._trusted_proxies,
             timeout_graceful_shutdown=self._grace_seconds,
             ssl_certfile=address.certificate or None,
             ssl_keyfile=address.key or None,
@@ -132,15 +171,34 @@ class AppServer:
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn server without signal handlers, with a `ready` event."""
+    """Uvicorn server with guarded connections and a `ready` event, without signal handlers."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, guard: Guard, clock: Clock) -> None:
         super().__init__(config)
         self.ready = asyncio.Event()
+        self.servers = []
+        self._guard = guard
+        self._clock = clock
+        self._listener: Listener | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        listening = (sockets or [])[0]
+        await self.lifespan.startup()
+        self._listener = Listener(listening, self.config, self.server_state, self._guard)
+        self.started = True
         self.ready.set()
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _TICKS_PER_CHECK == 0:
+            self._guard.table.check(self._clock.now())
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._listener is not None:
+            self._listener.close()
+        await super().shutdown(sockets)
+        self._guard.table.drop_all()
+        self._guard.log.close()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ import re
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +23,7 @@ from kubewasp.web.routing import RouteTable
 from kubewasp.web.web_metrics import WebMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from starlette.types import Message, Receive, Scope, Send
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 REQUEST_ID: Final = b"x-request-id"
 _VALID_ID: Final = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
+_LENGTH: Final = re.compile(rb"[0-9]{1,18}")
 _NO_ROUTE: Final = "none"
 
 
@@ -67,6 +69,8 @@ class WebApp:
         self.reloader = Reloader(list(self.guests.values()), config.reload_seconds)
         self._routes = RouteTable(config.routes, self.guests)
         self._threads = ThreadPoolExecutor(config.workers, thread_name_prefix="kubewasp-web")
+        # A guest occupies its thread while it waits for the rest of a large body: half of the threads do not wait.
+        self._uploads = asyncio.Semaphore(max(1, config.workers // 2))
         self.reloader.start()
 
     def close(self) -> None:
@@ -126,13 +130,32 @@ class WebApp:
         request = exchange.request(body, pipeline.route)
         sink = exchange.sink(limits.client_timeout)
         response = exchange.response = Response(sink, limits.response_body)
-        async with pipeline.slots:
-            loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self._threads, pipeline.run, request, response)
+        if body.is_streamed:
+            async with _turn(self._uploads, limits.client_timeout):
+                await self._call(pipeline, request, response)
+        else:
+            await self._call(pipeline, request, response)
         await sink.finish(response)
         for guest in pipeline.guests:
             if guest.prepares:
-                loop.run_in_executor(self._threads, guest.prepare)
+                asyncio.get_running_loop().run_in_executor(self._threads, guest.prepare)
+
+    async def _call(self, pipeline: Pipeline, request: Request, response: Response) -> None:
+        async with pipeline.slots:
+            await asyncio.get_running_loop().run_in_executor(self._threads, pipeline.run, request, response)
+
+
+@asynccontextmanager
+async def _turn(turns: asyncio.Semaphore, timeout: float) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(timeout):
+            await turns.acquire()
+    except TimeoutError:
+        raise ClientError(503, f"more large bodies in progress than half of the workers for {timeout:g} s") from None
+    try:
+        yield
+    finally:
+        turns.release()
 
 
 class _Exchange:
@@ -158,10 +181,12 @@ class _Exchange:
 
     def content_length(self) -> int | None:
         """Length of the request body; None if unknown. HTTP/1 requests without either header have no body."""
-        given = self._headers.first(b"content-length")
-        if given is None:
+        given = self._headers.values(b"content-length")
+        if not given:
             return None if self._headers.first(b"transfer-encoding") or self._is_http2 else 0
-        return int(given) if given.isdigit() else None
+        if len(given) > 1 or not _LENGTH.fullmatch(given[0]):
+            raise ClientError(400, "content-length: expected one number")
+        return int(given[0])
 
     @property
     def _is_http2(self) -> bool:
@@ -199,7 +224,7 @@ class _Exchange:
     async def fail(self, status: int, error: Exception) -> None:
         """Error response without details, which go to the log; ResponseAbortedError if the head was sent already."""
         started = self.response is not None and self.response.started
-        if status >= 500:
+        if status >= 500 and not isinstance(error, ClientError):
             keys: dict[str, str | int] = {"requestID": self.id, "path": self.path, "status": status}
             if isinstance(error, GuestError):
                 keys |= {"guest": error.guest, "kind": error.kind, "problem": error.detail}
@@ -210,7 +235,7 @@ class _Exchange:
         if status == CLIENT_CLOSED_REQUEST:
             self.status = CLIENT_CLOSED_REQUEST
             return
-        await self._send_status(status, [(b"connection", b"close")] if status in (408, 413) else [])
+        await self._send_status(status, [(b"connection", b"close")] if status in (400, 408, 413, 503) else [])
 
     async def _send_status(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         body = f"{status} {HTTPStatus(status).phrase}\nrequest id: {self.id}\n".encode()

@@ -63,6 +63,11 @@ class RequestBody:
     def is_at_end(self) -> bool:
         return not self._more and not self._ready
 
+    @property
+    def is_streamed(self) -> bool:
+        """True after `begin` if the guest may have to wait for the rest."""
+        return self._more
+
     def _take(self, message: Message) -> None:
         if message["type"] == "http.disconnect":
             raise ClientError(CLIENT_CLOSED_REQUEST, "client disconnected")

@@ -86,7 +86,7 @@ class CommandRunner:
         limits = self._config.limits
         return Capabilities(
             preopens=self._preopens,
-            environment={**self._config.env, **request},
+            environment={**request, **self._config.env},
             arguments=self._config.args,
             memory=limits.memory,
             stack=limits.stack,
@@ -124,7 +124,8 @@ def meta_variables(request: Request) -> dict[str, str]:
     if request.scheme == "https":
         found["HTTPS"] = "on"
     for name in headers.names():
-        if name not in _NOT_FORWARDED:
+        # X_User would become the variable of X-User.
+        if name not in _NOT_FORWARDED and b"_" not in name:
             found[f"HTTP_{_text(name).upper().replace('-', '_')}"] = ", ".join(map(_text, headers.values(name)))
     return {name: value.replace("\0", "") for name, value in found.items()}
 

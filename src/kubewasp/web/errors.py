@@ -41,7 +41,7 @@ class GuestError(KubewaspError):
 
 
 class ClientError(KubewaspError):
-    """Request that is too large or too slow, or whose client closed the connection (status 499)."""
+    """Request that is invalid, too large, too slow or one too many, or whose client has disconnected (status 499)."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)

@@ -17,6 +17,7 @@ Style = Literal["wasi", "module", "http-wasm"]
 STYLES: Final = ("wasi", "module", "http-wasm")
 DEFAULT_LISTEN: Final = "127.0.0.1:8080"
 DEFAULT_WORKERS: Final = 32
+DEFAULT_CONNECTIONS: Final = 2048
 _COUNT: Final = "instances"
 _TIMES: Final = ("timeout", "start_timeout", "client_timeout")
 _RANGES: Final[dict[str, tuple[float, float]]] = {
@@ -148,5 +149,8 @@ class WebConfig:
     listen: Listen
     operations: Listen | None = None
     workers: int = DEFAULT_WORKERS
+    connections: int = DEFAULT_CONNECTIONS
+    allowed_hosts: tuple[str, ...] = ()  # beside loopback names, on loopback addresses
+    trusted_proxies: tuple[str, ...] = ()  # addresses and networks; their X-Forwarded-For counts
     reload_seconds: float = 1.0
     source: str = ""

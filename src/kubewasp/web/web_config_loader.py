@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -10,8 +11,10 @@ from kubewasp.framework.config.fields import Problems, Section
 from kubewasp.framework.config.model import ConfigError, Problem
 from kubewasp.framework.config.reading import read_document
 from kubewasp.input_file import input_file
+from kubewasp.server.allowed_hosts import HOST_FORM, is_host
 from kubewasp.server.http_server import ServeError, host_and_port
 from kubewasp.web.web_config import (
+    DEFAULT_CONNECTIONS,
     DEFAULT_LISTEN,
     DEFAULT_WORKERS,
     STYLES,
@@ -68,6 +71,9 @@ class _Reader:
         workers = root.integer("workers", DEFAULT_WORKERS)
         if not 1 <= workers <= 1000:
             self._problems.invalid("workers", workers, "expected a number from 1 to 1000")
+        connections = root.integer("connections", DEFAULT_CONNECTIONS)
+        if not 1 <= connections <= 100_000:
+            self._problems.invalid("connections", connections, "expected a number from 1 to 100000")
         reload_seconds = root.seconds("reload", 1.0)
         if reload_seconds < 0:
             self._problems.invalid("reload", reload_seconds, "expected an interval such as 1s, or 0 for no reloading")
@@ -76,6 +82,7 @@ class _Reader:
         if not routes:
             self._problems.required("routes", "without routes every response is 404")
         self._check_unique(routes)
+        allowed_hosts, trusted_proxies = self._hosts(root), self._proxies(root)
         root.refuse_unknown()
         return WebConfig(
             guests=guests,
@@ -83,6 +90,9 @@ class _Reader:
             listen=Listen(listen.host, listen.port, certificate, key),
             operations=operations,
             workers=workers,
+            connections=connections,
+            allowed_hosts=allowed_hosts,
+            trusted_proxies=trusted_proxies,
             reload_seconds=reload_seconds,
             source=source,
         )
@@ -94,6 +104,22 @@ class _Reader:
         except ServeError:
             self._problems.invalid(name, text, "expected HOST:PORT such as 127.0.0.1:8080")
             return Listen("", 0)
+
+    def _hosts(self, root: Section) -> tuple[str, ...]:
+        given = root.texts("allowedHosts")
+        for index, text in enumerate(given):
+            if not is_host(text):
+                self._problems.invalid(f"allowedHosts[{index}]", text, HOST_FORM)
+        return tuple(given)
+
+    def _proxies(self, root: Section) -> tuple[str, ...]:
+        given = root.texts("trustedProxies")
+        for index, text in enumerate(given):
+            try:
+                ipaddress.ip_network(text)
+            except ValueError:
+                self._problems.invalid(f"trustedProxies[{index}]", text, "expected an address or a network: 10.0.0.0/8")
+        return tuple(given)
 
     def _file(self, section: Section, name: str) -> str:
         given = section.text(name)

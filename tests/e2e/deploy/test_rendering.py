@@ -80,7 +80,7 @@ def pod_of(manifests: list[Manifest]) -> Manifest:
 
 def test_the_chart_makes_what_the_base_makes() -> None:
     base, chart = comparable(kustomize(BASE)), comparable(helm_template())
-    assert len(base) == 9
+    assert len(base) == 10
     assert chart == base
 
 

@@ -1,0 +1,43 @@
+"""Options of `kubewasp run`; tests/e2e runs it on a cluster."""
+
+import gc
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from kubewasp.framework.config.model import SchedulerConfig
+from kubewasp.server.http_server import Address
+from tests.cli.conftest import Kubewasp
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """The command sets up logging and the collector for its process, which here is that of all tests."""
+    root, thresholds = logging.getLogger(), gc.get_threshold()
+    handlers, level, ours = list(root.handlers), root.level, logging.getLogger("kubewasp").level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.getLogger("kubewasp").setLevel(ours)
+    gc.set_threshold(*thresholds)
+
+
+def test_address_hosts_and_kubeconfig_go_to_the_server(kubewasp: Kubewasp, monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[object] = []
+
+    async def serve(settings: SchedulerConfig, *given: object) -> None:
+        served.extend((settings.client_connection.kubeconfig, *given[:-1]))
+
+    monkeypatch.setattr("kubewasp.cli.run._serve", serve)
+    hosts = ("--allowed-host", "a", "--allowed-host", "b")
+    ended = kubewasp("run", "--listen", "[::]:1", *hosts, "--kubeconfig", "clusters/other")
+    assert ended.code == 0
+    assert served == ["clusters/other", Address("::", 1), ("a", "b"), 0.01]
+
+
+@pytest.mark.parametrize("command", ["run", "extender"])
+def test_a_host_that_no_request_can_name_is_wrong_usage(kubewasp: Kubewasp, command: str) -> None:
+    told = kubewasp(command, "--allowed-host", "http://site.example").usage_error
+    expected = "expected a host name such as scheduler.example, or *, got 'http://site.example'"
+    assert told.startswith(f"invalid value for --allowed-host: {expected}")
