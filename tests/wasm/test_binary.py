@@ -74,7 +74,7 @@ def test_a_section_that_runs_over_the_end_is_told_with_what_is_missing() -> None
 @given(st.integers(0, 2**32 - 1))
 def test_a_number_is_read_as_it_was_written(value: int) -> None:
     encoded = leb128(value)
-    assert binary._leb(encoded, 0) == (value, len(encoded))
+    assert binary.leb_at(encoded, 0) == (value, len(encoded))
 
 
 def test_a_number_that_never_ends_is_refused() -> None:

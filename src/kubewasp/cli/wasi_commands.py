@@ -44,6 +44,8 @@ def run(
         str | None,
         typer.Option(metavar="N", help="Fuel limit, about one unit per instruction, e.g. 10M; deterministic."),
     ] = None,
+    compile_timeout: Annotated[str, typer.Option(metavar="TIME", help="CPU time limit of the compilation.")] = "2m",
+    compile_memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory limit of the compilation.")] = "2Gi",
     trace: Annotated[bool, typer.Option("--trace", help="Print WASI calls with results on stderr.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print time, memory and fuel used.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no denials.")] = False,
@@ -69,6 +71,8 @@ def run(
             stack=stack,
             timeout=timeout,
             fuel=fuel,
+            compile_timeout=compile_timeout,
+            compile_memory=compile_memory,
         )
         code = command.run(file, capabilities, stdin=stdin, trace=trace, verbose=verbose, quiet=quiet)
     except CapabilityError as error:

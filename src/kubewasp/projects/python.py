@@ -19,8 +19,7 @@ from xml.etree import ElementTree as ET
 
 from kubewasp.projects import python_checks
 from kubewasp.projects.toolchain import BuildError, TestResult, run_tool, sdk
-from kubewasp.wasm.compilation import CompilationCache
-from kubewasp.wasm.compilation import directory as cache_directory
+from kubewasp.wasm.compiled_cache import usable_cache
 
 if TYPE_CHECKING:
     from kubewasp.projects.python_checks import Findings
@@ -79,7 +78,7 @@ def build(project: Path, target: Path) -> None:
     """
     findings = python_checks.check(project)
     tool = _tool()
-    cache = CompilationCache(cache_directory())
+    cache = usable_cache()
     with tempfile.TemporaryDirectory(prefix="kubewasp-") as scratch:
         root = Path(scratch)
         app, copy, made = root / "app", root / "project", root / "plugin.wasm"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kubewasp.errors import KubewaspError
-from kubewasp.wasm.limits import KIB, MIB
+from kubewasp.wasm.limits import COMPILATION, KIB, MIB, CompileLimits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,6 +99,7 @@ class Capabilities:
     stack: int = DEFAULT_STACK
     timeout: float | None = None
     fuel: int | None = None
+    compilation: CompileLimits = COMPILATION
 
     def __post_init__(self) -> None:
         _check_range("--memory", self.memory, 64 * KIB, 4096 * MIB)
@@ -107,6 +108,8 @@ class Capabilities:
             _check_range("--timeout", self.timeout, 0.001, MAX_TIMEOUT)
         if self.fuel is not None:
             _check_range("--fuel", self.fuel, 1, MAX_FUEL)
+        _check_range("--compile-timeout", self.compilation.timeout, 1, 3600)
+        _check_range("--compile-memory", self.compilation.memory, 128 * MIB, 65536 * MIB)
         for name, value in self.environment.items():
             if not name or "=" in name or "\0" in name + value:
                 raise CapabilityError(f"--env {name}={value!r}: expected NAME=VALUE, without NUL characters")

@@ -87,6 +87,7 @@ class CommandRunner:
             memory=limits.memory,
             stack=limits.stack,
             timeout=limits.timeout,
+            compilation=limits.compilation,
         )
 
 

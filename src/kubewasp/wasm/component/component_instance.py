@@ -17,6 +17,7 @@ from kubewasp.wasm.component import component_failures, description
 from kubewasp.wasm.deadlines import CallDeadline
 from kubewasp.wasm.engine_settings import FUEL
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.footprint import bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from kubewasp.wasm.guest_runner import GuestSettings
     from kubewasp.wasm.hook_failures import HookFailure
     from kubewasp.wasm.limits import Limits
-
-# A component is many core modules (the interpreter, its libraries, adapters) around one memory.
-_CORE_INSTANCES, _TABLES, _MEMORIES = 100, 64, 1
 
 
 class ComponentFailure(Exception):  # noqa: N818 - caught by the session, never seen by a user
@@ -69,13 +67,7 @@ class ComponentInstance:
         store = Store(self._module.engine.engine)
         if self._module.engine.fueled:
             store.set_fuel(FUEL)
-        store.set_limits(
-            memory_size=self._limits.memory,
-            table_elements=1_000_000,
-            instances=_CORE_INSTANCES,
-            tables=_TABLES,
-            memories=_MEMORIES,
-        )
+        bounds(self._module.footprint, self._limits.memory).apply(store)
         # Streams are discarded: the SDK sends its output with its answers. (The runtime would write to streams of the
         # host from its own threads, after the call or even after Python's end.)
         store.set_wasi(WasiConfig())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, cast
 
-from wasmtime import ExitTrap, Func, Global, Instance, Memory, Store, Table, Trap, WasiConfig, WasmtimeError
+from wasmtime import ExitTrap, Func, Global, Instance, Store, Table, Trap, WasiConfig, WasmtimeError
 
 from kubewasp.wasm.core import callbacks
 from kubewasp.wasm.core.abi import ADAPTER_IMPORTS
@@ -22,7 +22,7 @@ from kubewasp.wasm.core.adapter_layout import (
     RESULT,
     SIGNATURE,
 )
-from kubewasp.wasm.core.adapter_memory import AdapterMemory, limit_memory
+from kubewasp.wasm.core.adapter_memory import AdapterMemory
 from kubewasp.wasm.core.call_gate import CallGate
 from kubewasp.wasm.core.call_output import CallOutput
 from kubewasp.wasm.core.callbacks import GuestMemory, InstanceCallbacks
@@ -31,7 +31,8 @@ from kubewasp.wasm.core.core_inputs import CoreInputs
 from kubewasp.wasm.deadlines import CallDeadline
 from kubewasp.wasm.engine_settings import FUEL
 from kubewasp.wasm.errors import GuestLoadError
-from kubewasp.wasm.ffi import AdapterCall
+from kubewasp.wasm.ffi import AdapterCall, exported_function, exported_memory, find_export
+from kubewasp.wasm.footprint import HostModules, bounds
 from kubewasp.wasm.hooks import HOOKS
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.handle import Handle
     from kubewasp.wasm.core.core_module import CoreModule
     from kubewasp.wasm.core.node_records import GuestResources
+    from kubewasp.wasm.footprint import Bounds
     from kubewasp.wasm.guest_runner import AnyPod, GuestSettings, HookOutcome
     from kubewasp.wasm.hook_failures import HookFailure
     from kubewasp.wasm.hooks import Hook
@@ -56,6 +58,8 @@ _GROWTH = 64
 # in the process runs until then: the limit must not be long.
 _SHORT = 0.0002
 _LONGEST_WITH_LOCK = 2.0
+# Shim and adapter: two instances, two tables, a memory.
+_HOST = HostModules(instances=2, tables=2, memories=1, table_elements=128)
 
 
 class CoreInstance:
@@ -81,12 +85,12 @@ class CoreInstance:
         self._deadline.arm(limits.start_timeout)
         if engine.fueled:
             store.set_fuel(FUEL)
-        limit_memory(store, limits.memory)
-        self._exports, adapter = _instantiated(store, module, settings.args)
+        self._bounds = limited = bounds(module.footprint, limits.memory, _HOST)
+        self._guest, adapter = _instantiated(store, module, limited, settings.args)
         self._run = AdapterCall(store, cast("Func", adapter["run"]), 7)
         self._sign = AdapterCall(store, cast("Func", adapter["sign"]), 3)
-        self._memory = AdapterMemory(store, adapter, limits, severity=settings.log_severity)
-        self.guest_memory = GuestMemory(store, cast("Memory", self._exports["memory"]), limits.payload)
+        self._memory = AdapterMemory(store, adapter, limits, limited, severity=settings.log_severity)
+        self.guest_memory = GuestMemory(store, exported_memory(store, self._guest, b"memory"), limits.payload)
         self.inputs = CoreInputs(self._memory, module, handle, config_place)
         self._output = CallOutput(self._memory, limits)
         self._callbacks = InstanceCallbacks(
@@ -108,7 +112,8 @@ class CoreInstance:
         self.inputs.set_time()
         for name in functions:
             with self._gate:
-                error = self._gate.run(self._limits.start_timeout, cast("Func", self._exports[name]), self._store)
+                start = exported_function(self._store, self._guest, name.encode())
+                error = self._gate.run(self._limits.start_timeout, start, self._store)
             if error is not None and not (isinstance(error, ExitTrap) and error.code == 0):
                 raise GuestLoadError(self._failure(name, error, self._limits.start_timeout).text) from None
         self._output.read_rest()
@@ -201,7 +206,7 @@ class CoreInstance:
 
     @property
     def memory_bytes(self) -> int:
-        return self.guest_memory.size
+        return self.guest_memory.size + self._bounds.counted
 
     @property
     def bytes_written(self) -> int:
@@ -224,7 +229,7 @@ class CoreInstance:
         return int(signature)
 
     def set_guest_global(self, name: str, value: int) -> None:
-        found = self._exports.get(name, None)
+        found = find_export(self._store, self._guest, name)
         if not isinstance(found, Global):
             raise GuestLoadError(f'wasm: guest does not export a global "{name}"')
         if not found.type(self._store).mutable:
@@ -238,9 +243,9 @@ class CoreInstance:
 
 
 def _instantiated(
-    store: Store, module: CoreModule, args: Sequence[str]
-) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """The exports of the guest and of its adapter."""
+    store: Store, module: CoreModule, limited: Bounds, args: Sequence[str]
+) -> tuple[Instance, Mapping[str, object]]:
+    """The guest, and the exports of its adapter."""
     engine = module.engine
     if module.uses_wasi:
         wasi = WasiConfig()
@@ -249,14 +254,18 @@ def _instantiated(
     shim = Instance(store, engine.shim, []).exports(store)
     answered = {(item.module, item.name): shim[item.key] for item in ADAPTER_IMPORTS}
     imports = [answered.get(item) or engine.linker.get(store, *item) for item in module.imports]
+    limited.apply(store)
     try:
-        guest = Instance(store, module.compiled, imports).exports(store)
+        guest = Instance(store, module.compiled, imports)
     except (WasmtimeError, Trap) as error:
         raise GuestLoadError(f"wasm: instantiate error: {str(error).strip()}") from None
     host = [engine.linker.get(store, "host", name) for name in callbacks.NAMES]
-    adapter = Instance(store, engine.adapter, [guest["memory"], engine.heap.memory, shim["table"], *host])
+    memory = exported_memory(store, guest, b"memory")
+    limited.apply(store, memory_size=2**32)  # the adapter's memory is the host's
+    adapter = Instance(store, engine.adapter, [memory, engine.heap.memory, shim["table"], *host])
+    limited.apply(store)
     exports = adapter.exports(store)
     hooks = cast("Table", exports["hooks"])
     for hook in module.hooks.values():
-        hooks.set(store, hook.index, guest[hook.name])
+        hooks.set(store, hook.index, exported_function(store, guest, hook.name.encode()))
     return guest, exports
