@@ -67,6 +67,11 @@ class CallDeadline:
         """An exception of the host (Ctrl-C) that has ended the call."""
         return self._budget.interrupt
 
+    @property
+    def slept(self) -> float:
+        """Seconds that the guest has slept in this call."""
+        return self._budget.slept
+
     def arm(self, seconds: float) -> None:
         """Sets the limit of the call that begins now."""
         self._budget.reset(seconds)

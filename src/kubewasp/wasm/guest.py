@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
 
+from kubewasp.errors import KubewaspError
 from kubewasp.framework.handle import DetachedHandle, Handle
+from kubewasp.framework.unexpected import described
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.evaluation import Evaluation, evaluate
 from kubewasp.wasm.guest_cycle import GuestCycle
 from kubewasp.wasm.guest_module import GuestModule, load_guest_module
@@ -20,9 +23,18 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kubewasp.wasm.guest_runner import AnyPod, PoolStats
+    from kubewasp.wasm.guest_runner import AnyPod, PoolStats, RunnerPool
 
 FailurePolicy = Literal["Fail", "Ignore"]
+
+
+def _started(module: GuestModule, limits: Limits, settings: GuestSettings, handle: Handle) -> RunnerPool:
+    try:
+        return module.start(limits, settings, handle)
+    except KubewaspError:
+        raise
+    except Exception as error:
+        raise GuestLoadError(f'wasm: start error: {described(error)} (plugin "{settings.name}")') from error
 
 
 class Guest:
@@ -74,7 +86,7 @@ class Guest:
         self.observer: Final = observer
         self.handle: Final = handle or DetachedHandle()
         settings = GuestSettings(name, config, args, log_severity)
-        self.pool: Final = module.start(self.limits, settings, self.handle)
+        self.pool: Final = _started(module, self.limits, settings, self.handle)
         described = self.pool.description
         self.hooks: Final = described.hooks
         self.cluster_events: Final = described.cluster_events

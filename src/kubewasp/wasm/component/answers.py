@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     _Numbers = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-_MAX_LINES = 1000
+MAX_LINES = 1000
 _OVERRIDE = 1
 
 
 class AnswerError(ValueError):
-    """The answer violates the protocol or a limit."""
+    """The answer violates the protocol or a limit; the text is bounded."""
 
 
 def parse(text: str, limits: Limits) -> dict[str, Any]:
@@ -42,28 +42,28 @@ def parse(text: str, limits: Limits) -> dict[str, Any]:
 
 def take_remarks(answer: dict[str, Any], outcome: HookOutcome, limits: Limits) -> None:
     """Adds log lines, events and output."""
-    outcome.output = (outcome.output + str(answer.get("output") or ""))[: limits.output]
+    outcome.output = (outcome.output + _text(answer.get("output") or "", "output"))[: limits.output]
     dropped = _integer(answer.get("dropped") or 0, "dropped")
     for line in _list(answer, "logs"):
         severity, text = _pair(line, "logs")
-        if len(outcome.logs) >= _MAX_LINES:
+        if len(outcome.logs) >= MAX_LINES:
             dropped += 1
         else:
-            outcome.logs.append(LogLine(_integer(severity, "logs"), str(text)[: limits.log]))
+            outcome.logs.append(LogLine(_integer(severity, "logs"), _text(text, "logs")[: limits.log]))
     for event in _list(answer, "events"):
-        if len(outcome.events) >= _MAX_LINES:
+        if len(outcome.events) >= MAX_LINES:
             dropped += 1
         else:
-            outcome.events.append(orjson.dumps(event))
+            outcome.events.append(_json(event, "events"))
     if dropped:
         outcome.logs.append(LogLine(1, f"{dropped} more log lines and events were dropped"))
 
 
 def waiting_pods(answer: dict[str, Any]) -> tuple[list[str], list[tuple[str, str]]]:
     """Uids of the allowed pods; uids and reasons of the rejected ones."""
-    allowed = [str(uid) for uid in _list(answer, "allow")]
+    allowed = [_text(uid, "allow") for uid in _list(answer, "allow")]
     rejected = [_pair(item, "reject") for item in _list(answer, "reject")]
-    return allowed, [(str(uid), str(reason)) for uid, reason in rejected]
+    return allowed, [(_text(uid, "reject"), _text(reason, "reject")) for uid, reason in rejected]
 
 
 def take_one(hook: Hook, answer: dict[str, Any], outcome: HookOutcome, limits: Limits) -> None:
@@ -76,9 +76,9 @@ def take_one(hook: Hook, answer: dict[str, Any], outcome: HookOutcome, limits: L
         value = int(bool(answer.get("queue")))
     elif hook.answer is Answer.NOMINATION and "nominated" in answer:
         value = _OVERRIDE << 32 | code
-        outcome.received[NOMINATED_NODE] = str(answer["nominated"]).encode()
+        outcome.received[NOMINATED_NODE] = _text(answer["nominated"], "nominated").encode()
     if "nodes" in answer:
-        outcome.received[NODE_NAMES] = "".join(f"{name}\0" for name in _list(answer, "nodes")).encode()
+        outcome.received[NODE_NAMES] = "".join(f"{_text(name, 'nodes')}\0" for name in _list(answer, "nodes")).encode()
     if "key" in answer:
         outcome.received[SORT_KEY] = _hex(answer["key"])
     if hook.name == "normalizescore" and "scores" in answer:
@@ -158,6 +158,20 @@ def _pair(value: Any, key: str) -> tuple[Any, Any]:
     if not isinstance(value, list) or len(value) != 2:
         raise AnswerError(f"{key}: expected pairs")
     return value[0], value[1]
+
+
+def _text(value: Any, key: str) -> str:
+    if not isinstance(value, str):
+        raise AnswerError(f"{key}: expected a string")
+    return value
+
+
+def _json(value: Any, key: str) -> bytes:
+    """A part of an answer as JSON; the writer takes fewer levels than the reader."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError as error:
+        raise AnswerError(f"{key}: {error}") from None
 
 
 def _integer(value: Any, key: str) -> int:

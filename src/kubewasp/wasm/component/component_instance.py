@@ -61,7 +61,7 @@ class ComponentInstance:
             answer = self._called("start", orjson.dumps(start).decode(), hook="start", seconds=limits.start_timeout)
         except ComponentFailure as error:
             raise GuestLoadError(error.failure.text) from None
-        self.description = description.parse(answer)
+        self.description = description.parse(answer, limits)
 
     def _new_store(self) -> Store:
         store = Store(self._module.engine.engine)
@@ -88,9 +88,9 @@ class ComponentInstance:
     def fuel_burnt(self) -> int:
         return FUEL - self._store.get_fuel() if self._module.engine.fueled else 0
 
-    def exchange(self, request: str, *, hook: str) -> str:
-        """Sends a request and returns the answer; ComponentFailure if there is none."""
-        return self._called("call", request, hook=hook, seconds=self._limits.call_timeout)
+    def exchange(self, request: str, *, hook: str, seconds: float) -> str:
+        """Sends a request and returns the answer; ComponentFailure if there is none in time."""
+        return self._called("call", request, hook=hook, seconds=seconds)
 
     def _called(self, name: str, text: str, *, hook: str, seconds: float) -> str:
         function, engine = self._functions[name], self._module.engine

@@ -71,4 +71,6 @@ class ComponentPool:
         self.stats.created += 1
         for line in instance.description.logs:
             log_line(self._settings.name, line)
-        return SharedInstance(instance, NodeView(with_pods=instance.description.wants_pods))
+        least = self._module.footprint.initial
+        view = NodeView(with_pods=instance.description.wants_pods)
+        return SharedInstance(instance, view, memory=least, least_memory=least)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from wasmtime import ExitTrap, Func, Global, Instance, Store, Table, Trap, WasiConfig, WasmtimeError
 
+from kubewasp.wasm import cycle_time
 from kubewasp.wasm.core import callbacks
 from kubewasp.wasm.core.abi import ADAPTER_IMPORTS
 from kubewasp.wasm.core.adapter_layout import (
@@ -28,6 +29,7 @@ from kubewasp.wasm.core.call_output import CallOutput
 from kubewasp.wasm.core.callbacks import GuestMemory, InstanceCallbacks
 from kubewasp.wasm.core.core_failures import described
 from kubewasp.wasm.core.core_inputs import CoreInputs
+from kubewasp.wasm.cycle_time import CycleTime
 from kubewasp.wasm.deadlines import CallDeadline
 from kubewasp.wasm.engine_settings import FUEL
 from kubewasp.wasm.errors import GuestLoadError
@@ -78,6 +80,7 @@ class CoreInstance:
         self.name = settings.name
         self.broken = False
         self.measured = 0  # its memory, at the pool's last look
+        self.cycle_time = CycleTime(limits)
         self._limits = limits
         self._engine = engine = module.engine
         self._store = store = Store(engine.engine)
@@ -128,7 +131,8 @@ class CoreInstance:
             self.inputs.begin_call()
             INT32.pack_into(self._memory.view, ONE_ROW, row)
             number = hook.index
-            self._called(hook, 1, self._run, number, KIND_OF_HOOK[number], ONE_ROW, 0, 1, ONE_RESULT, 1)
+            if not self._is_over(hook, 0):
+                self._called(hook, 1, self._run, number, KIND_OF_HOOK[number], ONE_ROW, 0, 1, ONE_RESULT, 1)
             return self._output.finish(ONE_RESULT)
 
     def call_rows(self, hook: Hook, rows: NDArray[np.int32] | int) -> HookOutcome:
@@ -143,7 +147,7 @@ class CoreInstance:
             # A batch should take a tenth of the time limit: the first is one row, later ones grow with the guest's
             # pace. If the guest was fast for the previous pod and is for the first row, the second batch is large.
             done, batch, known = 0, 1, self._paces.get(number, 0) // 10
-            while done < count and self._output.outcome.failure is None:
+            while done < count and self._output.outcome.failure is None and not self._is_over(hook, done):
                 until = min(count, done + batch)
                 began = time.monotonic()
                 at = memory.results + RESULT.itemsize * done
@@ -167,14 +171,26 @@ class CoreInstance:
             self.inputs.end_signing()
             return self._output.finish_signing()
 
+    def _is_over(self, hook: Hook, done: int) -> bool:
+        """Whether the pod has no time left; the outcome then has a failure, and the values of the rows before it."""
+        if self.cycle_time.allowed(hook.name):
+            return False
+        outcome = self._output.outcome
+        outcome.values = outcome.values[:done]
+        outcome.failure = self.cycle_time.exceeded(hook.name, self.name)
+        self.broken = True
+        return True
+
     def _called(self, hook: Hook, count: int, function: AdapterCall, *arguments: int) -> None:
         """One call of the adapter, which calls the hook `count` times."""
         number, output = hook.index, self._output
+        allowed = self.cycle_time.allowed(hook.name)
         # With the lock kept, no other thread runs meanwhile, and none has to be waited for afterwards.
         function.keep_lock(self._may_keep_lock and self._seconds_per_row.get(number, 1.0) * count < _SHORT)
-        began = time.perf_counter()
-        error = self._gate.run(self._limits.call_timeout, function, *arguments)
+        began, began_cpu = time.perf_counter(), cycle_time.cpu_time()
+        error = self._gate.run(allowed, function, *arguments)
         spent = time.perf_counter() - began
+        self.cycle_time.spend(hook.name, cycle_time.cpu_time() - began_cpu + self._deadline.slept)
         self._seconds_per_row[number] = spent / count
         output.outcome.seconds += spent
         if error is None:
@@ -182,7 +198,9 @@ class CoreInstance:
         else:
             output.read_rest()
             output.outcome.values = output.outcome.values[: self._memory.get("at")]
-            output.outcome.failure = self._failure(hook.name, error, self._limits.call_timeout)
+            output.outcome.failure = self._failure(hook.name, error, allowed)
+            if allowed < self._limits.call_timeout and output.outcome.failure.kind == "timeout":
+                output.outcome.failure = self.cycle_time.exceeded(hook.name, self.name)
 
     def _failure(self, hook: str, error: Exception, seconds: float) -> HookFailure:
         self.broken = True

@@ -61,6 +61,7 @@ class CorePool:
     def release(self, runner: GuestRunner) -> None:
         instance = cast("CoreInstance", runner)
         instance.inputs.clear()
+        instance.cycle_time.begin()
         with self._lock:
             if instance.broken:
                 self.stats.broken += 1

@@ -1,0 +1,54 @@
+"""Time limit of a pod's scheduling cycle in one guest: CPU time and sleep of all its hooks, from PreFilter to Permit.
+
+HOT PATH (guard: make counts). A batch of nodes has the whole `callTimeout`: without this limit, a guest that is slow
+for every node holds the scheduler for as long as there are nodes.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from kubewasp.wasm.hook_failures import hook_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kubewasp.wasm.hook_failures import HookFailure
+    from kubewasp.wasm.limits import Limits
+
+# Hooks of the queue, of the binding cycle, and signatures of other pods are outside of a pod's scheduling cycle.
+_OUTSIDE: Final = frozenset(
+    ("enqueue", "preenqueue", "queuesort", "queueinghint", "signpod", "unreserve", "prebind", "bind", "postbind")
+)
+# CPU time of the calling thread; wall time where the system has no such clock.
+cpu_time: Callable[[], float] = getattr(time, "thread_time", time.monotonic)
+
+
+class CycleTime:
+    """Time that one pod has used in one guest."""
+
+    __slots__ = ("_call_timeout", "_limit", "_spent")
+
+    def __init__(self, limits: Limits) -> None:
+        self._limit = limits.cycle_timeout
+        self._call_timeout = limits.call_timeout
+        self._spent = 0.0
+
+    def begin(self) -> None:
+        """Begins the cycle of another pod."""
+        self._spent = 0.0
+
+    def allowed(self, hook: str) -> float:
+        """Time limit of the next call; 0 if nothing is left."""
+        if hook in _OUTSIDE:
+            return self._call_timeout
+        return min(self._call_timeout, max(self._limit - self._spent, 0.0))
+
+    def spend(self, hook: str, seconds: float) -> None:
+        if hook not in _OUTSIDE:
+            self._spent += seconds
+
+    def exceeded(self, hook: str, plugin: str) -> HookFailure:
+        cause = f"cycle time limit of {self._limit:g} s for one pod exceeded; raise limits.cycleTimeout"
+        return hook_failure(hook, plugin, "timeout", cause)
