@@ -26,9 +26,8 @@ def do(instance: ComponentInstance, code: str) -> dict[str, Any]:
     """Runs code in the guest, in pre_enqueue."""
     pod = {"metadata": {"name": "p", "annotations": {"pre_enqueue": code}}}
     header = {"hook": "preenqueue", "cycle": 0, "now": 0, "waiting": []}
-    answer: dict[str, Any] = json.loads(
-        instance.exchange(f"{json.dumps(header)}\np {json.dumps(pod)}", hook="preenqueue")
-    )
+    request, seconds = f"{json.dumps(header)}\np {json.dumps(pod)}", instance._limits.call_timeout
+    answer: dict[str, Any] = json.loads(instance.exchange(request, hook="preenqueue", seconds=seconds))
     return answer
 
 
