@@ -98,7 +98,7 @@ def seeds() -> Iterator[bytes]:
         "hooks": ["filter"],
     }
     yield orjson.dumps(parts)
-    wrong = (
+    wrong: tuple[Any, ...] = (
         None,
         True,
         -1,
