@@ -163,3 +163,9 @@ def test_a_module_of_a_component_has_no_more_memories_than_declared() -> None:
     more = " (core instance (instantiate $n))" * 3
     outcome = run(load_program(bytes(wat2wasm(COMPONENT.format(more=more))), granted), granted)
     assert "memory count too high" in outcome.message
+
+
+def test_types_that_take_long_to_read_are_refused() -> None:
+    types = leb128(400_000) + b"\x60\x00\x00" * 400_000
+    with pytest.raises(GuestLoadError, match="guest has 1200003 bytes of function types, over the limit of 1048576"):
+        footprint.read(b"\0asm\1\0\0\0\x01" + leb128(len(types)) + types)

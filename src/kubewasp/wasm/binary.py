@@ -19,6 +19,7 @@ MAGIC = b"\0asm"
 _CORE, _COMPONENT = b"\x01\0\0\0", b"\x0d\0\x01\0"
 _CUSTOM, _TYPE, _IMPORT, _FUNCTION, _EXPORT, _START = 0, 1, 2, 3, 7, 8
 _FUNCTION_TYPE = 0x60
+_LARGEST_PRODUCERS = 64 * 1024
 _VALUE_TYPES = {0x7F: "i32", 0x7E: "i64", 0x7D: "f32", 0x7C: "f64", 0x7B: "v128", 0x70: "funcref", 0x6F: "externref"}
 
 # Export name of a start section's function; see `without_start`.
@@ -74,11 +75,11 @@ def sections(wasm: bytes) -> Iterator[Section]:
 def producers(wasm: bytes) -> dict[str, list[str]]:
     """The `producers` section, e.g. {"language": ["Go"], "processed-by": ["TinyGo 0.39.0"]}.
 
-    Unreadable parts are skipped: custom sections never make a module invalid.
+    Unreadable parts are skipped, and sections of unusual size: custom sections never make a module invalid.
     """
     found: dict[str, list[str]] = {}
     for section in sections(wasm):
-        if section.number == _CUSTOM:
+        if section.number == _CUSTOM and len(section.content) <= _LARGEST_PRODUCERS:
             with suppress(BinaryError):
                 _add_producers(section.content, found)
     return found

@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 # Imports and exports of a module or component. Real guests have dozens; parts of a component have thousands.
 MAX_IMPORTS: Final = 1000
 MAX_EXPORTS: Final = 10_000
+# Bytes of function types of a core module: they are read in Python, at a few MB per second. A large Go guest has 2 KB.
+MAX_TYPES: Final = 1024 * 1024
 # Core instances of a component.
 MAX_INSTANCES: Final = 100
 # Tables and structures up to this size are overhead of an instance, not its memory.
 UNCOUNTED: Final = 64 * 1024
 # Bytes in the runtime.
 _ELEMENT, _GLOBAL, _FUNCTION = 8, 16, 32
-_IMPORT, _FUNCTIONS, _TABLE, _MEMORY, _GLOBALS, _EXPORT = 2, 3, 4, 5, 6, 7
+_TYPES, _IMPORT, _FUNCTIONS, _TABLE, _MEMORY, _GLOBALS, _EXPORT = 1, 2, 3, 4, 5, 6, 7
 _CORE_MODULE, _CORE_INSTANCE, _NESTED, _COMPONENT_IMPORT, _COMPONENT_EXPORT = 1, 2, 4, 10, 11
 _DEEPEST: Final = 100
 
@@ -162,6 +164,9 @@ def read(wasm: bytes) -> Footprint:
             return _component(wasm)
         _check_count("imports", _count(wasm, _IMPORT), MAX_IMPORTS)
         _check_count("exports", _count(wasm, _EXPORT), MAX_EXPORTS)
+        for section in binary.sections(wasm):
+            if section.number == _TYPES:
+                _check_count("bytes of function types", len(section.content), MAX_TYPES)
         return _module(wasm)
     except BinaryError as error:
         raise GuestLoadError(f"wasm: {error}") from None
