@@ -1,6 +1,7 @@
 import hashlib
 import logging
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -248,3 +249,20 @@ def test_what_is_larger_than_the_whole_cache_is_not_kept(tmp_path: Path) -> None
     cache = CompiledCache(tmp_path / "cache", max_bytes=100)
     cache.put("huge", bytes(1000))
     assert cache.get("huge") is None
+
+
+def test_where_no_folder_can_be_written_guests_load_without_a_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container with a read-only file system and no volume."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KUBEWASP_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    compiled_cache._private_folder.cache_clear()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
+    try:
+        assert not load().from_cache
+        large = wat("imports").read_bytes()
+        assert len(large) > compilation.IN_PROCESS
+        assert not load_guest_module(large, Limits()).from_cache
+    finally:
+        compiled_cache._private_folder.cache_clear()

@@ -123,7 +123,7 @@ def _compiled_apart(
 
 
 def _run(task: Task, wasm: bytes, limits: CompileLimits) -> bytes:
-    with tempfile.TemporaryFile() as sent, tempfile.TemporaryFile() as made, tempfile.TemporaryFile() as said:
+    with _scratch() as sent, _scratch() as made, _scratch() as said:
         sent.writelines([task.line(), wasm])
         sent.seek(0)
         with subprocess.Popen(
@@ -171,6 +171,13 @@ def _environment() -> dict[str, str]:
     threads = str(min(os.cpu_count() or 1, _THREADS))
     path = os.pathsep.join(item for item in sys.path if item)
     return kept | {"PYTHONPATH": path, "RAYON_NUM_THREADS": threads, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _scratch() -> IO[bytes]:
+    """A file without a name; in memory on Linux, where a container may have no writable folder at all."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("kubewasp"), "w+b")
+    return cast("IO[bytes]", tempfile.TemporaryFile())
 
 
 def _whole(file: IO[bytes]) -> bytes:

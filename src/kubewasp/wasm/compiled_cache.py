@@ -42,9 +42,14 @@ def directory() -> Path:
 
 
 def usable_cache() -> CompiledCache:
-    """The cache of the user; if it cannot be used, a private one that ends with the process."""
+    """The cache of the user; if it cannot be used, a private one that ends with the process, if there can be one."""
     found = CompiledCache(directory())
-    return found if found.is_usable() else CompiledCache(_private_folder())
+    if found.is_usable():
+        return found
+    try:
+        return CompiledCache(_private_folder())
+    except OSError:  # no folder can be written: everything is a miss
+        return found
 
 
 @cache
