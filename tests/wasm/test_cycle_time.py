@@ -7,9 +7,7 @@ import pytest
 
 from kubewasp.framework.status import Code
 from kubewasp.wasm import cycle_time
-from kubewasp.wasm.cycle_time import CycleTime
 from kubewasp.wasm.guest import Guest
-from kubewasp.wasm.limits import Limits
 from tests import samples
 from tests.guests.build import wat_text
 
@@ -74,19 +72,6 @@ def test_the_failure_policy_answers() -> None:
     with guest(failure_policy="Ignore").cycle(samples.pod(), samples.nodes(1)) as cycle:
         assert [cycle.reserve("node-1").code for _ in range(20)] == [0] * 20
         assert cycle.failed
-
-
-def test_a_call_has_no_more_time_than_is_left() -> None:
-    time = CycleTime(Limits(call_timeout=1.0, cycle_timeout=2.5))
-    assert time.allowed("filter") == 1.0
-    time.spend("filter", 2.0)
-    assert (time.allowed("filter"), time.allowed("bind")) == (0.5, 1.0)
-    time.spend("bind", 9.0)
-    assert time.allowed("score") == 0.5
-    time.spend("score", 1.0)
-    assert time.allowed("score") == 0.0
-    time.begin()
-    assert time.allowed("score") == 1.0
 
 
 LOOPS = """(module (memory (export "memory") 1)

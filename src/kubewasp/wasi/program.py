@@ -86,6 +86,7 @@ class WasiProgram:
     producers: dict[str, list[str]] = field(default_factory=dict)
     from_cache: bool = False
     compile_seconds: float = 0.0
+    _bounds: dict[int, Bounds] = field(default_factory=dict)
 
     @property
     def is_component(self) -> bool:
@@ -100,10 +101,13 @@ class WasiProgram:
 
     def bounds(self, memory: int) -> Bounds:
         """Limits of a store; GuestLoadError if the program begins above the memory limit."""
-        try:
-            return bounds(self.footprint, memory, _HOST, "--memory")
-        except GuestLoadError as error:
-            raise GuestLoadError(f"{self.name}: {str(error).removeprefix('wasm: ')}") from None
+        found = self._bounds.get(memory)
+        if found is None:
+            try:
+                found = self._bounds[memory] = bounds(self.footprint, memory, _HOST, "--memory")
+            except GuestLoadError as error:
+                raise GuestLoadError(f"{self.name}: {str(error).removeprefix('wasm: ')}") from None
+        return found
 
     @cached_property
     def import_names(self) -> list[bytes]:

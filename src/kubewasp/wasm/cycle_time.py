@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.wasm.hook_failures import hook_failure
+from kubewasp.wasm.hooks import HOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,34 +22,21 @@ if TYPE_CHECKING:
 _OUTSIDE: Final = frozenset(
     ("enqueue", "preenqueue", "queuesort", "queueinghint", "signpod", "unreserve", "prebind", "bind", "postbind")
 )
+# By number of the hook.
+IN_CYCLE: Final = tuple(name not in _OUTSIDE for name in HOOKS)
 # CPU time of the calling thread; wall time where the system has no such clock.
 cpu_time: Callable[[], float] = getattr(time, "thread_time", time.monotonic)
 
 
 class CycleTime:
-    """Time that one pod has used in one guest."""
+    """Time that one pod has left in one guest."""
 
-    __slots__ = ("_call_timeout", "_limit", "_spent")
+    __slots__ = ("left", "limit")
 
     def __init__(self, limits: Limits) -> None:
-        self._limit = limits.cycle_timeout
-        self._call_timeout = limits.call_timeout
-        self._spent = 0.0
-
-    def begin(self) -> None:
-        """Begins the cycle of another pod."""
-        self._spent = 0.0
-
-    def allowed(self, hook: str) -> float:
-        """Time limit of the next call; 0 if nothing is left."""
-        if hook in _OUTSIDE:
-            return self._call_timeout
-        return min(self._call_timeout, max(self._limit - self._spent, 0.0))
-
-    def spend(self, hook: str, seconds: float) -> None:
-        if hook not in _OUTSIDE:
-            self._spent += seconds
+        self.limit = limits.cycle_timeout
+        self.left = self.limit
 
     def exceeded(self, hook: str, plugin: str) -> HookFailure:
-        cause = f"cycle time limit of {self._limit:g} s for one pod exceeded; raise limits.cycleTimeout"
+        cause = f"cycle time limit of {self.limit:g} s for one pod exceeded; raise limits.cycleTimeout"
         return hook_failure(hook, plugin, "timeout", cause)

@@ -7,7 +7,6 @@ of the binary, and each gets a share of the limit (docs/rationale.md, "One memor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.wasm import binary
@@ -114,7 +113,6 @@ class HostModules:
 NO_HOST_MODULES: Final = HostModules()
 
 
-@lru_cache(maxsize=256)
 def bounds(footprint: Footprint, limit: int, host: HostModules = NO_HOST_MODULES, option: str = "") -> Bounds:
     """Bounds that keep memories, tables and structures within the limit; GuestLoadError if they begin above it.
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 from wasmtime import Caller, ExitTrap, Memory, Store, Trap, TrapCode, WasiConfig, WasmtimeError
 
 from kubewasp.wasm.ffi import GuestCall, exported_function, exported_memory
-from kubewasp.wasm.footprint import bounds
 from kubewasp.web import host_functions
 from kubewasp.web.errors import ClientError, GuestError
 from kubewasp.web.guest_output import Output
@@ -53,7 +52,7 @@ class HandlerInstance:
         self._calls: dict[str, GuestCall] = {}
         self._until = 0.0
         self._store = Store(module.engine.engine)
-        bounds(module.footprint, limits.memory).apply(self._store)
+        module.bounds.apply(self._store)
         if module.uses_wasi:
             self._grant(env)
         self._start()
@@ -144,7 +143,7 @@ class HandlerInstance:
     @property
     def memory_bytes(self) -> int:
         used = self._memory.data_len(self._store) if self._memory is not None else 0
-        return used + self._module.footprint.counted
+        return used + self._module.bounds.counted
 
     # ------------------------------------------------------------------ for host functions
 

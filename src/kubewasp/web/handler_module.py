@@ -14,7 +14,7 @@ from kubewasp.wasm.deadlines import Ticker
 from kubewasp.wasm.engine_settings import SWITCHED_OFF, EngineSettings, one_for_each
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
-from kubewasp.wasm.footprint import Footprint, bounds
+from kubewasp.wasm.footprint import Bounds, bounds
 from kubewasp.wasm.footprint import read as read_footprint
 from kubewasp.web import handler_abi, middleware_abi
 from kubewasp.web.host_functions import WASI, define
@@ -56,7 +56,7 @@ class HandlerModule:
     start: tuple[str, ...]
     uses_wasi: bool
     results: dict[str, str]  # result types of the exports of its ABI
-    footprint: Footprint
+    bounds: Bounds
 
 
 def load_handler_module(wasm: bytes, style: str, limits: WebLimits) -> HandlerModule:
@@ -81,7 +81,7 @@ def load_handler_module(wasm: bytes, style: str, limits: WebLimits) -> HandlerMo
         raise GuestLoadError(f"wasm: {' '.join(str(error).split())}") from None
     _check_exports(module, exported, abi, style)
     _check_memory(module, limits)
-    bounds(footprint, limits.memory)
+    limited = bounds(footprint, limits.memory)
     return HandlerModule(
         engine=engine,
         prepared=prepared,
@@ -90,7 +90,7 @@ def load_handler_module(wasm: bytes, style: str, limits: WebLimits) -> HandlerMo
         start=next(((name,) for name in _START if exported.get(name) == "() -> ()"), ()),
         uses_wasi=any(item.module == WASI for item in module.imports),
         results={name: result for name, _, result in abi.exports},
-        footprint=footprint,
+        bounds=limited,
     )
 
 

@@ -23,7 +23,7 @@ from kubewasp.wasm.component import answers, component_failures
 from kubewasp.wasm.component.answers import AnswerError
 from kubewasp.wasm.component.component_instance import ComponentFailure
 from kubewasp.wasm.component.node_updates import NodeView, json_line, pod_text
-from kubewasp.wasm.cycle_time import CycleTime
+from kubewasp.wasm.cycle_time import IN_CYCLE, CycleTime
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest_runner import HookOutcome, encoded_pod, no_outcome
 from kubewasp.wasm.hook_failures import hook_failure
@@ -32,6 +32,7 @@ from kubewasp.wasm.hooks import (
     EVENT_NEW,
     EVENT_OLD,
     FEASIBLE_ROWS,
+    HOOKS,
     ROW_SCORES,
     ROW_STATUSES,
     TARGET_POD,
@@ -294,10 +295,12 @@ class ComponentSession:
     def _answer(self, hook: str, header: dict[str, Any], lines: list[str], outcome: HookOutcome) -> dict[str, Any]:
         shared = self.shared
         # Changes of the cluster sent ahead are not the pod's.
-        timed = "" if header["hook"] == "sync" else hook
-        allowed = self._cycle_time.allowed(timed) if timed else self._limits.call_timeout
-        if not allowed:
-            raise ComponentFailure(self._cycle_time.exceeded(hook, self._plugin))
+        is_timed = header["hook"] != "sync" and IN_CYCLE[HOOKS[hook].index]
+        allowed = self._limits.call_timeout
+        if is_timed and self._cycle_time.left < allowed:
+            allowed = self._cycle_time.left
+            if allowed <= 0:
+                raise ComponentFailure(self._cycle_time.exceeded(hook, self._plugin))
         header["now"] = int(self.inputs.handle.clock.wall() * 1e9)
         if shared.forget:
             header["forget"] = [shared.forget.popleft() for _ in range(len(shared.forget))]
@@ -309,8 +312,8 @@ class ComponentSession:
             if allowed < self._limits.call_timeout and error.failure.kind == "timeout":
                 raise ComponentFailure(self._cycle_time.exceeded(hook, self._plugin)) from None
             raise
-        if timed:
-            self._cycle_time.spend(hook, cycle_time.cpu_time() - began)
+        if is_timed:
+            self._cycle_time.left -= cycle_time.cpu_time() - began
         outcome.seconds += shared.instance.seconds
         answer = answers.parse(text, self._limits)
         memory = answer.get("memory")

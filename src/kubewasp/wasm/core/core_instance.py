@@ -29,7 +29,7 @@ from kubewasp.wasm.core.call_output import CallOutput
 from kubewasp.wasm.core.callbacks import GuestMemory, InstanceCallbacks
 from kubewasp.wasm.core.core_failures import described
 from kubewasp.wasm.core.core_inputs import CoreInputs
-from kubewasp.wasm.cycle_time import CycleTime
+from kubewasp.wasm.cycle_time import IN_CYCLE, CycleTime
 from kubewasp.wasm.deadlines import CallDeadline
 from kubewasp.wasm.engine_settings import FUEL
 from kubewasp.wasm.errors import GuestLoadError
@@ -131,7 +131,7 @@ class CoreInstance:
             self.inputs.begin_call()
             INT32.pack_into(self._memory.view, ONE_ROW, row)
             number = hook.index
-            if not self._is_over(hook, 0):
+            if self.cycle_time.left > 0 or not self._is_over(hook, 0):
                 self._called(hook, 1, self._run, number, KIND_OF_HOOK[number], ONE_ROW, 0, 1, ONE_RESULT, 1)
             return self._output.finish(ONE_RESULT)
 
@@ -147,7 +147,9 @@ class CoreInstance:
             # A batch should take a tenth of the time limit: the first is one row, later ones grow with the guest's
             # pace. If the guest was fast for the previous pod and is for the first row, the second batch is large.
             done, batch, known = 0, 1, self._paces.get(number, 0) // 10
-            while done < count and self._output.outcome.failure is None and not self._is_over(hook, done):
+            while done < count and self._output.outcome.failure is None:
+                if self.cycle_time.left <= 0 and self._is_over(hook, done):
+                    break
                 until = min(count, done + batch)
                 began = time.monotonic()
                 at = memory.results + RESULT.itemsize * done
@@ -172,8 +174,8 @@ class CoreInstance:
             return self._output.finish_signing()
 
     def _is_over(self, hook: Hook, done: int) -> bool:
-        """Whether the pod has no time left; the outcome then has a failure, and the values of the rows before it."""
-        if self.cycle_time.allowed(hook.name):
+        """Fails a hook of a pod that has no time left: the outcome has the values of the rows before."""
+        if not IN_CYCLE[hook.index]:
             return False
         outcome = self._output.outcome
         outcome.values = outcome.values[:done]
@@ -184,13 +186,16 @@ class CoreInstance:
     def _called(self, hook: Hook, count: int, function: AdapterCall, *arguments: int) -> None:
         """One call of the adapter, which calls the hook `count` times."""
         number, output = hook.index, self._output
-        allowed = self.cycle_time.allowed(hook.name)
+        allowed, is_timed = self._limits.call_timeout, IN_CYCLE[number]
+        if is_timed and self.cycle_time.left < allowed:
+            allowed = self.cycle_time.left
         # With the lock kept, no other thread runs meanwhile, and none has to be waited for afterwards.
         function.keep_lock(self._may_keep_lock and self._seconds_per_row.get(number, 1.0) * count < _SHORT)
         began, began_cpu = time.perf_counter(), cycle_time.cpu_time()
         error = self._gate.run(allowed, function, *arguments)
         spent = time.perf_counter() - began
-        self.cycle_time.spend(hook.name, cycle_time.cpu_time() - began_cpu + self._deadline.slept)
+        if is_timed:
+            self.cycle_time.left -= cycle_time.cpu_time() - began_cpu + self._deadline.slept
         self._seconds_per_row[number] = spent / count
         output.outcome.seconds += spent
         if error is None:
