@@ -3,13 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test check e2e bench bench-cluster bench-report counts bars lint format docs lock clean
+.PHONY: help demo test check e2e bench bench-cluster bench-report counts bars fuzz recording conformance lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .venv/.runtime ## a cluster in memory, a wasm policy, one decision explained; no Kubernetes needed
+demo: .venv/.runtime ## a cluster in memory without and with a wasm policy; no Kubernetes needed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
 test: .venv/.dev ## all tests (builds the Go and C test guests)
@@ -40,6 +40,16 @@ counts: .venv/.dev ## machine-independent counts of every hot path, checked agai
 
 bars: .venv/.dev ## speed and memory bars of single parts, as ratios measured side by side
 	@$(BIN)/python -m tools.bench bars $(ARGS)
+
+SECONDS ?= 60
+fuzz: .venv/.dev ## generated input for every reader of untrusted bytes (SECONDS=60 in total)
+	@$(BIN)/python -m tools.fuzz --seconds $(SECONDS) $(ARGS)
+
+recording: .venv/.runtime ## the recording of the demo in docs/images: demo.cast and demo.svg
+	@$(BIN)/python -m tools.recording
+
+conformance: .venv/.dev ## guests of kube-scheduler-wasm-extension; GUESTS is a checkout of it, ARGS=--markdown a table
+	@$(BIN)/python -m tools.conformance $(GUESTS) $(ARGS)
 
 lint: .venv/.dev ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo

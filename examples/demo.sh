@@ -1,21 +1,25 @@
 #!/bin/sh
-# `make demo`: a cluster in memory, a wasm policy, one decision explained. No Kubernetes needed.
+# `make demo`: a cluster in memory without and with a wasm policy, and one decision explained. No Kubernetes needed.
 set -eu
 cd "$(dirname "$0")/.."
 shop="examples/clusters/shop/nodes.yaml examples/clusters/shop/workloads.yaml"
-guest=examples/guests/prefer_label.wat
+config=examples/clusters/shop/spot-first.yaml
 
-say() { printf '\n\033[36m%s\033[0m\n' "$*"; }
+say() { printf '\033[36m# %s\033[0m\n' "$@"; }
+# Prints a command in lines of a terminal's width, and runs it.
 show() {
-    printf '\033[1m$ %s\033[0m\n' "$*"
+    printf '\033[1m'
+    printf '%s ' "$ $*" | fold -s -w 76 | sed -e '1!s/^/    /' -e '$!s/$/\\/' -e '$s/ $//'
+    printf '\033[0m\n'
     "$@"
 }
 
-say "The cluster: a web shop with 28 nodes (on demand, spot, GPU) in three zones and about 240 pods."
-say "The policy: a wasm plugin of 0.9 KB that prefers nodes with a label, here capacity=spot."
-show kubewasp plugin inspect "$guest" --config capacity=spot
-say "Simulation: the default plugins and this one, and an explanation for a pod that does not fit."
+say "A web shop in memory: 28 nodes (on demand, spot, GPU) and 244 pods." \
+    "The policy, a wasm plugin of 0.9 KB, prefers the cheaper spot nodes." \
+    "Where do the pods go without it (BASELINE) and with it (RESULT)?"
 # shellcheck disable=SC2086
-show kubewasp simulate $shop --config examples/clusters/shop/spot-first.yaml --explain default/train-17
-say "Cost of the plugin, compared with plain Python callbacks:"
-show kubewasp plugin bench "$guest" --config capacity=spot --nodes 2000 --pods 50
+show kubewasp simulate $shop --config $config --baseline
+echo
+say "Why there? The scores of every plugin for one pod, spot-first among them:"
+# shellcheck disable=SC2086
+show kubewasp explain default/cache-0 $shop --config $config

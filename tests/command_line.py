@@ -1,6 +1,7 @@
 """A command line run inside the test process: output and exit code."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -22,10 +23,11 @@ class Ended:
 
     @property
     def usage_error(self) -> str:
-        """The text of a usage error, without the frame around it."""
+        """The text of a usage error, which is one line and names the help to read."""
         assert (self.code, self.out) == (2, "")
-        framed = [line.strip("│ ") for line in self.err.splitlines() if line.startswith("│")]
-        return " ".join(framed)
+        found = re.fullmatch(r"error: (.+) \(see .+ --help\)\n", self.err)
+        assert found, self.err
+        return found[1]
 
 
 class Command(Protocol):
@@ -48,9 +50,15 @@ def command(
     return run
 
 
+def examples(help_text: str) -> list[str]:
+    """Commands of the section `Example` of a help, each in one line."""
+    section = re.search(r"^Examples?:\n((?:  .+\n)+)", help_text, re.MULTILINE)
+    assert section, help_text
+    return [" ".join(line.split()) for line in section[1].replace("\\\n", "").splitlines()]
+
+
 def fixed_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """80 columns and no colours. CI sets variables that switch colours on."""
+    """80 columns and no colours. CI sets a variable that switches colours on."""
     monkeypatch.setenv("COLUMNS", "80")
-    for name in ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("typer.rich_utils.FORCE_TERMINAL", None)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)

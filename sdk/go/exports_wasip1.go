@@ -2,7 +2,17 @@
 
 package kubewasp
 
-import "kubewasp.dev/sdk/internal/host"
+import (
+	"errors"
+
+	"kubewasp.dev/sdk/internal/host"
+)
+
+// Exit codes of a guest that does not start: its constructor refuses the configuration, or the plugin is unusable with any.
+const (
+	exitRefused  = 1
+	exitUnusable = 2
+)
 
 // loaded is the plugin of this guest.
 var loaded *guest
@@ -11,12 +21,15 @@ var loaded *guest
 func start(factory maker) {
 	if loaded != nil {
 		print("kubewasp.Register was called twice\n")
-		host.Exit()
+		host.Exit(exitUnusable)
 	}
 	made := newGuest(host.Host{})
 	if err := made.load(factory); err != nil {
 		print(err.Error(), "\n")
-		host.Exit()
+		if errors.Is(err, errNil) || errors.Is(err, errNothing) {
+			host.Exit(exitUnusable)
+		}
+		host.Exit(exitRefused)
 	}
 	loaded = made
 }

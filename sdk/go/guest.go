@@ -215,8 +215,13 @@ func (g *guest) targetPod() *Pod {
 // ---------------------------------------------------------------------- results
 
 func (g *guest) answer(status Status) int32 {
-	if status.Code != CodeSuccess && status.Reason != "" {
-		g.host.SendReason(status.Reason)
+	if status.Code != CodeSuccess {
+		if status.Reason != "" {
+			g.host.SendReason(status.Reason)
+		}
+		if hint := status.Hint(); hint != "" {
+			g.host.SendHint(hint)
+		}
 	}
 	return int32(status.Code)
 }

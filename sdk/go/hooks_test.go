@@ -91,6 +91,23 @@ func TestANodeIsReadAnewWhenItChanges(t *testing.T) {
 	check(t, "nodes decoded", decoded, 5)
 }
 
+func TestAHintGoesWithItsStatus(t *testing.T) {
+	plugin := kubewasptest.Load(t, threeNodes(), made(filterFunc(
+		func(_ *kubewasp.CycleState, _ *kubewasp.Pod, node *kubewasp.NodeInfo) kubewasp.Status {
+			switch node.Name() {
+			case "a":
+				return kubewasp.Unschedulable("slow").WithHint("label disk=ssd")
+			case "b":
+				return kubewasp.Unresolvable("full")
+			}
+			return kubewasp.Success().WithHint("never sent")
+		})), "")
+	rejected := plugin.Schedule(kubewasptest.Pod{Name: "web"}).Rejected
+	check(t, "a", rejected["a"].String(), "Unschedulable: slow")
+	check(t, "hint", rejected["a"].Hint(), "label disk=ssd")
+	check(t, "b", rejected["b"], kubewasp.Unresolvable("full"))
+}
+
 func TestPodsOnANodeAreReadAnewWhenTheyChange(t *testing.T) {
 	cluster := threeNodes()
 	counted := 0
@@ -374,7 +391,7 @@ func TestAGangThatStaysIncompleteIsTurnedDownAsAWhole(t *testing.T) {
 	check(t, "waiting", len(plugin.Waiting()), 2)
 	cluster.Advance(30 * time.Second)
 	check(t, "waiting", len(plugin.Waiting()), 0)
-	check(t, "first", first.Status, kubewasp.Unschedulable("rejected due to timeout"))
+	check(t, "first", first.Status, kubewasp.Unschedulable("rejected due to timeout after waiting 1m0s at plugin gang"))
 	check(t, "second", second.Status, kubewasp.Unschedulable("the gang is incomplete"))
 	check(t, "pods on a", len(cluster.PodsOn("a")), 0)
 }

@@ -19,6 +19,8 @@ func Register[P any](factory func(*Handle) (P, error)) {
 	start(func(handle *Handle) (any, error) { return factory(handle) })
 }
 
+var errNil = errors.New("the plugin is nil")
+
 var errNothing = errors.New("the plugin implements no extension point: give it a method such as Filter or Score, " +
 	"with the parameters and results that package kubewasp has for it")
 
@@ -29,7 +31,7 @@ func (g *guest) load(factory maker) error {
 		return err
 	}
 	if plugin == nil {
-		return errors.New("the plugin is nil")
+		return errNil
 	}
 	hooks := g.plugin.inspect(plugin)
 	if hooks == 0 {

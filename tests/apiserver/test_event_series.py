@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from kubewasp.apiserver.event_series import EventKey, EventSeries, Reference, shortened
+from kubewasp.apiserver.event_series import EventKey, EventSeries, Reference
+from kubewasp.k8s.texts import shortened
 
 POD = Reference("Pod", "default", "web", "uid-1")
 KEY = EventKey("Warning", "FailedScheduling", "Scheduling", "default-scheduler", "default-scheduler-host", POD)
@@ -110,10 +111,10 @@ def test_events_that_differ_in_more_than_the_note_are_not_alike(other: EventKey,
 
 @pytest.mark.parametrize("text", ["a" * 1025, "ä" * 600])
 def test_a_long_note_is_cut_to_what_the_api_takes(text: str) -> None:
-    cut = shortened(text)
+    cut = shortened(text, 1024)
     assert cut.endswith(" ...")
     assert len(cut.encode()) in (1023, 1024)
-    assert shortened("a" * 1024) == "a" * 1024
+    assert shortened("a" * 1024, 1024) == "a" * 1024
 
 
 def test_after_the_time_of_day_was_set_back_an_event_is_written_anew(time: Time) -> None:

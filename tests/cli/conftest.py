@@ -1,6 +1,9 @@
 """The `kubewasp` command, run inside the test process."""
 
-from collections.abc import Callable
+import gc
+import io
+import logging
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +24,32 @@ def _terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     command_line.fixed_terminal(monkeypatch)
 
 
+@pytest.fixture(autouse=True)
+def _process_as_before() -> Iterator[None]:
+    """A server sets up logging and the collector for its process, which here is that of all tests."""
+    root, thresholds = logging.getLogger(), gc.get_threshold()
+    handlers, level, ours = list(root.handlers), root.level, logging.getLogger("kubewasp").level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.getLogger("kubewasp").setLevel(ours)
+    gc.set_threshold(*thresholds)
+
+
 @pytest.fixture
 def kubewasp(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kubewasp:
     return command_line.command(main, "kubewasp", monkeypatch, capsys)
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | bytes], None]:
+    """Sets the standard input of the next commands."""
+
+    def run(content: str | bytes) -> None:
+        given = content.encode() if isinstance(content, str) else content
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+
+    return run
 
 
 @pytest.fixture

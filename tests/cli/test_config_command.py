@@ -117,9 +117,29 @@ def test_a_wasm_plugin_stands_where_its_guest_has_hooks(kubewasp: Kubewasp, writ
 
 
 def test_a_guest_that_cannot_be_loaded_is_an_error(kubewasp: Kubewasp, write: Write) -> None:
-    ended = kubewasp("config", "check", write("s.yaml", policy("nowhere.wasm")))
+    path = write("s.yaml", policy("nowhere.wasm"))
+    ended = kubewasp("config", "check", path)
+    tried = path.parent / "nowhere.wasm"
     assert ended.code == 1
-    assert 'profiles[0]: plugin "policy": wasm: cannot load nowhere.wasm: No such file or directory' in ended.err
+    assert ended.err == (
+        f'error: {path}: profiles[0]: plugin "policy": wasm: cannot load {tried}: No such file or directory\n'
+    )
+
+
+@pytest.mark.parametrize("prefix", ["", "file://", "file:"])
+def test_a_relative_guest_is_beside_the_file_wherever_the_command_runs(
+    prefix: str, kubewasp: Kubewasp, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "guests").mkdir()
+    (tmp_path / "guests" / "p.wasm").write_bytes(wat("filter").read_bytes())
+    configured = write("s.yaml", policy(f"{prefix}guests/p.wasm"))
+    monkeypatch.chdir(tmp_path / "guests")
+    effective = kubewasp("config", "check", configured, "-o", "yaml")
+    assert (effective.code, effective.err) == (0, "")
+    # the effective configuration is a file for any folder
+    again = tmp_path / "guests" / "again.yaml"
+    again.write_text(effective.out, encoding="utf-8")
+    assert kubewasp("config", "check", "again.yaml", "-o", "yaml").out == effective.out
 
 
 def test_limits_of_a_guest_are_checked(kubewasp: Kubewasp, write: Write) -> None:
@@ -139,8 +159,3 @@ def test_a_wasm_plugin_that_is_not_enabled_is_a_warning(kubewasp: Kubewasp, writ
     )
     assert "secret" not in ended.out
     assert "http://nowhere/p.wasm" in ended.out
-
-
-@pytest.mark.parametrize("command", [["config"], ["config", "check", "--help"], ["config", "default", "--help"]])
-def test_help(kubewasp: Kubewasp, command: list[str]) -> None:
-    assert "kubewasp config" in kubewasp(*command).out

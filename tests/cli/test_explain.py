@@ -8,8 +8,10 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Ended, Kubewasp
+from tests.guests import MISBEHAVIOURS
 from tests.guests.build import example, wat
-from tests.simulation.simulating import Object, node, pod, priority_class, workload
+from tests.simulation.simulating import Object, node, pod, priority_class, steered, workload
+from tests.wasm.steering import bit
 
 Manifests = Callable[..., Path]
 
@@ -64,7 +66,7 @@ def test_a_rejected_node_has_its_reasons(kubewasp: Kubewasp, manifests: Manifest
     [only] = found["nodes"]
     assert (only["feasible"], only["rejected_by"], only["reasons"]) == (False, "NodeResourcesFit", ["Insufficient cpu"])
     assert (only["scores"], only["total"]) == ({}, None)
-    assert only["hints"] == ["4 more cpu"]
+    assert only["hints"] == ["4 more cpu (allocatable 4)"]
 
 
 def test_victims_of_preemption_are_shown(kubewasp: Kubewasp, manifests: Manifests) -> None:
@@ -79,9 +81,11 @@ def test_victims_of_preemption_are_shown(kubewasp: Kubewasp, manifests: Manifest
 def test_tables_show_scores_rejections_and_what_would_help(kubewasp: Kubewasp, manifests: Manifests) -> None:
     tainted = node("c", taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}])
     out = kubewasp("explain", "web", manifests(*WORKED, tainted)).out
-    assert re.search(r"pod +default/web\nnode +empty\n", out)
-    assert re.search(r"empty +452 +.*TaintToleration 300", out)
-    assert "tolerate the taint" in out
+    assert re.search(r"pod +default/web\n", out)
+    assert re.search(r"\nnode +empty\n", out)
+    assert re.search(r"empty +452 +NodeResourcesFit 81", out)
+    assert "WOULD NEED" in out
+    assert "gpu=yes:NoSchedule" in out
     assert max(len(line) for line in out.splitlines()) <= 80
 
 
@@ -139,3 +143,67 @@ def test_what_cannot_be_explained_is_told(kubewasp: Kubewasp, manifests: Manifes
     assert "expected POD or NAMESPACE/POD" in kubewasp("explain", "a/b/c", path).usage_error
     assert "contains another namespace" in kubewasp("explain", "a/b", path, "-n", "c").usage_error
     assert "not allowed together with manifests" in kubewasp("explain", "web", path, "--kubeconfig", path).usage_error
+
+
+def test_other_pending_pods_are_a_note_with_the_command_that_schedules_them(
+    kubewasp: Kubewasp, manifests: Manifests
+) -> None:
+    foreign, bound = pod("foreign", schedulerName="mine"), pod("old", on="a")
+    found = kubewasp(
+        "explain", "web", manifests(node("a"), pod("web"), pod("x"), pod("y"), foreign, bound), "-o", "json"
+    )
+    told = "2 other pending pods are not scheduled here, but with `kubewasp simulate --explain default/web`"
+    assert found.json["notes"] == [told]
+    assert (
+        kubewasp("explain", "web", manifests(node("a"), pod("web"), foreign, bound), "-o", "json").json["notes"] == []
+    )
+
+
+def test_explain_and_simulate_may_differ_for_one_pod(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("a"), pod("one", cpu="3"), pod("two", cpu="3"))
+    assert kubewasp("explain", "two", path, "-o", "json").json["node"] == "a"
+    among_others = kubewasp("simulate", path, "--explain", "two", "-o", "json").json["explanation"]
+    assert (among_others["node"], among_others["nodes"][0]["reasons"]) == (None, ["Insufficient cpu"])
+
+
+def test_a_failed_plugin_is_an_exit_code_and_one_stack_trace(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    breaks = steered("misbehave", what=MISBEHAVIOURS.index("unreachable"), where=bit("filter"))
+    path = manifests(node("a"), node("b"), pod("web"))
+    ended = kubewasp("explain", "web", path, "--plugin", breaks)
+    assert ended.code == 3
+    assert ended.out.count("wasm stack trace:") == 1
+    assert kubewasp("explain", "web", path).code == 0
+
+
+def test_many_nodes_are_folded_unless_all_are_wanted(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    nodes = [node(f"{pool}-{number}") for pool in ("spot", "gpu") for number in range(30)]
+    path = manifests(*nodes, node("big", cpu="64"), pod("huge", cpu="8"), pod("more", on="big", cpu="61"))
+    out = kubewasp("explain", "huge", path).out
+    assert re.search(
+        r"^big +NodeResourcesFit .*\ngpu-\* \(30\) +NodeResourcesFit .*\nspot-\* \(30\)$", out, re.MULTILINE
+    )
+    every = kubewasp("explain", "huge", path, "--all").out
+    assert all(re.search(rf"^{item['metadata']['name']} +NodeResourcesFit", every, re.MULTILINE) for item in nodes)
+
+
+def test_scores_that_all_nodes_share_are_shown_once(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    out = kubewasp("explain", "web", manifests(*WORKED)).out
+    assert re.search(r"^empty +452 +NodeResourcesFit 81, NodeResourcesBalancedAllocation 71$", out, re.MULTILINE)
+    assert out.count("TaintToleration 300") == 1
+    assert re.search(r"^same for all +.*TaintToleration 300", out, re.MULTILINE)
+
+
+def test_of_many_nodes_those_with_the_same_needs_share_a_row(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    nodes = [node(f"n{number}", cpu="2" if number < 9 else "1") for number in range(11)]
+    out = kubewasp("explain", "huge", manifests(*nodes, pod("huge", cpu="3"))).out
+    table = out[out.index("REJECTED") :].splitlines()
+    assert [line.split()[0] for line in table] == ["REJECTED", "n0", "n1", "…", "n10", "n9"]
+    assert table[3] == "… 7 more"
+    assert table[1].endswith("1 more cpu (allocatable 2)")
+    assert table[4].endswith("2 more cpu (allocatable 1)")
+
+
+def test_many_different_rejections_are_bounded_unless_all_are_wanted(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(*(node(f"n{number}", cpu=f"{number + 1}m") for number in range(30)), pod("huge", cpu="3"))
+    assert kubewasp("explain", "huge", path).out.endswith("… 20 more lines; --all shows every node\n")
+    assert "more lines" not in kubewasp("explain", "huge", path, "--all").out

@@ -84,7 +84,7 @@ def test_a_pod_of_a_cluster_is_explained(kubewasp: Kubewasp, api: Path, words: t
     assert (ended.json["pod"], ended.json["node"]) == ("shop/web", "a")
     table = kubewasp("explain", *words, "--kubeconfig", api).out
     assert re.search(r"pod +shop/web\nnode +a\n", table)
-    assert re.search(r"\nb +NodeResourcesFit +Insufficient cpu +1 more cpu\n", table)
+    assert re.search(r"\nb +NodeResourcesFit +Insufficient cpu +1 more cpu \(allocatable 1\)\n", table)
 
 
 def test_the_kubeconfig_of_the_environment_is_used(

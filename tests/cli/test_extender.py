@@ -1,8 +1,6 @@
 """`kubewasp extender` and `kubewasp extender config`: output and errors."""
 
-import gc
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,18 +17,6 @@ HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfigura
 @pytest.fixture
 def guest() -> Path:
     return example("nodenumber")
-
-
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    """A server sets up logging and the collector for its process, which here is that of all tests."""
-    root, thresholds = logging.getLogger(), gc.get_threshold()
-    handlers, level, ours = list(root.handlers), root.level, logging.getLogger("kubewasp").level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.getLogger("kubewasp").setLevel(ours)
-    gc.set_threshold(*thresholds)
 
 
 def checked(text: str) -> dict[str, object]:
@@ -133,6 +119,12 @@ def test_a_managed_resource_that_kube_scheduler_would_refuse(kubewasp: Kubewasp,
         (["--plugin", "GUEST", "--all-plugins"], "needs a cluster: give --kubeconfig FILE or --in-cluster"),
         (["--plugin", "GUEST", "--kubeconfig", "x", "--in-cluster"], "give --kubeconfig or --in-cluster, not both"),
         (["--plugin", "GUEST", "config"], "--plugin: options go after config"),
+        (["--plugin", "GUEST", "--listen", "here"], "--listen: cannot listen on 'here': expected HOST:PORT"),
+        (["--plugin", "GUEST", "--listen", "127.0.0.1:70000"], "expected HOST:PORT"),
+        (["--plugin", "GUEST", "--tls-cert", "cert.pem"], "--tls-cert and --tls-key go together"),
+        (["--plugin", "GUEST", "--client-ca", "ca.pem"], "client certificates need HTTPS: give --tls-cert"),
+        (["--plugin", "GUEST", "--max-body", "128"], "--max-body: expected a size from 1Mi to 4Gi, got 128 bytes"),
+        (["--plugin", "GUEST", "--max-body", "much"], "--max-body: expected a size such as 64Ki or 256Mi, got 'much'"),
     ],
 )
 def test_options_of_the_server_that_are_wrong(
@@ -145,10 +137,6 @@ def test_options_of_the_server_that_are_wrong(
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (["--listen", "here"], "cannot listen on 'here': expected HOST:PORT"),
-        (["--listen", "127.0.0.1:70000"], "expected HOST:PORT"),
-        (["--listen", "127.0.0.1:0", "--tls-cert", "cert.pem"], "HTTPS needs both a certificate and its key"),
-        (["--listen", "127.0.0.1:0", "--client-ca", "ca.pem"], "client certificates need HTTPS"),
         (["--listen", "127.0.0.1:0", "--tls-cert", "a.pem", "--tls-key", "b.pem"], "cannot use a.pem and b.pem"),
         (["--listen", "127.0.0.1:0", "--kubeconfig", "missing"], "missing"),
         (["--managed-resource", "memory"], "is an invalid extended resource name"),

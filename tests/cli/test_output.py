@@ -1,6 +1,6 @@
 import pytest
 
-from kubewasp.cli.output import print_facts, print_table, printable, size
+from kubewasp.cli.output import print_facts, print_table, printable
 
 
 @pytest.mark.parametrize(
@@ -15,22 +15,6 @@ from kubewasp.cli.output import print_facts, print_table, printable, size
 )
 def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
-
-
-@pytest.mark.parametrize(
-    ("count", "shown"),
-    [
-        (0, "0 B"),
-        (1023, "1023 B"),
-        (1024, "1.0 KiB"),
-        (65536, "64.0 KiB"),
-        (1536 * 1024, "1.5 MiB"),
-        (2**32, "4.0 GiB"),
-        (2**42, "4096.0 GiB"),
-    ],
-)
-def test_sizes_are_shown_as_people_read_them(count: int, shown: str) -> None:
-    assert size(count) == shown
 
 
 def test_table_has_no_trailing_blanks(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,8 @@ from tests.guests import GETTERS, HOOKS, MISBEHAVIOURS
 from tests.guests.build import c_guest, example, go_guest, wat, wat_text
 
 Write = Callable[[str, str], Path]
+
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: pod-1, namespace: default}\n"
 STATUSES = {
     0: "Success",
     1: "Error",
@@ -21,7 +23,7 @@ STATUSES = {
     42: "Error",
     -7: "Error",
 }
-OF_EVERY_CALL = {"hook", "node", "code", "status", "reason", "logs", "recorded_events", "output", "duration_us"}
+OF_EVERY_CALL = {"hook", "node", "code", "status", "reason", "hint", "logs", "recorded_events", "output", "duration_us"}
 OF_ONE_HOOK = {
     "enqueue": {"events"},
     "prefilter": {"node_names"},
@@ -149,8 +151,8 @@ def test_log_lines_are_told(answers: Answers) -> None:
     assert calls[0]["logs"] == ["hello", '"moved" pod="a" node="b"', '"quoted" text="say \\"hi\\"\\nand bye"']
 
 
-def test_recorded_events_are_told(answers: Answers) -> None:
-    [event] = answers(wat("events"), "filter")[0]["recorded_events"]
+def test_recorded_events_are_told(answers: Answers, write: Write) -> None:
+    [event] = answers(wat("events"), "filter", "--pod", write("pod.yaml", POD))[0]["recorded_events"]
     assert event["regarding"]["name"] == "pod-1"
     assert event["related"]["kind"] == "Node"
     assert (event["type"], event["reason"], event["action"]) == ("Normal", "Considered", "Filter")
@@ -506,8 +508,8 @@ def test_table_shows_log_lines_with_their_severity(kubewasp: Kubewasp) -> None:
     assert ended.out.count("filter     E         hello") == 3
 
 
-def test_table_shows_recorded_events(kubewasp: Kubewasp) -> None:
-    out = kubewasp("plugin", "call", wat("events"), "filter").out
+def test_table_shows_recorded_events(kubewasp: Kubewasp, write: Write) -> None:
+    out = kubewasp("plugin", "call", wat("events"), "filter", "--pod", write("pod.yaml", POD)).out
     assert out.count("filter    Normal  Considered  looked at node-1") == 3
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.conftest import Kubewasp
 from tests.guests import HOOKS
-from tests.guests.build import c_guest, go_guest, wat, wat_text
+from tests.guests.build import c_guest, example, go_guest, wat, wat_text
 
 
 def report(kubewasp: Kubewasp, guest: object, *options: object) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def test_table_of_a_go_guest(kubewasp: Kubewasp) -> None:
     assert "Go cmd/compile go1." in found["toolchain"]
     assert found["hooks"].startswith("enqueue, prefilter, filter")
     assert "k8s.io/klog: log" in found["imports"]
-    assert "limit 256.0 MiB" in found["memory"]
+    assert "limit 256Mi" in found["memory"]
     assert "callTimeout 1 s" in found["limits"]
     assert " ms (" in found["load time"]
     assert found["events"] == "Node Add"
@@ -92,7 +92,7 @@ def test_table_of_a_wat_guest(kubewasp: Kubewasp) -> None:
     assert found["toolchain"] == "unknown (no producers section)"
     assert found["hooks"] == ", ".join(HOOKS)
     assert found["start"] == "none"
-    assert found["memory"] == "64.0 KiB initial, limit 256.0 MiB"
+    assert found["memory"] == "64Ki initial, limit 256Mi"
     assert found["events"] == "any event"
 
 
@@ -101,7 +101,7 @@ def test_guest_in_text_is_inspected_as_what_it_becomes(kubewasp: Kubewasp, tmp_p
     text.write_text('(module (memory (export "memory") 1 2) (func (export "filter") (result i32) (i32.const 0)))')
     found = report(kubewasp, text)
     assert found["memory_max_bytes"] == 2 * 65536
-    assert facts(kubewasp, text)["memory"] == "64.0 KiB initial, maximum 128.0 KiB"
+    assert facts(kubewasp, text)["memory"] == "64Ki initial, maximum 128Ki"
 
 
 def test_events_are_told_by_name(kubewasp: Kubewasp) -> None:
@@ -165,7 +165,7 @@ FILTER = '(func (export "filter") (result i32) (i32.const 0))'
             ),
             "path_open: files and sockets are not available, these calls fail",
         ),
-        ((POD, '(memory (export "memory") 2049)', FILTER), "initial memory is more than half of the limit (256.0 MiB)"),
+        ((POD, '(memory (export "memory") 2049)', FILTER), "initial memory is more than half of the limit (256Mi)"),
     ],
     ids=[
         "none",
@@ -210,3 +210,14 @@ def test_control_characters_in_a_toolchains_name_are_escaped(kubewasp: Kubewasp,
     assert ended.code == 0
     assert "\\x1b[31mX \\x07" in ended.out
     assert "\x1b" not in ended.out
+
+
+def test_an_import_that_is_there_twice_is_listed_once(kubewasp: Kubewasp) -> None:
+    text = f'(module {POD} {POD} (memory (export "memory") 1) {FILTER})'
+    found = kubewasp("plugin", "inspect", wat_text(text), "-o", "json").json
+    assert found["imports"] == {"k8s.io/scheduler": ["currentPod"]}
+
+
+def test_a_limit_that_is_too_small_names_the_option(kubewasp: Kubewasp) -> None:
+    ended = kubewasp("plugin", "inspect", example("nodenumber"), "--limit", "guestSize=100")
+    assert ended.err.endswith("is larger than 100 bytes; raise it with --limit guestSize=\n")

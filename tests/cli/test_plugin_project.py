@@ -34,6 +34,11 @@ def without_times(ended: Ended) -> list[str]:
     return [line.rpartition("  ")[0] if line.endswith((" ms", " s")) else line for line in ended.out.splitlines()]
 
 
+def steps(ended: Ended) -> list[str]:
+    """The lines of stderr, each up to its time."""
+    return [line.partition(" … ")[0] for line in ended.err.splitlines()]
+
+
 # ---------------------------------------------------------------------- new
 
 
@@ -60,8 +65,8 @@ def test_a_new_project_says_what_to_do_next(
 
 def test_the_language_must_be_told(kubewasp: Kubewasp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "Missing option '--lang'" in kubewasp("plugin", "new", "x").usage_error
-    assert "'cobol' is not one of 'go', 'python'" in kubewasp("plugin", "new", "x", "--lang", "cobol").usage_error
+    assert "missing option --lang: choose go or python" in kubewasp("plugin", "new", "x").usage_error
+    assert "expected go or python, got 'cobol'" in kubewasp("plugin", "new", "x", "--lang", "cobol").usage_error
     assert kubewasp("plugin", "new", "X", "--lang", "go").err.startswith("error: 'X' is not a valid plugin name: ")
     assert list(tmp_path.iterdir()) == []
 
@@ -71,17 +76,17 @@ def test_the_language_must_be_told(kubewasp: Kubewasp, tmp_path: Path, monkeypat
 
 def test_a_build_prints_what_was_made(kubewasp: Kubewasp, folder: Path, toolchain: FakeToolchain) -> None:
     ended = kubewasp("plugin", "build", folder)
-    assert (ended.code, ended.err) == (0, "building policy (Fake) …\n")
+    assert (ended.code, steps(ended)) == (0, ["building policy (Fake)"])
     facts = dict(line.split(maxsplit=1) for line in ended.out.splitlines() if not line.startswith(" "))
     assert facts["kind"] == "core module, classic ABI, written in Fake"
     assert facts["hooks"] == "prefilter, filter, score"
-    assert facts["size"] == "1.3 KiB"
+    assert facts["size"] == "1.3Ki"
     assert list(facts) == ["built", "kind", "size", "hooks", "duration"]
 
 
 def test_a_build_for_machines(kubewasp: Kubewasp, folder: Path, toolchain: FakeToolchain) -> None:
     target = folder / "elsewhere.wasm"
-    found = kubewasp("plugin", "build", folder, "-o", "json", "--output-file", target).json
+    found = kubewasp("plugin", "build", folder, "-o", "json", "--out", target).json
     assert found["file"] == str(target)
     assert target.exists()
     assert found["hooks"] == ["prefilter", "filter", "score"]
@@ -100,7 +105,7 @@ def test_a_guest_that_does_not_start_is_a_warning(kubewasp: Kubewasp, folder: Pa
     toolchain.guest = wat("start_trap")
     ended = kubewasp("plugin", "build", folder)
     assert ended.code == 0
-    assert "warning   no start without a configuration: wasm: _start error" in ended.out
+    assert "warning   no start: wasm: _start error" in ended.out
 
 
 def test_the_folder_at_hand_is_built(
@@ -136,11 +141,7 @@ def test_everything_passes(kubewasp: Kubewasp, folder: Path) -> None:
         "",
     ]
     assert ended.out.splitlines()[-1].startswith("3 passed in ")
-    assert ended.err.splitlines() == [
-        "running the Fake tests of policy …",
-        "building policy (Fake) …",
-        "running tests/cases.yaml …",
-    ]
+    assert steps(ended) == ["running the Fake tests of policy", "building policy (Fake)", "running tests/cases.yaml"]
 
 
 def test_what_failed_is_told(kubewasp: Kubewasp, folder: Path, toolchain: FakeToolchain) -> None:
@@ -180,7 +181,7 @@ def test_results_for_machines(kubewasp: Kubewasp, folder: Path) -> None:
     found = kubewasp("plugin", "test", folder, "-o", "json").json
     assert (found["name"], found["language"], found["passed"]) == ("policy", "fake", 3)
     assert [suite["name"] for suite in found["suites"]] == ["Fake tests", "build", "tests/cases.yaml"]
-    assert set(found["suites"][2]["tests"][0]) == {"name", "outcome", "seconds", "message"}
+    assert set(found["suites"][2]["tests"][0]) == {"name", "outcome", "seconds", "message", "log"}
 
 
 @pytest.mark.parametrize(("expected", "code"), [("node-2", 0), ("node-3", 1)])
@@ -219,7 +220,7 @@ def test_a_broken_scenario_file_is_told_before_anything_is_run(
     path = written(folder, case(), case(nam="x"))
     ended = kubewasp("plugin", "test", folder)
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err == f"error: {path}: document 2: nam: unknown field; did you mean name?\n"
+    assert ended.err == f'error: {path}: document 2: nam: unknown field; did you mean "name"?\n'
     assert not (folder / "build").exists()
 
 
@@ -233,20 +234,16 @@ def test_a_terminal_that_speaks_ascii_is_spared(
 ) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stream)
-    command.run_tests(folder, native=False, wanted="", report=None, as_json=False)
+    command.run_tests(folder, native=False, wanted="", report=None, logs=False, strict=False, form="table")
     stream.flush()
     assert b"\\u2713 policy.wasm" in stream.buffer.getvalue()  # type: ignore[attr-defined]
 
 
-def test_progress_moves_on_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    stream = Terminal()
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setenv("TERM", "xterm")
-    with command._working("building"):
-        pass
-    assert "\x1b[" in stream.getvalue()
-    assert "building …" in stream.getvalue()
+def test_an_unknown_field_of_a_scenario_is_a_warning_and_with_strict_an_error(kubewasp: Kubewasp, folder: Path) -> None:
+    path = written(folder, case(pod={"name": "web-2", "spec": {"toleration": []}}))
+    text = f"{path}: document 1: pod: Pod default/web-2: spec.toleration: unknown field"
+    ended = kubewasp("plugin", "test", folder, "--no-native", "-o", "json")
+    assert (ended.code, ended.err.splitlines()[0]) == (0, f'warning: {text}; did you mean "tolerations"?')
+    assert ended.json["warnings"] == [f'{text}; did you mean "tolerations"?']
+    strict = kubewasp("plugin", "test", folder, "--strict")
+    assert (strict.code, strict.out, strict.err) == (1, "", f'error: {text}; did you mean "tolerations"?\n')

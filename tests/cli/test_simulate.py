@@ -13,14 +13,16 @@ import pytest
 import yaml
 
 from kubewasp.cli import simulate as command
-from kubewasp.scheduler.attempt import Attempt
-from kubewasp.simulation.simulator import Simulation
+from kubewasp.framework.config.reading import default_config
+from kubewasp.simulation.simulator import Simulation, read_input
 from tests.cli.conftest import Ended, Kubewasp
-from tests.guests.build import EXAMPLES, ROOT, example, wat
-from tests.plugins.building import make_pod
+from tests.guests import MISBEHAVIOURS
+from tests.guests.build import EXAMPLES, ROOT, example, go_guest, wat, wat_text
 from tests.simulation.simulating import Object, node, pod, priority_class, spec, steered, wasm, workload
+from tests.wasm.steering import bit
 
 Write = Callable[[str, str], Path]
+SMALL, NODE_NUMBER = ROOT / "examples" / "clusters" / "small.yaml", EXAMPLES / "nodenumber.wat"
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
@@ -122,7 +124,8 @@ def test_unknown_kinds_are_a_warning(kubewasp: Kubewasp, manifests: Manifests) -
     path = manifests(node("a"), pod("web"), widget)
     told = "ignored objects of unsupported kinds: 1 Widget"
     assert kubewasp("simulate", path, "-o", "json").json["warnings"] == [told]
-    assert re.search(r"warning +ignored objects of unsupported kinds: 1 Widget", kubewasp("simulate", path).out)
+    ended = kubewasp("simulate", path)
+    assert (ended.code, ended.err) == (0, f"warning: {told}\n")
     ended = kubewasp("simulate", path, "-o", "yaml")
     assert (ended.code, ended.err) == (0, f"warning: {told}\n")
 
@@ -196,7 +199,7 @@ def test_two_plugins_of_one_name_are_refused(kubewasp: Kubewasp, manifests: Mani
     again = tmp_path / guest.name
     again.write_bytes(guest.read_bytes())
     error = refused(kubewasp("simulate", manifests(node("a")), "--plugin", guest, "--plugin", again))
-    assert error == f"--plugin {again} and {guest} have the same name; configure them in a file"
+    assert error == f"--plugin {again} and {guest} have the same name; give one another: --plugin NAME=GUEST"
 
 
 def test_a_pod_that_waits_for_permission_is_told_as_such(
@@ -249,6 +252,288 @@ def test_a_pod_that_was_not_tried_cannot_be_explained(kubewasp: Kubewasp, manife
     assert error == "pod default/web has no scheduling attempt: it does not exist or is not pending"
 
 
+# ---------------------------------------------------------------------- failures
+
+
+def breaking(*hooks: str, what: str = "unreachable") -> Path:
+    return steered("misbehave", what=MISBEHAVIOURS.index(what), where=bit(*hooks))
+
+
+def test_a_failed_plugin_is_an_exit_code_and_one_stack_trace_for_all_pods(
+    kubewasp: Kubewasp, manifests: Manifests
+) -> None:
+    web, db = workload("ReplicaSet", "web", 30), workload("StatefulSet", "db", 8)
+    path = manifests(node("a"), node("b"), web, db)
+    ended = kubewasp("simulate", path, "--plugin", breaking("filter"))
+    assert ended.code == 3
+    assert ended.err == "error: plugins failed on 38 pods; with --fail-on never, this is no failure\n"
+    assert ended.out.count("wasm stack trace:") == 1
+    assert "× 38 pods in 114 attempts: default/web-* (30), default/db-* (8)" in " ".join(ended.out.split())
+    assert "PENDING" not in ended.out
+    assert len(ended.out.splitlines()) < 24
+
+
+def test_failures_are_in_json_by_cause(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    ended = kubewasp("simulate", manifests(node("a"), pod("x"), pod("y")), "--plugin", breaking("filter"), "-o", "json")
+    assert ended.code == 3
+    [cause] = ended.json["errors"]
+    assert cause["pods"] == ["default/x", "default/y"]
+    assert cause["attempts"] == 6
+    assert re.match(r'running "misbehave-\w+" filter plugin: wasm: filter error: ', cause["message"])
+    assert [item["pod"] for item in ended.json["pending"]] == ["default/x", "default/y"]
+
+
+@pytest.mark.parametrize(("fail_on", "codes"), [("error", (0, 0, 3)), ("pending", (0, 4, 3)), ("never", (0, 0, 0))])
+def test_the_exit_code_is_that_of_fail_on(
+    kubewasp: Kubewasp, manifests: Manifests, fail_on: str, codes: tuple[int, int, int]
+) -> None:
+    path, full = manifests(node("a"), pod("web")), manifests(node("a"), pod("huge", cpu="8"), name="full.yaml")
+    fine = kubewasp("simulate", path, "--fail-on", fail_on)
+    pending = kubewasp("simulate", full, "--fail-on", fail_on)
+    failed = kubewasp("simulate", path, "--plugin", breaking("filter"), "--fail-on", fail_on)
+    assert (fine.code, pending.code, failed.code) == codes
+    assert (pending.err == "error: 1 pod pending\n") == (codes[1] == 4)
+
+
+def test_a_plugin_that_fails_before_the_queue_is_a_failure_too(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    guest = wat_text(
+        """(module (memory (export "memory") 1) (func (export "preenqueue") (result i32) unreachable))""", "gate"
+    )
+    ended = kubewasp("simulate", manifests(node("a"), pod("web")), "--plugin", guest, "-o", "json")
+    assert ended.code == 3
+    assert ended.json["errors"][0]["pods"] == ["default/web"]
+
+
+def test_a_gated_pod_is_no_failure(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    ended = kubewasp("simulate", manifests(node("a"), pod("web", schedulingGates=[{"name": "g"}])), "-o", "json")
+    assert (ended.code, ended.json["errors"]) == (0, [])
+
+
+# ---------------------------------------------------------------------- many lines
+
+
+def test_pending_pods_are_grouped_by_reason_and_folded(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    huge = workload("Deployment", "huge", 34, template=spec(cpu="8"))
+    path = manifests(node("a"), huge, pod("alone", cpu="9"), pod("lost", nodeSelector={"x": "y"}))
+    out = kubewasp("simulate", path).out
+    assert re.search(r"^default/huge-\* \(34\) +0/1 nodes are available: 1 Insufficient cpu", out, re.MULTILINE)
+    assert re.search(r"^default/lost +0/1 nodes are available: 1 node\(s\) didn't", out, re.MULTILINE)
+    assert out.count("1 Insufficient cpu") == 1
+    every = kubewasp("simulate", path, "--all").out
+    assert every.count("1 Insufficient cpu") == 35
+    assert "(34)" not in every
+
+
+def test_many_placements_are_a_line_per_workload(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    nodes = [node(f"{pool}-{number}") for pool in ("spot", "od") for number in range(3)]
+    web = workload("Deployment", "web", 50)
+    tight = workload("StatefulSet", "db", 4, template=spec(cpu="3", nodeSelector={"kubernetes.io/hostname": "od-1"}))
+    path = manifests(*nodes, web, tight)
+    out = kubewasp("simulate", path).out
+    assert re.search(r"^WORKLOAD +PLACED +PENDING +NODES$", out, re.MULTILINE)
+    assert re.search(r"^default/web-\* +50 +0 +spot-\* \d+, od-\* \d+$", out, re.MULTILINE)
+    assert re.search(r"^default/db-\* +1 +3 +od-\* 1$", out, re.MULTILINE)
+    every = kubewasp("simulate", path, "--all").out
+    assert len(re.findall(r"^default/web-\S+ +(?:spot|od)-\d$", every, re.MULTILINE)) == 50
+
+
+def test_many_nodes_are_a_line_per_pool_and_a_distribution(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    nodes = [node(f"{pool}-{number}") for pool in ("spot", "od") for number in range(30)]
+    path = manifests(*nodes, workload("DaemonSet", "agent", template=spec(cpu="2")))
+    out = kubewasp("simulate", path).out
+    assert re.search(r"^spot-\* \(30\) +0 → 30 +0% → 50% +0% → 0%$", out, re.MULTILINE)
+    assert re.search(r"^all \(60\) +0 → 60 +0% → 50%", out, re.MULTILINE)
+    assert re.search(r"^40% to 60% +60 +0$", out, re.MULTILINE)
+    assert re.search(r"^od-17 +0 → 1 +0% → 50%", kubewasp("simulate", path, "--all").out, re.MULTILINE)
+
+
+def test_many_preemptions_are_folded(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    low = [pod(f"low-{number}", on="a", cpu="150m") for number in range(20)]
+    high = workload("StatefulSet", "high", 1, template=spec(cpu="4", priority=5))
+    out = kubewasp("simulate", manifests(node("a"), *low, high)).out
+    assert re.search(r"^default/low-\* \(20\) +default/high-\* +1 nodes$", out, re.MULTILINE)
+
+
+def test_a_large_cluster_is_a_page_of_80_columns(kubewasp: Kubewasp, tmp_path: Path) -> None:
+    made = subprocess.run(
+        [sys.executable, ROOT / "examples" / "clusters" / "large.py", "--nodes", "120", "--pods", "600"],
+        capture_output=True,
+        check=True,
+    )
+    path = tmp_path / "large.json"
+    path.write_bytes(made.stdout)
+    for options in ((), ("--baseline", "--plugin", EXAMPLES / "prefer_label.wat")):
+        out = kubewasp("simulate", path, *options).out
+        assert len(out.splitlines()) < 66
+        assert max(map(len, out.splitlines())) <= 80
+
+
+# ---------------------------------------------------------------------- baseline
+
+
+NODES = [node(f"node-{number}") for number in range(1, 4)]
+
+
+def test_the_baseline_is_the_same_input_without_the_plugin(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(*NODES, pod("web-3"), pod("huge", cpu="8"))
+    arguments = ("simulate", path, "--plugin", NODE_NUMBER, "--baseline")
+    found = kubewasp(*arguments, "-o", "json").json
+    assert found["placements"] == [{"pod": "default/web-3", "node": "node-3"}]
+    baseline = found["baseline"]
+    assert baseline["name"] == "without nodenumber"
+    assert baseline["moved"] == [{"pod": "default/web-3", "baseline": "node-1", "node": "node-3"}]
+    assert (baseline["newly_pending"], baseline["newly_placed"]) == ([], [])
+    for side in ("baseline", "result"):
+        figures = baseline["totals"][side]
+        assert (figures["placed"], figures["pending"], figures["empty_nodes"]) == (1, 1, 2)
+        assert figures["utilization"]["cpu"]["busiest"] == 0.025
+    out = kubewasp(*arguments).out
+    assert re.search(r"^baseline +same input and seed, without nodenumber$", out, re.MULTILINE)
+    assert re.search(r"^default/web-3 +node-1 +node-3$", out, re.MULTILINE)
+    assert re.search(r"^node-3 +0 → 1 +0% → 2%", out, re.MULTILINE)
+
+
+def test_many_moved_pods_are_a_line_per_workload(kubewasp: Kubewasp) -> None:
+    shop = ROOT / "examples" / "clusters" / "shop"
+    zone = "prefer_label=topology.kubernetes.io/zone=eu-west-1a"
+    prefer = ("--plugin", EXAMPLES / "prefer_label.wat", "--plugin-config", zone)
+    arguments = ("simulate", shop / "nodes.yaml", shop / "workloads.yaml", *prefer, "--baseline")
+    out = kubewasp(*arguments).out
+    assert re.search(r"^WORKLOAD +MOVED +BASELINE +RESULT$", out, re.MULTILINE)
+    assert re.search(r"^default/report-\* +\d+ of 120 +spot-\* \d+, od-\* \d+ ", out, re.MULTILINE)
+    assert re.search(r"^od-\* \(12\) +\d+ → \d+ ", out, re.MULTILINE)
+    every = kubewasp(*arguments, "--all").out
+    moved = kubewasp(*arguments, "-o", "json").json["baseline"]["moved"]
+    assert len(moved) > 10
+    assert all(
+        re.search(rf"^{item['pod']} +{item['baseline']} +{item['node']}$", every, re.MULTILINE) for item in moved
+    )
+
+
+def test_without_a_plugin_option_the_baseline_has_no_wasm_plugin(
+    kubewasp: Kubewasp, manifests: Manifests, config: Callable[..., Path]
+) -> None:
+    path = manifests(*NODES, pod("web-3"))
+    settings = config(wasm("number", NODE_NUMBER))
+    found = kubewasp("simulate", path, "--config", settings, "--baseline", "-o", "json").json["baseline"]
+    assert (found["name"], len(found["moved"])) == ("without number", 1)
+    told = "there is no wasm plugin to leave out; give a --plugin, or a --baseline-config to compare with"
+    assert refused(kubewasp("simulate", path, "--baseline")) == f"--baseline: {told}"
+
+
+def test_the_baseline_may_be_another_configuration(
+    kubewasp: Kubewasp, manifests: Manifests, config: Callable[..., Path]
+) -> None:
+    path = manifests(*NODES, pod("web-3"))
+    settings = config(wasm("number", NODE_NUMBER))
+    found = kubewasp("simulate", path, "--baseline-config", settings, "-o", "json").json
+    assert found["baseline"]["name"] == str(settings)
+    assert found["baseline"]["moved"] == [{"pod": "default/web-3", "baseline": "node-3", "node": "node-1"}]
+
+
+def test_pods_that_only_one_side_places_are_listed(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("a"), workload("ReplicaSet", "web", 2))
+    rejecting = steered("filter", status_code=2)
+    found = kubewasp("simulate", path, "--plugin", rejecting, "--baseline", "-o", "json").json["baseline"]
+    assert [item["pod"] for item in found["newly_pending"]] == ["default/web-0", "default/web-1"]
+    out = kubewasp("simulate", path, "--plugin", rejecting, "--baseline").out
+    assert "NEWLY PENDING\ndefault/web-0\ndefault/web-1\n" in out
+
+
+def test_a_comparison_with_the_same_result_says_so(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    out = kubewasp("simulate", manifests(node("a"), pod("web")), "--plugin", NODE_NUMBER, "--baseline").out
+    assert re.search(r"^moved pods +0$", out, re.MULTILINE)
+    assert "MOVED" not in out
+
+
+@pytest.mark.parametrize("argument", ["manifests", "--config", "--plugin", "--baseline-config"])
+def test_both_sides_of_a_comparison_share_standard_input(
+    argument: str, kubewasp: Kubewasp, manifests: Manifests, config: Callable[..., Path], stdin: Callable[[bytes], None]
+) -> None:
+    path, settings = manifests(*NODES, pod("web-3")), config(wasm("guest", NODE_NUMBER))
+    piped, arguments = {
+        "manifests": (path, ("-", "--config", settings, "--baseline")),
+        "--config": (settings, (path, "--config", "-", "--baseline")),
+        "--plugin": (NODE_NUMBER, (path, "--plugin", "-", "--baseline")),
+        "--baseline-config": (settings, (path, "--baseline-config", "-")),
+    }[argument]
+    stdin(piped.read_bytes())
+    found = kubewasp("simulate", *arguments, "-o", "json").json["baseline"]
+    assert {found["moved"][0]["baseline"], found["moved"][0]["node"]} == {"node-1", "node-3"}
+    assert found["name"] == ("standard input" if argument == "--baseline-config" else "without guest")
+
+
+def test_the_baseline_of_a_replaced_plugin_has_that_of_the_configuration(
+    kubewasp: Kubewasp, manifests: Manifests, config: Callable[..., Path]
+) -> None:
+    path, settings = manifests(*NODES, pod("web-3")), config(wasm("policy", NODE_NUMBER))
+    replaced = ("--plugin", f"policy={wat('filter')}", "--plugin", NODE_NUMBER)
+    found = kubewasp("simulate", path, "--config", settings, *replaced, "--baseline", "-o", "json").json["baseline"]
+    assert found["name"] == "without nodenumber, with policy of the configuration"
+
+
+def test_logs_and_errors_are_those_of_the_result_not_of_the_baseline(
+    kubewasp: Kubewasp, manifests: Manifests, config: Callable[..., Path]
+) -> None:
+    path, logging = manifests(node("a"), pod("web")), ROOT / "tests" / "guests" / "wat" / "log.wat"
+    one = kubewasp("simulate", path, "--plugin", logging, "--logs", "-o", "json").json["logs"]
+    compared = kubewasp("simulate", path, "--plugin", logging, "--logs", "--baseline", "-o", "json").json["logs"]
+    assert [item["text"] for item in compared["entries"]] == [item["text"] for item in one["entries"]] != []
+    breaks = steered("misbehave", what=MISBEHAVIOURS.index("unreachable"), where=bit("filter"))
+    for guest in (logging, breaks):
+        ended = kubewasp("simulate", path, "--baseline-config", config(wasm("other", guest)), "--logs", "-o", "json")
+        assert (ended.code, ended.json["errors"], ended.json["logs"]["lines"]) == (0, [], 0)
+
+
+@pytest.mark.parametrize("real_entropy", [False, True])
+def test_both_sides_of_a_comparison_have_one_seed_and_one_clock_unless_entropy_is_real(
+    manifests: Manifests, config: Callable[..., Path], *, real_entropy: bool
+) -> None:
+    settings = config(wasm("random", go_guest("nodenumber")))
+    simulated = command.run(
+        [manifests(node("entropy"), pod("web"))],
+        config=settings,
+        plugins=(),
+        plugin_configs={},
+        timeline=None,
+        explained="",
+        seed=7,
+        real_entropy=real_entropy,
+        start_time=None,
+        logs=False,
+        strict=False,
+        baseline=False,
+        baseline_config=settings,
+    )
+    assert simulated.baseline is not None
+    messages = {report.result.pending[0].message for report in (simulated.report, simulated.baseline.report)}
+    assert len(messages) == 1 + real_entropy
+
+
+def test_warnings_of_a_comparison_are_printed_once_and_strict_refuses_its_input(
+    kubewasp: Kubewasp, manifests: Manifests, write: Write
+) -> None:
+    path = manifests(node("a"), pod("web", nodeSelecter={}))
+    text = f'{path}: Pod default/web: spec.nodeSelecter: unknown field; did you mean "nodeSelector"?'
+    compared = ("simulate", path, "--plugin", NODE_NUMBER, "--baseline")
+    assert kubewasp(*compared).err == f"warning: {text}\n"
+    assert refused(kubewasp(*compared, "--strict")) == text
+    other = write(
+        "o.yaml", yaml.safe_dump({**HEAD, "profiles": [{"pluginConfig": [{"name": "NodeName", "args": {"x": 1}}]}]})
+    )
+    first, second = kubewasp("simulate", path, "--baseline-config", other).err.splitlines()
+    assert first == f"warning: {text}"
+    assert "NodeName takes no args" in second
+
+
+def test_options_that_exclude_each_other(kubewasp: Kubewasp, manifests: Manifests, config: Callable[..., Path]) -> None:
+    path, settings = manifests(node("a")), config()
+    error = kubewasp("simulate", path, "--baseline", "--baseline-config", settings).usage_error
+    assert "not allowed together with --baseline-config" in error
+    error = kubewasp("simulate", path, "--baseline-config", settings, "-o", "yaml").usage_error
+    assert "a comparison has no YAML form" in error
+
+
 # ---------------------------------------------------------------------- mistakes
 
 
@@ -291,26 +576,8 @@ def test_mistakes_in_the_configuration_are_one_error(
 
 
 def test_usage_errors(kubewasp: Kubewasp, manifests: Manifests) -> None:
-    assert "Missing argument 'PATH'" in kubewasp("simulate").usage_error
-    assert "'xml' is not one of 'table', 'json', 'yaml'" in kubewasp("simulate", manifests(), "-o", "xml").usage_error
-
-
-# ---------------------------------------------------------------------- progress
-
-
-def test_a_bar_is_shown_after_a_second_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 0.0
-    monkeypatch.setattr(command.time, "perf_counter", lambda: now)
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    placed = Attempt(make_pod("p"), node="a")
-    with command._Progress(10) as progress:
-        progress.attempted(placed)
-        assert progress._bar is None
-        now = 1.5
-        progress.attempted(Attempt(make_pod("q")))
-        progress.attempted(placed)
-        assert progress._bar is not None
-        assert (progress._bar.tasks[0].completed, progress._bar.tasks[0].total) == (2, 10)
+    assert "missing argument PATH" in kubewasp("simulate").usage_error
+    assert "expected table, json or yaml, got 'xml'" in kubewasp("simulate", manifests(), "-o", "xml").usage_error
 
 
 def test_yaml_is_utf8_whatever_the_terminal_speaks(tmp_path: Path) -> None:
@@ -340,17 +607,21 @@ spec: {containers: [{name: c, image: i}]}
 # ---------------------------------------------------------------------- the time it begins at
 
 
+def wall_time_at_the_end(paths: list[Path], **given: Any) -> float:
+    return Simulation(read_input(paths, **given), default_config()).run().cluster.clock.wall()
+
+
 def test_a_simulation_begins_when_it_is_told_to(manifests: Manifests, tmp_path: Path) -> None:
     path = manifests(node("a"))
     timeline = tmp_path / "timeline.yaml"
     timeline.write_text("kind: Scenario\nstartTime: 1970-01-01T01:00:00Z\nsteps: [{at: 1m, cordon: a}]\n")
-    assert Simulation([path], timeline=timeline).run().cluster.clock.wall() == 3660
-    assert Simulation([path], timeline=timeline, start_time=0).run().cluster.clock.wall() == 60
+    assert wall_time_at_the_end([path], timeline=timeline) == 3660
+    assert wall_time_at_the_end([path], timeline=timeline, start_time=0) == 60
 
 
 def test_a_simulation_begins_now_if_nothing_else_is_said(manifests: Manifests, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", lambda: 1234.5)
-    assert Simulation([manifests(node("a"))]).run().cluster.clock.wall() == 1234.5
+    assert wall_time_at_the_end([manifests(node("a"))]) == 1234.5
 
 
 @pytest.mark.parametrize("arguments", [("simulate",), ("explain", "web")])
@@ -359,9 +630,6 @@ def test_the_start_time_must_be_a_time(kubewasp: Kubewasp, manifests: Manifests,
     problem = 'expected a time such as 2026-01-05T12:00:00Z, got "yesterday"'
     assert problem in kubewasp(*arguments, path, "--start-time", "yesterday").usage_error
     assert kubewasp(*arguments, path, "--start-time", "2026-01-05T12:00:00Z").code == 0
-
-
-SMALL, NODE_NUMBER = ROOT / "examples" / "clusters" / "small.yaml", EXAMPLES / "nodenumber.wat"
 
 
 def test_a_plugin_is_given_its_configuration(kubewasp: Kubewasp, tmp_path: Path) -> None:
@@ -381,10 +649,44 @@ def test_a_plugin_is_given_its_configuration(kubewasp: Kubewasp, tmp_path: Path)
     [
         ("other=1", "--plugin-config other: there is no plugin of that name; there are nodenumber"),
         ("nodenumber", "expected NAME=VALUE, got 'nodenumber'"),
-        ("nodenumber=@missing", "nodenumber: missing: [Errno 2] No such file or directory: 'missing'"),
+        ("nodenumber=@missing", "missing: No such file or directory"),
     ],
 )
 def test_a_plugin_configuration_that_cannot_be_used_is_told(kubewasp: Kubewasp, given: str, told: str) -> None:
     ended = kubewasp("simulate", SMALL, "--plugin", NODE_NUMBER, "--plugin-config", given)
     assert ended.code in (1, 2)
     assert told in " ".join(ended.err.replace("│", " ").split())
+
+
+# ---------------------------------------------------------------------- repeatable guests
+
+
+def test_a_simulation_repeats_itself_unless_seed_or_entropy_change(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("entropy"), pod("web"))
+    guest = go_guest("nodenumber")
+    time = ("--start-time", "2026-01-05T12:00:00Z")
+
+    def message(*options: object) -> str:
+        [pending] = kubewasp("simulate", path, "--plugin", guest, *time, *options, "-o", "json").json["pending"]
+        return str(pending["message"])
+
+    found = message()
+    assert "2026-01-05T12:00:00Z" in found
+    assert message("--seed", 0) == found
+    assert message("--seed", 1) != found
+    assert "2026-01-05T12:00:00Z" not in message("--real-entropy")
+
+
+def test_an_explanation_of_manifests_repeats_itself(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    path = manifests(node("entropy"), pod("web"))
+
+    def rejection(*options: object) -> str:
+        options = ("--plugin", go_guest("nodenumber"), "--start-time", "2026-01-05T12:00:00Z", *options)
+        return str(kubewasp("explain", "web", path, *options, "-o", "json").json["nodes"][0]["reasons"])
+
+    found = rejection()
+    assert rejection() == found
+    assert rejection("--seed", 1) != found
+    assert rejection("--real-entropy") != found
+    error = kubewasp("explain", "web", "--real-entropy").usage_error
+    assert "only for manifests" in error

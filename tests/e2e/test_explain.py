@@ -117,8 +117,9 @@ def test_why_a_pod_fits_nowhere_is_worded_as_in_its_event(
     assert (found["node"], found["nominated_node"]) == (None, None)
     nodes = nodes_of(found)
     assert nodes[tainted]["rejected_by"] == "TaintToleration"
-    assert nodes[tainted]["hints"] == ["tolerate the taint gpu:NoSchedule"]
-    assert [nodes[name]["hints"] for name in small] == [["1500m more cpu"], ["500m more cpu"]]
+    assert nodes[tainted]["hints"] == ["toleration of gpu:NoSchedule"]
+    lacking = [["1500m more cpu (allocatable 2)"], ["500m more cpu (allocatable 2)"]]
+    assert [nodes[name]["hints"] for name in small] == lacking
     start_kubewasp()
     (event,) = wait_events(cluster, "pending", "FailedScheduling")
     assert found["message"] == event["note"]
@@ -279,7 +280,7 @@ def test_a_running_scheduler_shows_what_it_has_decided(
     assert decision["nodes"][0]["scores"]["TaintToleration"] == 300
     (failed,) = kubewasp("explain", "too-big", *where).found["failed"]
     assert (failed["result"], failed["message"]) == ("unschedulable", message)
-    assert failed["nodes"][0]["hints"] == ["2 more cpu"]
+    assert failed["nodes"][0]["hints"] == ["2 more cpu (allocatable 4)"]
 
 
 def test_by_default_failures_are_recorded_and_with_0_nothing_is(

@@ -1,39 +1,18 @@
 """Explanations: reasons per node and plugin, and helpful changes."""
 
-from typing import Any
+from tests.explain.explaining import explained, hints, of
+from tests.guests.build import wat, wat_text
+from tests.simulation.simulating import config, node, pod, priority_class, profile, wasm
 
-import pytest
-
-from kubewasp.explain.explanation import Explanation, NodeExplanation, amount, explain
-from kubewasp.framework.config.model import SchedulerConfig
-from kubewasp.framework.decision_record import DecisionRecord
-from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY
-from tests.guests.build import wat
-from tests.simulation.simulating import Object, config, filled, node, pod, priority_class, profile, wasm
-
-
-def explained(name: str, *objects: Object, config: SchedulerConfig | None = None) -> Explanation:
-    cluster = filled(*objects, config=config)
-    wanted = cluster.pods[f"default/{name}"]
-    record = DecisionRecord()
-    choice = cluster.scheduler.evaluate(wanted, record)
-    return explain(
-        wanted,
-        record,
-        cluster.scheduler.table,
-        node=choice.node,
-        message=choice.message,
-        nominated_node=choice.nominated_node,
-        victims=choice.victims,
-    )
-
-
-def of(found: Explanation, name: str) -> NodeExplanation:
-    return next(item for item in found.nodes if item.name == name)
-
-
-def hints(found: Explanation) -> dict[str, list[str]]:
-    return {item.name: item.hints for item in found.nodes}
+REJECTS = wat_text("""
+    (module
+      (import "k8s.io/scheduler" "result.status_reason" (func $reason (param i32 i32)))
+      (memory (export "memory") 1)
+      (data (i32.const 0) "no")
+      (func (export "filter") (result i32)
+        (call $reason (i32.const 0) (i32.const 2))
+        (i32.const 2)))
+    """)
 
 
 # ---------------------------------------------------------------------- samples
@@ -114,7 +93,7 @@ def test_every_plugin_that_objects_is_told() -> None:
         "TaintToleration": ["node(s) had untolerated taint(s)"],
         "NodeResourcesFit": ["Insufficient cpu"],
     }
-    assert item["hints"] == ["tolerate the taint gpu=yes:NoSchedule", "2 more cpu"]
+    assert item["hints"] == ["toleration of gpu=yes:NoSchedule", "2 more cpu (allocatable 1)"]
 
 
 def test_other_pods_that_wait_take_no_room() -> None:
@@ -151,42 +130,28 @@ def test_no_nodes_at_all() -> None:
 # ---------------------------------------------------------------------- what would help
 
 
-@pytest.mark.parametrize(
-    ("body", "fields", "hint"),
-    [
-        (node("a", cpu="1"), {"cpu": "1500m"}, "500m more cpu"),
-        (node("a", memory="1Gi"), {"memory": "3Gi"}, "2Gi more memory"),
-        (node("a", pods="0"), {}, "room for more than 0 pods"),
-        (node("a"), {"nodeSelector": {"disk": "ssd"}}, "add the label disk=ssd"),
-        (node("a", taints=[{"key": "x", "effect": "NoExecute"}]), {}, "tolerate the taint x:NoExecute"),
-    ],
-)
-def test_what_a_node_lacks(body: Object, fields: dict[str, Any], hint: str) -> None:
-    assert hints(explained("web", body, pod("web", **fields))) == {"a": [hint]}
+def test_a_node_outside_a_narrowed_search_would_need_a_name() -> None:
+    guest = config(profile(wasm("policy", wat("prefilter"))))
+    found = explained("web", node("node-1"), node("node-2"), pod("web"), config=guest)
+    assert hints(found)["node-2"] == ["to be node-1 or node-3"]
 
 
-def test_a_closed_node_should_be_opened() -> None:
-    closed = node("a")
-    closed["spec"]["unschedulable"] = True
-    assert hints(explained("web", closed, pod("web"))) == {"a": ["uncordon a"]}
-
-
-def test_affinity_that_names_no_single_label() -> None:
-    terms = [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]
+def test_names_of_a_narrowed_search_are_bounded() -> None:
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [f"n{n}"]}]} for n in range(10)]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    found = explained("web", node("a"), pod("web", affinity={"nodeAffinity": required}))
-    assert hints(found) == {"a": ["match the pod's node affinity"]}
+    found = explained("web", node("n1"), node("x"), pod("web", affinity={"nodeAffinity": required}))
+    assert hints(found)["x"] == ["to be one of 10 nodes such as n0, n1, n2"]
 
 
-def test_other_plugins_say_it_in_their_words() -> None:
-    ports = [{"name": "main", "ports": [{"containerPort": 80, "hostPort": 80}]}]
-    old = pod("old", on="a")
-    old["spec"]["containers"] = ports
-    new = pod("web")
-    new["spec"]["containers"] = ports
-    found = explained("web", node("a"), old, new)
-    [hint] = hints(found)["a"]
-    assert hint.startswith("NodePorts: node(s) didn't have free ports")
+def test_a_deciding_plugin_without_hints_has_none_and_a_later_one_gives_its_reason() -> None:
+    guest = config(profile(wasm("policy", REJECTS)))
+    item = of(explained("web", node("node-1"), pod("web"), config=guest), "node-1")
+    assert (item.rejected_by, item.hints) == ("policy", [])
+    closed = node("node-1")
+    closed["spec"]["unschedulable"] = True
+    later = of(explained("web", closed, pod("web"), config=guest), "node-1")
+    assert later.rejected_by == "NodeUnschedulable"
+    assert later.hints == ["to be uncordoned", "policy: no"]
 
 
 # ---------------------------------------------------------------------- preemption
@@ -213,23 +178,3 @@ def test_a_pod_that_takes_its_nominated_node_looks_at_no_other() -> None:
     item = of(found, "b").as_dict()
     assert (item["feasible"], item["rejected_by"], item["code"]) == (False, None, 0)
     assert item["reasons"] == ["not evaluated: the pod fits on its nominated node"]
-
-
-# ---------------------------------------------------------------------- amounts
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "text"),
-    [
-        (CPU, 250, "250m"),
-        (CPU, 3000, "3"),
-        (MEMORY, 2**30, "1Gi"),
-        (MEMORY, 2**30 + 1, "1.1Gi"),
-        (MEMORY, 3 * 2**29, "1.5Gi"),
-        (EPHEMERAL, 10 * 2**20, "10Mi"),
-        (MEMORY, 512, "512"),
-        ("example.com/gpu", 3, "3"),
-    ],
-)
-def test_amounts_are_written_as_people_do(name: str, value: int, text: str) -> None:
-    assert amount(name, value) == text

@@ -1,6 +1,6 @@
 """Texts for unschedulable pods."""
 
-from kubewasp.framework.messages import NO_NODES, fit_error, histogram
+from kubewasp.framework.messages import MAX_MESSAGE, NO_NODES, fit_error, histogram
 from kubewasp.framework.status import Code, Status
 
 
@@ -30,3 +30,20 @@ def test_a_node_counts_once_for_each_of_its_reasons() -> None:
 
 def test_the_text_for_a_cluster_without_nodes() -> None:
     assert NO_NODES == "no nodes available to schedule pods"
+
+
+def test_a_message_is_bounded_and_counts_the_reasons_left_out() -> None:
+    text = fit_error(1000, {f"{number:04} {'x' * 32_000}": 1 for number in range(1000)})
+    assert len(text.encode()) <= MAX_MESSAGE
+    assert text.endswith(" ..., 999 more reasons.")
+    many = fit_error(5000, {f"reason {number:04}": 1 for number in range(5000)}, post_filter="preemption: no")
+    assert len(many) < MAX_MESSAGE
+    assert many.startswith("0/5000 nodes are available: 1 reason 0000, 1 reason 0001, ")
+    shown = many.count(", 1 reason") + 1
+    assert many.endswith(f", {5000 - shown} more reasons. preemption: no")
+
+
+def test_messages_of_usual_length_are_kept_whole() -> None:
+    reasons = {f"Insufficient example.com/device-{number}": 7 for number in range(300)}
+    text = fit_error(5000, reasons)
+    assert text.count("Insufficient") == 300

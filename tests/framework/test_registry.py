@@ -171,6 +171,7 @@ def test_two_plugins_of_one_name_are_refused(installed: Any) -> None:
 
 def test_a_plugin_that_does_not_exist_is_told_with_its_profile() -> None:
     assert error_of(Registry(), "X") == 'profiles[0].plugins.multiPoint: PreFilterPlugin "X" does not exist'
+    assert error_of(Registry(), "NodeResourceFit").endswith("does not exist; did you mean NodeResourcesFit?")
 
 
 def test_all_profiles_that_cannot_start_are_told() -> None:

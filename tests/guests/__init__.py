@@ -97,6 +97,7 @@ EXTENSION = (
     ("allow_waiting_pod", 2),
     ("reject_waiting_pod", 4),
     ("at_hand", 1),
+    ("result.hint", 2),
 )
 
 # The global `what` of misbehave.

@@ -18,6 +18,8 @@ from kubewasp.k8s.kinds import api_versions, message_name, message_of_kind
         ("v1", "Status", "apis.meta.v1.Status"),
         ("v1", "DeleteOptions", "apis.meta.v1.DeleteOptions"),
         ("apps/v1", "ReplicaSet", "apps.v1.ReplicaSet"),
+        ("apps/v1", "Deployment", "apps.v1.Deployment"),
+        ("batch/v1", "Job", "batch.v1.Job"),
         ("apps/v1", "StatefulSetList", "apps.v1.StatefulSetList"),
     ],
 )
@@ -37,6 +39,6 @@ def test_kind_alone_means_the_core_group_first() -> None:
 
 
 def test_unknown_kind_is_refused() -> None:
-    with pytest.raises(ManifestError, match='unknown kind "Deployment"'):
-        message_of_kind("Deployment")
-    assert api_versions("Deployment") == ()
+    with pytest.raises(ManifestError, match='unknown kind "Deploymnet"'):
+        message_of_kind("Deploymnet")
+    assert api_versions("Deploymnet") == ()

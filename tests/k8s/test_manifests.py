@@ -90,7 +90,7 @@ def test_too_large_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(manifests, "MAX_BYTES", 2**20)
     path = tmp_path / "large.yaml"
     path.write_bytes(b" " * (2**20 + 1))
-    with pytest.raises(ManifestError, match=r"large\.yaml: larger than 1 MiB"):
+    with pytest.raises(ManifestError, match=r"large\.yaml: larger than 1Mi"):
         load(path)
 
 
@@ -123,3 +123,9 @@ def test_reading_manifests_does_not_import_protobuf() -> None:
     script = "import sys; from kubewasp.k8s import manifests as m; m.expect_kind(m.parse(b'kind: Pod', 'a')[0], 'Pod')"
     check = "sys.exit(any(name.startswith('google') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", f"{script}; {check}"], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("text", ['{"a": {"b": 1, "b": 2}}', '{"kind": "Pod"} {"a": {"b": 1, "b": 2}}'])
+def test_a_key_that_occurs_twice_in_json_is_refused_as_in_yaml(text: str) -> None:
+    with pytest.raises(ManifestError, match=r'pods\.json: duplicate key "b" in the same object'):
+        parse(text.encode(), "pods.json")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewasp.k8s.quantity import canonical, parse
+from kubewasp.k8s.quantity import canonical, format_size, parse
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,23 @@ def test_canonical_form_keeps_the_amount_and_is_final(written: str) -> None:
         return
     assert parse(str(quantity)).nanos == quantity.nanos
     assert canonical(str(quantity)) == str(quantity)
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0 bytes"),
+        (1023, "1023 bytes"),
+        (1024, "1Ki"),
+        (1341, "1.3Ki"),
+        (65536, "64Ki"),
+        (1536 * 1024, "1.5Mi"),
+        (2**32, "4Gi"),
+        (3 * 2**40, "3Ti"),
+        (2**70, "1024Ei"),
+    ],
+)
+def test_sizes_are_shown_in_the_units_of_quantities(count: int, shown: str) -> None:
+    assert format_size(count) == shown
+    if "bytes" not in shown and "." not in shown and count < 2**60:
+        assert parse(shown).value() == count

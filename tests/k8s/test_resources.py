@@ -7,10 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewasp.k8s.resources import (
+    CPU,
     DEFAULT_MEMORY,
+    EPHEMERAL,
+    MEMORY,
     PodResources,
     Resources,
     allocatable,
+    amount_text,
     is_extended,
     is_scalar,
     pod_resources,
@@ -261,3 +265,23 @@ def test_the_request_is_the_largest_moment_of_the_pods_life(
         }
     )
     assert found.requests.cpu == max(moments)
+
+
+# ---------------------------------------------------------------------- amounts
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        (CPU, 250, "250m"),
+        (CPU, 3000, "3"),
+        (MEMORY, 2**30, "1Gi"),
+        (MEMORY, 2**30 + 1, "1.1Gi"),
+        (MEMORY, 3 * 2**29, "1.5Gi"),
+        (EPHEMERAL, 10 * 2**20, "10Mi"),
+        (MEMORY, 512, "512"),
+        ("example.com/gpu", 3, "3"),
+    ],
+)
+def test_amounts_are_written_as_people_do(name: str, value: int, text: str) -> None:
+    assert amount_text(name, value) == text

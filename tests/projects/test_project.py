@@ -6,7 +6,7 @@ import pytest
 
 from kubewasp.projects import project
 from kubewasp.projects.toolchain import BuildError
-from tests.guests.build import wat
+from tests.guests.build import wat, wat_text
 from tests.projects import toolchains
 from tests.projects.toolchains import FakeToolchain
 
@@ -92,13 +92,14 @@ def test_a_build_is_loaded_and_told(tmp_path: Path, toolchain: FakeToolchain) ->
     assert built.path == tmp_path / "p" / "build" / "policy.wasm"
     assert built.path.read_bytes() == toolchain.guest.read_bytes()
     assert (built.hooks, built.problem) == (("prefilter", "filter", "score"), "")
-    assert [path.name for path in built.path.parent.iterdir()] == ["policy.wasm"]
+    assert sorted(path.name for path in built.path.parent.iterdir()) == [".policy.wasm.sources", "policy.wasm"]
+    assert project.is_built(project.find(tmp_path / "p"))
 
 
 def test_a_build_may_go_elsewhere(tmp_path: Path, toolchain: FakeToolchain) -> None:
     target = tmp_path / "out" / "of" / "here.wasm"
     assert project.build(toolchains.made(tmp_path / "p"), target).path == target
-    assert target.exists()
+    assert list(target.parent.iterdir()) == [target]
     assert not (tmp_path / "p" / "build").exists()
 
 
@@ -114,15 +115,40 @@ def test_a_build_that_fails_leaves_the_last_one(tmp_path: Path, toolchain: FakeT
         project.build(found)
     assert str(caught.value) == told
     assert found.wasm.read_bytes() == before
-    assert [path.name for path in found.wasm.parent.iterdir()] == ["policy.wasm"]
+    assert sorted(path.name for path in found.wasm.parent.iterdir()) == [".policy.wasm.sources", "policy.wasm"]
 
 
-def test_a_guest_that_does_not_start_without_configuration_is_built(tmp_path: Path, toolchain: FakeToolchain) -> None:
-    toolchain.guest = wat("start_trap")
+REFUSES = """(module
+  (import "k8s.io/scheduler" "get_config" (func (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+  (memory (export "memory") 1)
+  (func (export "_start") (call $proc_exit (i32.const CODE)))
+  (func (export "filter") (result i32) (i32.const 0)))"""
+
+
+@pytest.mark.parametrize(
+    ("guest", "needs_config", "problem"),
+    [
+        (wat_text(REFUSES.replace("CODE", "1")), True, "wasm: _start error: guest exited with code 1"),
+        (wat_text(REFUSES.replace("CODE", "2")), False, "wasm: _start error: guest exited with code 2"),
+        (wat("start_trap"), False, "wasm: _start error: wasm trap"),
+        (wat("start_exit1"), False, "wasm: _start error: bad config"),
+    ],
+)
+def test_a_guest_that_does_not_start_is_built(
+    tmp_path: Path, toolchain: FakeToolchain, guest: Path, needs_config: bool, problem: str
+) -> None:
+    toolchain.guest = guest
     built = project.build(toolchains.made(tmp_path / "p"))
     assert built.path.exists()
-    assert built.guest is None
-    assert built.problem.startswith("wasm: _start error: wasm trap")
+    assert (built.guest, built.needs_config) == (None, needs_config)
+    assert built.problem.startswith(problem)
+
+
+def test_a_guest_that_no_configuration_helps_is_an_error(tmp_path: Path, toolchain: FakeToolchain) -> None:
+    toolchain.guest = wat("enqueue_trap")
+    with pytest.raises(BuildError, match=r"^policy\.wasm was built but cannot be loaded: wasm: enqueue error"):
+        project.build(toolchains.made(tmp_path / "p"))
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, toolchain: FakeToolchain) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from kubewasp.projects import scenario_runner
 from tests.guests.build import wat, wat_text
-from tests.projects.writing import case, run_one
+from tests.projects.writing import case, read_one, run_one
 from tests.simulation.simulating import steered
 
 UNSCHEDULABLE, WAIT = 2, 4
@@ -72,6 +73,16 @@ def test_an_error_is_not_a_rejection(tmp_path: Path) -> None:
     assert told[2] == '            got       an error: running "policy" filter plugin: wasm: filter error: panic!'
     assert told[3].startswith(" " * 22 + "wasm trap: ")
     assert failure(tmp_path, expect={"error": ""})[1:3] == ["  error  expected  an error", "         got       node-2"]
+
+
+def test_one_stack_trace_for_all_pods_and_nodes_with_one_cause(tmp_path: Path) -> None:
+    breaks = steered("misbehave", what=10, where=0x10)
+    pods = [{"name": "web-1"}, {"name": "web-2"}]
+    expect = {"web-1": {"node": "node-1"}, "web-2": {"node": "node-2"}}
+    told = run_one(tmp_path, case(pod=None, pods=pods, expect=expect), breaks).failure
+    assert told.count("wasm stack trace:") == 1
+    message = 'an error: running "policy" filter plugin: wasm: filter error: panic! (as pod default/web-1)'
+    assert f"got       {message}\n" in told
 
 
 def test_a_pod_that_waits_for_permission(tmp_path: Path) -> None:
@@ -243,10 +254,28 @@ def test_what_a_guest_logged_is_shown_when_the_test_fails(
     logs = wat("log")
     told = failure(tmp_path, logs, cluster=[{"name": "a"}], expect={"node": "b"})
     assert told[told.index("log") + 1 :] == [
-        "  info policy: hello",
-        '  info policy: "moved" pod="a" node="b"',
-        '  info policy: "quoted" text="say \\"hi\\"\\nand bye"',
+        "  default/web-2",
+        "    policy filter  I  hello",
+        '    policy filter  I  "moved" pod="a" node="b"',
+        '    policy filter  I  "quoted" text="say \\"hi\\"\\nand bye"',
     ]
     assert not caplog.records
     assert capsys.readouterr().err == ""
     assert logging.getLogger("kubewasp.wasm").propagate
+
+
+def test_the_log_of_a_test_that_passes_is_kept_on_request(tmp_path: Path) -> None:
+    test = read_one(tmp_path, case(cluster=[{"name": "node-2"}]))
+    assert scenario_runner.run(test, wat("log"), "policy").log == ()
+    result = scenario_runner.run(test, wat("log"), "policy", logs=True)
+    assert result.passed
+    assert result.log[:2] == ["default/web-2", "  policy filter  I  hello"]
+
+
+def test_a_long_log_of_a_failed_test_ends_with_its_last_lines(tmp_path: Path) -> None:
+    nodes = [{"name": f"node-{number}"} for number in range(3)]
+    pods = [{"name": f"web-{number}"} for number in range(10)]
+    document = case(cluster=nodes, pod=None, pods=pods, expect={"web-0": {"node": "none"}})
+    shown = run_one(tmp_path, document, wat("log")).failure.splitlines()
+    assert shown[shown.index("log") + 1] == "  … 20 earlier lines; --logs shows them"
+    assert len(shown[shown.index("log") + 2 :]) == 20

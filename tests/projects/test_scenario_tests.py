@@ -123,8 +123,8 @@ def test_that_the_plugin_does_not_load_can_be_expected(tmp_path: Path) -> None:
     [
         ({"name": None}, "name: Required value: the behaviour under test"),
         ({"name": 5}, "name: expected a string, got 5"),
-        ({"nam": "x"}, "nam: unknown field; did you mean name?"),
-        ({"expects": {}}, "expects: unknown field; did you mean expect?"),
+        ({"nam": "x"}, 'nam: unknown field; did you mean "name"?'),
+        ({"expects": {}}, 'expects: unknown field; did you mean "expect"?'),
         ({"config": 5}, "config: expected a text, an object or a list, got 5"),
         ({"time": "noon"}, 'time: expected a time such as 2026-01-05T12:00:00Z, got "noon"'),
         ({"weight": 0}, "weight: expected an integer from 1 to 1000000, got 0"),
@@ -138,7 +138,7 @@ def test_that_the_plugin_does_not_load_can_be_expected(tmp_path: Path) -> None:
         ({"cluster": None}, "cluster: Required value: files or nodes, unless the project has a cluster.yaml"),
         ({"cluster": [5]}, "cluster[0]: expected a file or an object, got 5"),
         ({"cluster": ["none.yaml"]}, "cluster[0]: no file none.yaml in {folder}"),
-        ({"cluster": [{"name": "a", "label": {}}]}, "cluster[0].label: unknown field; did you mean labels?"),
+        ({"cluster": [{"name": "a", "label": {}}]}, 'cluster[0].label: unknown field; did you mean "labels"?'),
         (
             {"cluster": [{"name": "a"}, {"name": "a"}]},
             "cluster[1]: metadata.name: duplicate Node a, first in {document}: cluster[0]",
@@ -155,7 +155,7 @@ def test_that_the_plugin_does_not_load_can_be_expected(tmp_path: Path) -> None:
         ({"expect": None}, "expect: Required value: the expected result of each pod"),
         ({"expect": "node-1"}, 'expect: expected an object, got "node-1"'),
         ({"expect": {}}, "expect: expected at least one of node, waiting, rejected, error, order, scores and filtered"),
-        ({"expect": {"nodes": "a"}}, "expect.nodes: unknown field; did you mean node?"),
+        ({"expect": {"nodes": "a"}}, 'expect.nodes: unknown field; did you mean "node"?'),
         ({"expect": {"node": 5}}, "expect.node: expected a node's name or a list of names, got 5"),
         ({"expect": {"node": []}}, "expect.node: expected a node's name or a list of names, got a list"),
         (

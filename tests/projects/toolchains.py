@@ -29,6 +29,9 @@ class FakeToolchain:
             raise BuildError(self.broken)
         return self.results
 
+    def link(self, project: Path) -> None:
+        """Nothing: the fake has no SDK."""
+
 
 def installed(monkeypatch: pytest.MonkeyPatch) -> FakeToolchain:
     """A toolchain for projects that have a file `fake`; there are no others then."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from kubewasp_sdk import (
     SKIP,
@@ -35,6 +35,7 @@ from kubewasp_sdk.testing import FakeCluster, make_node, make_pod, run
 from kubewasp.framework import cluster_events as host_events
 from kubewasp.k8s import quantity as host_quantity
 from kubewasp.k8s.resources import pod_resources
+from kubewasp.scheduler.waiting import timeout_text
 
 
 class Nothing(Plugin):
@@ -47,6 +48,16 @@ class OnlyFast(Plugin):
 
 
 # ---------------------------------------------------------------------- hooks
+
+
+def test_a_hint_goes_with_its_status() -> None:
+    class Hinting(Plugin):
+        def filter(self, state: CycleState, pod: Pod, node: Any) -> Status | None:
+            return Status.unschedulable("slow disk", hint="label disk=ssd") if node.name == "a" else None
+
+    outcome = run(Hinting(), make_pod(), [make_node("a"), make_node("b")])
+    assert (outcome.node, outcome.rejected, outcome.hints) == ("b", {"a": "slow disk"}, {"a": "label disk=ssd"})
+    assert Status.unresolvable("no", hint="x") == Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "no", "x")
 
 
 def test_only_overridden_methods_are_hooks() -> None:
@@ -308,6 +319,22 @@ def test_a_bad_config_is_one_clear_error(value: Any, message: str) -> None:
     assert str(raised.value).startswith(message)
 
 
+def test_a_missing_field_of_a_plain_config_is_named() -> None:
+    class Plain(Plugin):
+        def __init__(self, config: Any) -> None:
+            self.label = config["label"]
+
+        def filter(self, state: CycleState, pod: Pod, node: Any) -> None:
+            return None
+
+    with pytest.raises(ConfigError, match=r"^config\.label: missing$"):
+        FakeCluster().start(Plain, {"lable": "x"})
+    with pytest.raises(KeyError):
+        FakeCluster().start(Plain)
+    answer = json.loads(Guest(Plain).start(json.dumps({"config": ""})))
+    assert (answer["error"], answer["refused"]) == ("config.label: missing", True)
+
+
 def test_a_config_that_is_no_json_is_an_error() -> None:
     with pytest.raises(ConfigError, match="config: not valid JSON: Expecting property name"):
         config.parse("{mode: fast}")
@@ -319,6 +346,9 @@ numbers = st.integers(-(2**2000), 2**2000) | st.integers(-1000, 1000) | st.float
 
 
 @given(st.tuples(numbers, st.text()), st.tuples(numbers, st.text()))
+@example((-1e-300, ""), (-1e-301, ""))
+@example((-1.5, ""), (-2, ""))
+@example((0.0, ""), (-5e-324, ""))
 def test_keys_compare_as_their_values(left: tuple[Any, ...], right: tuple[Any, ...]) -> None:
     assert (sort_keys.encoded(left) < sort_keys.encoded(right)) == (left < right)
     assert (sort_keys.encoded(left) == sort_keys.encoded(right)) == (left == right)
@@ -445,7 +475,10 @@ def test_waiting_pods_are_bound_when_they_are_allowed() -> None:
     assert cluster.schedule(plugin, make_pod("b")).node == "n"
     assert cluster.bound == {"a": "n", "b": "n"}
     assert cluster.nodes["n"].pod_count == 2
-    assert cluster.events[0]["Reason"] == "Complete"
+    (event,) = cluster.events
+    assert (event.type, event.reason, event.note, event.action) == ("Normal", "Complete", "all there", "Scheduling")
+    assert (event.regarding.kind, event.regarding.namespace, event.regarding.name) == ("Pod", "default", "b")
+    assert event.related is None
 
 
 def test_waiting_pods_are_given_up_when_their_time_is_over() -> None:
@@ -455,8 +488,29 @@ def test_waiting_pods_are_given_up_when_their_time_is_over() -> None:
     assert cluster.waiting == ["a"]
     cluster.advance(1)
     assert (cluster.waiting, cluster.bound) == ([], {})
-    assert "timed out" in cluster.unbound["a"]
+    assert cluster.unbound == {"a": timeout_text(30, "Gang")}
     assert cluster.nodes["n"].pod_count == 0
+
+
+@pytest.mark.parametrize("seconds", [0, 0.25, 1, 1.5, 59.999, 60, 90.5, 3600, 7325])
+def test_an_expired_pod_has_the_reason_of_the_scheduler(seconds: float) -> None:
+    class Slow(Plugin):
+        def permit(self, state: CycleState, pod: Pod, node: Any) -> Any:
+            return Wait(seconds)
+
+    cluster = FakeCluster(make_node("n"))
+    cluster.schedule(cluster.start(Slow), make_pod("a"))
+    cluster.advance(seconds)
+    assert cluster.unbound == {"a": timeout_text(seconds, "Slow")}
+
+
+def test_a_node_that_pre_filter_leaves_out_has_the_reason_of_the_scheduler() -> None:
+    class First(Plugin):
+        def pre_filter(self, state: CycleState, pod: Pod) -> Any:
+            return ["a"]
+
+    outcome = run(First, make_pod(), [make_node("a"), make_node("b")])
+    assert outcome.rejected == {"b": "node(s) didn't satisfy plugin(s) [First] simultaneously"}
 
 
 def test_the_clock_is_the_clusters() -> None:

@@ -164,7 +164,7 @@ def test_of_a_pod_the_last_failure_is_kept() -> None:
 def test_a_failure_that_was_sampled_is_kept_in_full_in_both_places() -> None:
     _, store = decided(node("n1"), pod("huge", cpu="64"))
     assert traces(store) == failed(store)
-    assert failed(store)[0]["nodes"][0]["hints"] == ["60 more cpu"]
+    assert failed(store)[0]["nodes"][0]["hints"] == ["60 more cpu (allocatable 4)"]
 
 
 def test_secrets_are_not_shown() -> None:

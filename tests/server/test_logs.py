@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kubewasp.server import logs
-from kubewasp.wasm.klog import LogLine, log_line
+from kubewasp.wasm.klog import level_of
 
 
 class Logging:
@@ -205,7 +205,8 @@ def test_an_exception_is_an_error_and_a_stack_on_the_same_line(log: Logging, kin
 
 
 def guest_says(text: str, severity: int = 0) -> None:
-    log_line("Policy", LogLine(severity, text))
+    guest = logging.getLogger("kubewasp.guest")
+    guest.log(level_of(severity), "Policy: %s", text, extra={"plugin": "Policy", "guest_line": text})
 
 
 @pytest.mark.parametrize(

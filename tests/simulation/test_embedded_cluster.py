@@ -4,7 +4,7 @@ import pytest
 
 from kubewasp.k8s.errors import ManifestError
 from kubewasp.scheduler.attempt import Attempt
-from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster, SimulatedClock
 from kubewasp.simulation.loading import fill
 from kubewasp.state.object_kinds import PERSISTENT_VOLUME_CLAIM
 from tests.simulation.simulating import (
@@ -283,7 +283,7 @@ def test_stuck_pods_are_tried_again_after_five_minutes() -> None:
 
 
 def test_the_wall_clock_goes_on_from_when_the_simulation_began() -> None:
-    cluster = started(epoch=1_000_000.0)
+    cluster = started(clock=SimulatedClock(1_000_000.0))
     assert (cluster.clock.now(), cluster.clock.wall()) == (0, 1_000_000)
     cluster.clock.advance_to(60)
     assert (cluster.clock.now(), cluster.clock.wall()) == (60, 1_000_060)

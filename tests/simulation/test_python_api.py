@@ -8,6 +8,7 @@ import yaml
 
 from kubewasp.errors import KubewaspError
 from kubewasp.simulation import Placement, simulate
+from tests.guests.build import wat_text
 
 
 def node(name: str) -> dict[str, Any]:
@@ -67,3 +68,13 @@ def test_an_invalid_manifest_is_named_by_its_place() -> None:
 def test_the_configuration_of_an_unknown_plugin_is_refused() -> None:
     with pytest.raises(KubewaspError, match="plugin_configs: x: there is no plugin of that name"):
         simulate([], plugin_configs={"x": "1"})
+
+
+def test_errors_of_plugins_are_in_the_result_by_cause() -> None:
+    guest = wat_text('(module (memory (export "memory") 1) (func (export "filter") (result i32) unreachable))', "trap")
+    result = simulate([node("a"), pod("p"), pod("q")], plugins={"trap": str(guest)})
+    [cause] = result.errors
+    assert (cause.pods, cause.attempts) == (("default/p", "default/q"), 6)
+    assert "unreachable" in cause.message
+    assert [(item.pod, item.is_error) for item in result.pending] == [("default/p", True), ("default/q", True)]
+    assert simulate([node("a"), pod("p", cpu="9")]).pending[0].is_error is False

@@ -59,14 +59,14 @@ def test_memory_ends_at_its_limit_and_the_program_is_told() -> None:
 
 
 def test_a_program_that_starts_with_more_memory_than_allowed_says_what_to_raise() -> None:
-    with pytest.raises(GuestLoadError, match="over the limit of 65536; raise --memory"):
+    with pytest.raises(GuestLoadError, match="over the limit of 64Ki; raise --memory"):
         probe("hello", memory=65536)
 
 
 def test_the_stack_ends_at_its_limit() -> None:
     ran = run_body("(drop (call $deep (i32.const 0)))", stack=128 << 10)
     assert (ran.outcome.ending, ran.code) == (Ending.TRAPPED, 134)
-    assert ran.outcome.message == "stack limit of 131072 bytes exceeded; raise --stack"
+    assert ran.outcome.message == "stack limit of 128Ki exceeded; raise --stack"
 
 
 def test_a_data_segment_outside_of_memory_is_a_trap() -> None:

@@ -73,10 +73,11 @@ def test_what_can_be_written_through_another_grant_is_not_called_read_only(tmp_p
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"memory": 1}, "--memory: expected a number from 65536 to 4294967296, got 1"),
-        ({"stack": 1}, "--stack: expected a number"),
-        ({"timeout": 0}, "--timeout: expected a number"),
-        ({"timeout": float("nan")}, "--timeout: expected a number"),
+        ({"memory": 1}, "--memory: expected a size from 64Ki to 4Gi, got 1 bytes"),
+        ({"stack": 1}, "--stack: expected a size"),
+        ({"timeout": 0}, "--timeout: expected a duration"),
+        ({"timeout": float("inf")}, "--timeout: expected a duration, got inf"),
+        ({"timeout": float("nan")}, "--timeout: expected a duration"),
         ({"fuel": 0}, "--fuel: expected a number"),
         ({"environment": {"": "x"}}, "expected NAME=VALUE"),
         ({"environment": {"A=B": "x"}}, "expected NAME=VALUE"),

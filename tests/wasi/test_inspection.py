@@ -3,7 +3,7 @@ from __future__ import annotations
 from kubewasp.wasi.capabilities import Capabilities
 from kubewasp.wasi.inspection import inspect_program
 from kubewasp.wasi.program import load_program
-from tests.guests.build import go_command, go_guest
+from tests.guests.build import go_command, go_guest, wat_text
 from tests.wasi.running import probe_file
 from tests.wasi.test_component import command
 
@@ -32,3 +32,15 @@ def test_report_on_a_reactor_a_command_and_a_component() -> None:
         "wasi:filesystem/types@0.2.0",
         "wasi:filesystem/preopens@0.2.0",
     ]
+
+
+def test_an_import_that_is_there_twice_is_listed_once() -> None:
+    twice = """(module
+      (import "wasi_snapshot_preview1" "fd_write" (func (param i32 i32 i32 i32) (result i32)))
+      (import "wasi_snapshot_preview1" "fd_write" (func (param i32 i32 i32 i32) (result i32)))
+      (import "env" "f" (func)) (import "env" "f" (func))
+      (memory (export "memory") 1)
+      (func (export "_start")))"""
+    found = inspect_program(load_program(wat_text(twice, "wasi-twice").read_bytes(), Capabilities()))
+    assert found.could_ask_for == {"standard streams and open files": ["fd_write"], "not WASI": ["env f"]}
+    assert found.problems == ["import env f is not WASI and not available"]

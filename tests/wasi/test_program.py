@@ -45,7 +45,7 @@ def test_all_problems_are_told_at_once() -> None:
 @pytest.mark.parametrize(
     ("wasm", "message"),
     [
-        (b"", "does not start with"),
+        (b"", "the file is empty"),
         (b"\0asm", "truncated"),
         (b"\0asm\x01\0\0\0\x01\xff", "truncated"),
         (b"\0asm\x01\0\0\0\x63\x00", "invalid WebAssembly program"),

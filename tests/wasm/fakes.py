@@ -6,10 +6,13 @@ from kubewasp.framework.cluster_events import RecordedEvent
 
 
 class FakeClock:
-    """Stopped clock."""
+    """Clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.seconds = 10.0
 
     def now(self) -> float:
-        return 10.0
+        return self.seconds
 
     def wall(self) -> float:
         return 1_700_000_000.5

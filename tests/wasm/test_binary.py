@@ -35,7 +35,7 @@ def read_everything(wasm: bytes) -> None:
 @pytest.mark.parametrize(
     ("wasm", "text"),
     [
-        (b"", "this is not WebAssembly: the file does not start with \\0asm"),
+        (b"", "this is not WebAssembly: the file is empty"),
         (b"\0as", "this is not WebAssembly: the file does not start with \\0asm"),
         (b"<!DOCTYPE html>", "this is not WebAssembly: the file does not start with \\0asm"),
         (b"\0asm\x01\0", "the file is truncated: it ends within its 8-byte header"),

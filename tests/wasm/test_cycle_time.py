@@ -13,7 +13,7 @@ from tests.guests.build import wat_text
 
 HOOKS = ("prefilter", "filter", "prescore", "reserve", "prebind", "bind", "preenqueue")
 TEXT = "".join(f'(func (export "{hook}") (result i32) (i32.const 0))' for hook in HOOKS)
-OVER = "cycle time limit of 5 s for one pod exceeded; raise limits.cycleTimeout"
+OVER = "time limit of 5 s for one pod exceeded; the limit is limits.cycleTimeout"
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +81,7 @@ LOOPS = """(module (memory (export "memory") 1)
 def test_a_call_that_is_ended_by_the_cycles_limit_says_so() -> None:
     endless = Guest.load(wat_text(LOOPS), limits={"call_timeout": 600, "cycle_timeout": 0.02})
     with endless.cycle(samples.pod(), samples.nodes(1)) as cycle:
-        assert "cycle time limit of 0.02 s for one pod exceeded" in cycle.filter().reason(0)
+        assert "time limit of 0.02 s for one pod exceeded" in cycle.filter().reason(0)
 
 
 SLEEPS = """(module
@@ -100,4 +100,4 @@ def test_sleep_counts_too(monkeypatch: pytest.MonkeyPatch) -> None:
         codes = [cycle.reserve("node-1").code for _ in range(20)]
         assert codes[0] == 0
         assert codes[-1] == Code.ERROR
-        assert "cycle time limit of 0.0105 s" in cycle.reserve("node-1").reason
+        assert "time limit of 0.0105 s" in cycle.reserve("node-1").reason

@@ -10,7 +10,7 @@ from kubewasp.framework.config.model import ConfigError
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.k8s.codec import encode
 from kubewasp.scheduler.composition import set_up
-from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster, SimulatedClock
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.plugin import WasmPlugin
 from tests import samples
@@ -45,7 +45,8 @@ def plugin(cluster: EmbeddedCluster, name: str = "policy") -> WasmPlugin:
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
     """Log lines of the guest since the last call."""
-    lines = [line.removeprefix("policy: ") for line in caplog.messages if line.startswith("policy: ")]
+    logged = [vars(record) for record in caplog.records if record.name == "kubewasp.guest"]
+    lines = [record["guest_line"] for record in logged for _ in range(record.get("count", 1))]
     caplog.clear()
     return lines
 
@@ -109,7 +110,7 @@ QUEUED_AT = """(module
 
 def test_a_guest_hears_when_the_pod_was_queued() -> None:
     settings = config(profile(wasm("policy", wat_text(QUEUED_AT)), **SORTED))
-    cluster = EmbeddedCluster(set_up(settings), epoch=1_000_000.0)
+    cluster = EmbeddedCluster(set_up(settings), clock=SimulatedClock(1_000_000.0))
     cluster.clock.advance_to(5.0)
     place, key, queued_at = plugin(cluster).sort_key(encoded_pod("a"), 2.0)
     assert (place, int.from_bytes(key, "little"), queued_at) == (0, 1_000_002_000_000_000, 2.0)

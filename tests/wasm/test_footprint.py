@@ -153,7 +153,7 @@ COMPONENT = """
 def test_memories_of_a_component_share_the_limit() -> None:
     granted = Capabilities(memory=10 * PAGE)
     program = load_program(bytes(wat2wasm(COMPONENT.format(more=""))), granted)
-    assert program.bounds(granted.memory).memory_size == 5 * PAGE
+    assert program.bounds(granted).memory_size == 5 * PAGE
     assert run(program, granted).exit_code == 0
     new_store(program, granted).close()
 

@@ -369,7 +369,7 @@ def test_events_reach_the_scheduler(nodes: Nodes) -> None:
     with load("events", handle=handle).cycle(samples.pod(), nodes) as cycle:
         result = cycle.filter(["node-1", "node-2"])
     event = RecordedEvent(
-        regarding=ObjectReference("Pod", "v1", "pod-1", "default", "uid-1", "1"),
+        regarding=ObjectReference("Pod", "v1", "pod-1", "default", "uid of pod-1"),
         related=ObjectReference("Node", "v1", "node-1"),
         type="Normal",
         reason="Considered",

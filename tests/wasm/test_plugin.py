@@ -281,7 +281,7 @@ def test_a_guest_finds_and_rejects_a_waiting_pod() -> None:
 
 
 def test_events_of_guests_are_recorded() -> None:
-    cluster = run(wasm("policy", wat("events")), nodes=NODES[:1])
+    cluster = run(wasm("policy", wat("events")), pod("pod-1"), nodes=NODES[:1])
     assert len(cluster.recorded) == 1
 
 

@@ -92,7 +92,7 @@ NAMES = [f"pod-{number}-{number % 9}" for number in range(100)]
 
 
 def test_one_call_signs_many_pods() -> None:
-    cluster, calls = cluster_of(profile(signing()))
+    cluster, calls = cluster_of(profile(signing(), limits={"callTimeout": "10m"}))  # as many as may be, however slow
     queue(cluster, NAMES)
     cluster.settle()
     assert [cluster.pods[f"default/{name}"].node for name in NAMES] == [f"node-{name[-1]}" for name in NAMES]

@@ -1,6 +1,8 @@
 import base64
+import gzip
 import hashlib
 import threading
+import zlib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,6 +18,14 @@ from tests.guests.build import EXAMPLES, example, wat
 MANY = 1 << 20
 CONTENT = b"\0asm, let us say"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
+RAW = zlib.compressobj(wbits=-15)
+ENCODED = {
+    "gzip": gzip.compress(CONTENT[:5]) + gzip.compress(CONTENT[5:]),  # two members
+    "X-GZIP": gzip.compress(CONTENT),
+    "deflate": zlib.compress(CONTENT),
+    "Deflate": RAW.compress(CONTENT) + RAW.flush(),
+    "identity": CONTENT,
+}
 AUTHORIZATION = "Basic " + base64.b64encode(b"user:p@ss word").decode()
 
 
@@ -49,6 +59,13 @@ class Handler(BaseHTTPRequestHandler):
                 self.answer(wat("filter").read_bytes())
             case "/text.wat":
                 self.answer(b"(module)")
+            case "/encoded.wasm":
+                encoding = self.path.partition("?")[2]
+                self.answer(ENCODED.get(encoding, CONTENT), encoding)
+            case "/bomb.wasm":
+                self.answer(gzip.compress(bytes(20 * MANY)), "gzip")
+            case "/cut-gzip.wasm":
+                self.answer(gzip.compress(CONTENT)[:-4], "gzip")
             case "/broken.wat":
                 self.answer(b"(modul")
             case "/private.wasm" if self.headers["Authorization"] == AUTHORIZATION:
@@ -75,13 +92,15 @@ class Handler(BaseHTTPRequestHandler):
             case _:
                 self.send_error(404)
 
-    def begin(self, length: int) -> None:
+    def begin(self, length: int, encoding: str = "") -> None:
         self.send_response(200)
         self.send_header("Content-Length", str(length))
+        if encoding:
+            self.send_header("Content-Encoding", encoding)
         self.end_headers()
 
-    def answer(self, content: bytes) -> None:
-        self.begin(len(content))
+    def answer(self, content: bytes, encoding: str = "") -> None:
+        self.begin(len(content), encoding)
         self.wfile.write(content)
 
     def redirect(self, where: str) -> None:
@@ -155,6 +174,18 @@ def test_a_path_that_cannot_be_one_is_refused() -> None:
     assert problem("a\0b") == r"wasm: cannot load 'a\x00b': embedded null byte"
 
 
+def test_a_compressed_file_is_unpacked(tmp_path: Path) -> None:
+    guest, text, bomb = (tmp_path / name for name in ("filter.wasm.gz", "filter.wat.gz", "bomb.wasm.gz"))
+    guest.write_bytes(gzip.compress(wat("filter").read_bytes()))
+    text.write_bytes(gzip.compress(b"(module)"))
+    bomb.write_bytes(gzip.compress(bytes(20 * MANY)))
+    assert Guest.load(guest, sha256=hashlib.sha256(guest.read_bytes()).hexdigest()).name == "filter"
+    assert fetch(text, max_bytes=MANY).startswith(b"\0asm")
+    assert problem(bomb, max_bytes=MANY) == f"wasm: {bomb} is larger than 1Mi; raise limits.guestSize"
+    bomb.write_bytes(b"\x1f\x8bnot really")
+    assert problem(bomb).startswith(f"wasm: cannot load {bomb}: not valid compressed data")
+
+
 def test_a_file_that_is_too_large_is_refused(guest_file: Path) -> None:
     assert fetch(guest_file, max_bytes=len(CONTENT)) == CONTENT
     text = problem(guest_file, max_bytes=len(CONTENT) - 1)
@@ -188,6 +219,26 @@ def test_a_downloaded_guest_is_named_after_its_address(server: Server) -> None:
 
 def test_webassembly_text_is_downloaded_and_assembled(server: Server) -> None:
     assert fetch(f"http://{server.address}/text.wat", max_bytes=MANY) == b"\0asm\1\0\0\0"
+
+
+@pytest.mark.parametrize("encoding", ENCODED)
+def test_a_guest_that_the_server_compresses_is_unpacked(encoding: str, server: Server) -> None:
+    source = f"http://{server.address}/encoded.wasm?{encoding}"
+    assert fetch(source, max_bytes=MANY, sha256=DIGEST) == CONTENT
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip,gzip"])
+def test_an_unknown_content_encoding_is_refused(encoding: str, server: Server) -> None:
+    assert problem(f"http://{server.address}/encoded.wasm?{encoding}") == (
+        f"wasm: cannot load http://{server.address}/encoded.wasm?{encoding}: "
+        f"unknown Content-Encoding '{encoding}'; known are gzip, x-gzip, deflate"
+    )
+
+
+def test_a_compressed_guest_that_is_too_large_or_incomplete_is_refused(server: Server) -> None:
+    bomb, cut = f"http://{server.address}/bomb.wasm", f"http://{server.address}/cut-gzip.wasm"
+    assert problem(bomb, max_bytes=MANY) == f"wasm: {bomb} is larger than 1Mi; raise limits.guestSize"
+    assert problem(cut) == f"wasm: cannot load {cut}: the compressed data is incomplete"
 
 
 def test_an_answer_other_than_ok_is_told(server: Server) -> None:

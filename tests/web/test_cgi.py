@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.web.cgi import meta_variables
 from kubewasp.web.http_messages import BytesBody, Headers, Request
 from tests.guests.build import wat_text
@@ -77,6 +78,37 @@ def test_failures() -> None:
     assert answer("\n", more="unreachable").status_code == 500
     assert answer("\n", more="(loop $l (br $l))", settings={"limits": {"timeout": "100ms"}}).status_code == 504
     assert answer("\nlong", settings={"limits": {"responseBody": 3}}).status_code == 502
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"limits": {"memory": "64Ki"}}, "initial memory of 256Ki is over the limit of 64Ki; raise limits.memory"),
+        ({"dirs": ["/none:/data"]}, "dirs: /none:/data: /none: No such file or directory"),
+        ({"dirs": ["a:b:c"]}, "dirs: a:b:c: expected HOST[:GUEST][:ro]"),
+    ],
+    ids=["memory", "missing folder", "wrong folder"],
+)
+def test_a_guest_that_cannot_be_loaded_names_settings_of_the_file(settings: dict[str, Any], told: str) -> None:
+    with pytest.raises(GuestLoadError) as caught:
+        answer("\n", settings=settings)
+    assert told in str(caught.value)
+    assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("(loop $l (br $l))", "time limit of 0.1 s exceeded; raise limits.timeout"),
+        ("(call $deep)", "stack limit of 1Mi exceeded; raise limits.stack"),
+    ],
+    ids=["time", "stack"],
+)
+def test_a_limit_of_a_request_is_named_as_in_the_file(more: str, told: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "kubewasp"):
+        answer("\n", more=more + ")(func $deep (call $deep)", settings={"limits": {"timeout": "100ms"}})
+    shown = " ".join(f"{record.getMessage()} {record.__dict__}" for record in caplog.records)
+    assert told in shown
 
 
 def test_stderr_is_logged(caplog: pytest.LogCaptureFixture) -> None:

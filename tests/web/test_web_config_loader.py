@@ -59,7 +59,7 @@ def test_smallest_and_largest() -> None:
     [
         ([], "expected an object"),
         ({}, "routes: Required value"),
-        ({"rutes": [_ROUTE], "routes": [_ROUTE]}, "rutes: unknown field; did you mean routes?"),
+        ({"rutes": [_ROUTE], "routes": [_ROUTE]}, 'rutes: unknown field; did you mean "routes"?'),
         ({"listen": "8080", "routes": [_ROUTE]}, 'listen: Invalid value: "8080": expected HOST:PORT'),
         ({"listen": "a:99999", "routes": [_ROUTE]}, "listen: Invalid value"),
         ({"workers": 0, "routes": [_ROUTE]}, "workers: Invalid value: 0"),
@@ -85,7 +85,7 @@ def test_smallest_and_largest() -> None:
         ),
         (
             {"guests": {"a": {"file": "x", "style": "module", "limits": {"memory": "1Ki"}}}, "routes": [_ROUTE]},
-            "guests.a.limits.memory: expected an integer such as 64Mi, from 65536",
+            "guests.a.limits.memory: expected a size such as 64Mi, from 64Ki to 4Gi",
         ),
         (
             {"guests": {"a": {"file": "x", "style": "module", "dirs": ["/"]}}, "routes": [_ROUTE]},

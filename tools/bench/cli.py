@@ -8,20 +8,13 @@ from typing import Annotated
 
 import typer
 
-from kubewasp.cli.options import Output
+from kubewasp.cli.command_group import CommandGroup
+from kubewasp.cli.options import Format, Output
 
-app = typer.Typer(
-    help="Benchmarks of plugins and whole scheduling on this machine, beside their peers.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = CommandGroup(help="Benchmarks of plugins and whole scheduling on this machine, beside their peers.")
 
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Result file; other layers in it are kept.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and repetitions: a minute, and coarse figures.")]
-Format = Annotated[Output, typer.Option("-o", "--output", help="Output format.")]
 ResultFile = Annotated[Path, typer.Argument(metavar="RESULT.json", help="Result file of `plugin` and `scheduler`.")]
 _LATEST = Path("bench-result.json")
 
@@ -41,10 +34,10 @@ def plugin(
     quick: Quick = False,
     form: Annotated[
         list[str] | None,
-        typer.Option(metavar="FORM", help="Only this form, e.g. go, wat, in-process, extender-names; repeatable."),
+        typer.Option(metavar="FORM", help="Only this form, e.g. go, wat, in-process, extender-names. Repeatable."),
     ] = None,
     nodes: Annotated[
-        list[int] | None, typer.Option(min=1, max=100_000, help="Only this number of nodes; repeatable.")
+        list[int] | None, typer.Option(metavar="N", min=1, max=100_000, help="Only this number of nodes. Repeatable.")
     ] = None,
     out: Out = _LATEST,
     output: Format = Output.TABLE,
@@ -58,7 +51,7 @@ def plugin(
     """
     from tools.bench import run_command
 
-    run_command.plugin(quick=quick, forms=form or (), nodes=nodes or (), out=out, as_json=output is Output.JSON)
+    run_command.plugin(quick=quick, forms=form or (), nodes=nodes or (), out=out, form=output.value)
 
 
 @app.command()
@@ -68,7 +61,7 @@ def scheduler(
     real: Annotated[bool, typer.Option("--real", help="Only on a real API server, beside kube-scheduler.")] = False,
     workload: Annotated[
         list[str] | None,
-        typer.Option(metavar="WORKLOAD", help="Only this one, e.g. basic, preemption, mixed-churn; repeatable."),
+        typer.Option(metavar="WORKLOAD", help="Only this one, e.g. basic, preemption, mixed-churn. Repeatable."),
     ] = None,
     out: Out = _LATEST,
     output: Format = Output.TABLE,
@@ -85,14 +78,14 @@ def scheduler(
     if embedded and real:
         raise typer.BadParameter("leave both out to measure both", param_hint="--embedded and --real")
     places = ("embedded",) if embedded else ("real",) if real else ("embedded", "real")
-    run_command.scheduler(quick=quick, places=places, workloads=workload or (), out=out, as_json=output is Output.JSON)
+    run_command.scheduler(quick=quick, places=places, workloads=workload or (), out=out, form=output.value)
 
 
 @app.command()
 def counts(
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this policy, form or path, e.g. nodenumber, go, extender; repeatable."),
+        typer.Option(metavar="NAME", help="Only this policy, form or path, e.g. nodenumber, go, extender. Repeatable."),
     ] = None,
     check: Annotated[
         Path | None, typer.Option(metavar="BASELINE.json", help="Exit with 1 if a count is above the baseline.")
@@ -103,13 +96,13 @@ def counts(
     """Count machine-independent costs: fuel, bytes copied, calls across the boundary, Python calls, allocations.
 
     Cycles with guests, and every other hot path: built-in plugins, node and pod updates, wire codec, watch stream,
-    extender, web handlers. The same program gives the same counts on every machine.
+    extender, web handlers, guest log. The same program gives the same counts on every machine.
 
     Example: python -m tools.bench counts --check tools/bench/counts.json
     """
     from tools.bench import counts_command
 
-    if not counts_command.run(only=only or (), check=check, out=out, as_json=output is Output.JSON):
+    if not counts_command.run(only=only or (), check=check, out=out, form=output.value):
         raise typer.Exit(1)
 
 
@@ -126,7 +119,7 @@ def compare(
     """
     from tools.bench import compare_command
 
-    if not compare_command.run(before, after, check=check, as_json=output is Output.JSON):
+    if not compare_command.run(before, after, check=check, form=output.value):
         raise typer.Exit(1)
 
 
@@ -151,7 +144,9 @@ def report(
 
 @app.command()
 def bars(
-    only: Annotated[list[Part] | None, typer.Option(help="Only this part; repeatable.")] = None,
+    only: Annotated[
+        list[Part] | None, typer.Option(metavar="PART", help=f"Only this part: {', '.join(Part)}. Repeatable.")
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Exit with 1 if a bar is missed.")] = False,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File of the measured values.")] = Path(
         ".build/bench/bars.json"

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from tools.bench.model import Measurement
 
 
-def run(before: Path, after: Path, *, check: bool, as_json: bool, tolerance: float = 0.0) -> bool:
+def run(before: Path, after: Path, *, check: bool, form: str, tolerance: float = 0.0) -> bool:
     """False if `check` is set and something became worse; counts may grow by `tolerance`, a share."""
     found = compare(model.read(before), model.read(after))
-    if as_json:
-        output.print_json(found.as_dict())
+    if form != "table":
+        output.print_document(found.as_dict(), form)
     else:
         print_comparison(found)
     return not (check and found.failing(tolerance))

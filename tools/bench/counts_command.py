@@ -29,7 +29,7 @@ _COLUMNS = {
 }
 
 
-def run(*, only: Sequence[str], check: Path | None, out: Path | None, as_json: bool) -> bool:
+def run(*, only: Sequence[str], check: Path | None, out: Path | None, form: str) -> bool:
     """False if a count is above the baseline."""
     plan = counts.Plan.of(only)
     baseline = model.read(check) if check is not None else None
@@ -40,9 +40,9 @@ def run(*, only: Sequence[str], check: Path | None, out: Path | None, as_json: b
     if out is not None and kept is not None:
         kept.put(counts.LAYER, found, is_whole=not only)
         out.write_text(kept.as_json(), encoding="utf-8")
-    if as_json:
+    if form != "table":
         regressions = {"worse": [change.as_dict() for change in worse]}
-        output.print_json({"format": model.FORMAT} | asdict(found) | regressions)
+        output.print_document({"format": model.FORMAT} | asdict(found) | regressions, form)
     elif baseline is None:
         _print(found)
     else:

@@ -31,13 +31,14 @@ from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.pods import PodParser, placed_on
 from kubewasp.k8s.schema import message_class
 from kubewasp.scheduler.composition import Environment, compose, set_up
+from kubewasp.server.guest_lines import CallLines
 from kubewasp.server.metrics import Metrics
 from kubewasp.server.request_metrics import RequestMetrics
 from kubewasp.server.scheduler_metrics import SchedulerMetrics
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from kubewasp.web.app import create_app
 from kubewasp.web.web_config_loader import read_web_config
-from tools.bench import guests
+from tools.bench import guests, talking_guest
 from tools.bench.bars import web
 from tools.bench.bars.cycle import labelled_pod, with_affinity, with_spread
 from tools.bench.guests import Unavailable
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.server.logs import LogFormat
+    from kubewasp.wasm.guest_log import HookLog
 
     Operation = Callable[[], object]
 
@@ -58,6 +61,7 @@ _SETTLING: Final = 10
 _TIMES: Final = 40
 _PEAKS: Final = 5
 _WHOLE_NODES: Final = 100
+_REUSES: Final = 200  # calls until the node memory of a path before is free: each frees a part of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +338,28 @@ def _handlers() -> Iterator[Step]:
     loop.close()
 
 
+def _guest_log() -> Iterator[Step]:
+    """A log line per node: a hook call takes them out of the sandbox, another thread formats them."""
+    kept = talking_guest.Kept()
+    run = talking_guest.filtering(NODES, kept)
+    run()
+    call = kept.call
+    if call is None or call.log.lines != NODES:
+        raise RuntimeError("a line per node expected")
+    formats: tuple[LogFormat, ...] = ("text", "json")
+    for format_ in formats:
+        yield Step(f"{format_} lines", partial(_formatted, call, format_))
+    for _ in range(_REUSES):
+        run()
+    yield Step("hook call", run)
+
+
+def _formatted(call: HookLog, format_: LogFormat) -> None:
+    lines = CallLines(call, format_)
+    for block in call.log.blocks():
+        lines.render([(entry, 1) for entry in block])
+
+
 class _InlineLoop(asyncio.SelectorEventLoop):
     """Work for threads runs at once: only calls of one thread can be counted."""
 
@@ -355,4 +381,5 @@ PATHS: Final[dict[str, Callable[[], Iterator[Step]]]] = {
     "requests": _requests,
     "extender": _extending,
     "web handlers": _handlers,
+    "guest log": _guest_log,
 }

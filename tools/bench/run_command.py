@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _LINE_SECONDS: float = 15.0
 
 
-def plugin(*, quick: bool, forms: Sequence[str], nodes: Sequence[int], out: Path, as_json: bool) -> None:
+def plugin(*, quick: bool, forms: Sequence[str], nodes: Sequence[int], out: Path, form: str) -> None:
     from tools.bench import plugin_layer
     from tools.bench.peers import peer_layer
 
@@ -41,10 +41,10 @@ def plugin(*, quick: bool, forms: Sequence[str], nodes: Sequence[int], out: Path
         if wants_peers:
             yield from peer_layer.measure(step, plan.nodes)
 
-    _run("plugin", steps, measured, out, as_json=as_json, is_whole=not forms and not nodes)
+    _run("plugin", steps, measured, out, form=form, is_whole=not forms and not nodes)
 
 
-def scheduler(*, quick: bool, places: Sequence[str], workloads: Sequence[str], out: Path, as_json: bool) -> None:
+def scheduler(*, quick: bool, places: Sequence[str], workloads: Sequence[str], out: Path, form: str) -> None:
     from tools.bench import scheduler_layer
 
     plan = scheduler_layer.Plan.of(quick=quick, places=places, workloads=workloads)
@@ -54,7 +54,7 @@ def scheduler(*, quick: bool, places: Sequence[str], workloads: Sequence[str], o
     def measured(step: Step) -> Iterator[Measurement | Skipped]:
         return scheduler_layer.measure(step, plan)
 
-    _run("scheduler", steps, measured, out, as_json=as_json, is_whole=is_whole)
+    _run("scheduler", steps, measured, out, form=form, is_whole=is_whole)
 
 
 def _run(
@@ -63,7 +63,7 @@ def _run(
     measured: Callable[[Step], Iterable[Measurement | Skipped]],
     out: Path,
     *,
-    as_json: bool,
+    form: str,
     is_whole: bool,
 ) -> None:
     """Nothing is written before the end: half a layer would look like a whole one."""
@@ -79,8 +79,8 @@ def _run(
     fresh.seconds[layer] = round(time.monotonic() - began, 1)
     kept.put(layer, fresh, is_whole=is_whole)
     out.write_text(kept.as_json(), encoding="utf-8")
-    if as_json:
-        output.print_json({"format": model.FORMAT} | asdict(fresh))
+    if form != "table":
+        output.print_document({"format": model.FORMAT} | asdict(fresh), form)
     else:
         _print_summary(layer, fresh, out)
 
@@ -166,8 +166,7 @@ def progress(steps: int) -> Iterator[Step]:
         TimeRemainingColumn,
     )
 
-    screen = output.console(stderr=True)
-    if not screen.is_terminal:
+    if not output.has_progress():
         yield _lines(steps)
         return
     columns = (
@@ -177,7 +176,7 @@ def progress(steps: int) -> Iterator[Step]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=screen, transient=True) as progress:
+    with Progress(*columns, console=output.console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=steps)
         yield lambda what: progress.update(task, advance=1, description=what)
 

@@ -39,7 +39,7 @@ class Answering:
         self.description = description.ComponentDescription(("filter",), wants_waiting_pods=True)
         self._text = text
 
-    def exchange(self, request: str, *, hook: str, seconds: float) -> str:  # noqa: ARG002 - interface
+    def exchange(self, request: str, **arguments: object) -> str:  # noqa: ARG002 - interface
         return self._text
 
 
@@ -68,7 +68,7 @@ def _check(outcome: HookOutcome, hook: str) -> None:
         assert outcome.failure.kind in _EXPECTED, f"{hook}: {outcome.failure.text}"
     assert len(outcome.values) == len(outcome.reason_numbers)
     assert len(outcome.output) <= LIMITS.output
-    assert all(len(line.text) <= LIMITS.log for line in outcome.logs)
+    assert all(len(line.text) <= LIMITS.log for line in outcome.log.log_lines())
     assert all(0 <= number <= len(outcome.reasons) for number in outcome.reason_numbers.tolist())
 
 

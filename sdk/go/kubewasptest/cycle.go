@@ -81,12 +81,18 @@ func (c *Cycle) status(hook func() int32) kubewasp.Status {
 	return c.made(kubewasp.Code(hook()))
 }
 
-// made returns a status in the form of the scheduler: Success has no reason.
+// made returns a status in the form of the scheduler: Success has no reason and no hint.
 func (c *Cycle) made(code kubewasp.Code) kubewasp.Status {
+	hint := c.host.hint
+	c.host.hint = ""
 	if code == kubewasp.CodeSuccess {
 		return kubewasp.Success()
 	}
-	return kubewasp.Status{Code: code, Reason: c.host.reason}
+	status := kubewasp.Status{Code: code, Reason: c.host.reason}
+	if hint != "" {
+		return status.WithHint(hint)
+	}
+	return status
 }
 
 // on sets the current node.

@@ -25,6 +25,7 @@ type instance struct {
 
 	// Results of the hook.
 	reason    string
+	hint      string
 	nodes     []string
 	nominated string
 	sortKey   []byte
@@ -88,6 +89,7 @@ func (i *instance) SendNodeNames(names []byte) {
 
 func (i *instance) SendNominatedNode(name string) { i.nominated = name }
 func (i *instance) SendReason(text string)        { i.reason = text }
+func (i *instance) SendHint(text string)          { i.hint = text }
 
 func (i *instance) RecordEvent(json []byte) {
 	i.plugin.events = append(i.plugin.events, decodeEvent(i.plugin.t, json))

@@ -22,6 +22,7 @@ package kubewasptest
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ import (
 type Plugin struct {
 	t          testing.TB
 	cluster    *Cluster
+	name       string // of its type
 	config     string
 	make       func(*kubewasp.Handle) (any, error)
 	idle       []*Cycle
@@ -65,7 +67,7 @@ func LoadError[P any](t testing.TB, cluster *Cluster, factory func(*kubewasp.Han
 
 func load[P any](t testing.TB, cluster *Cluster, factory func(*kubewasp.Handle) (P, error), config string) (*Plugin, error) {
 	t.Helper()
-	plugin := &Plugin{t: t, cluster: cluster, config: config}
+	plugin := &Plugin{t: t, cluster: cluster, name: typeName[P](), config: config}
 	plugin.make = func(handle *kubewasp.Handle) (any, error) {
 		made, err := factory(handle)
 		if err == nil {
@@ -83,6 +85,14 @@ func load[P any](t testing.TB, cluster *Cluster, factory func(*kubewasp.Handle) 
 		first.guest.Enqueue()
 	}
 	return plugin, nil
+}
+
+func typeName[P any]() string {
+	kind := reflect.TypeFor[P]()
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	return kind.Name()
 }
 
 func (p *Plugin) instance() (*Cycle, error) {

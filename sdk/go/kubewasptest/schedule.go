@@ -16,7 +16,7 @@ type Result struct {
 	// Waiting is true while the pod waits at Permit, for up to Timeout.
 	Waiting bool
 	Timeout time.Duration
-	// Status is the reason for a pod without a node.
+	// Status is the reason for a pod without a node, in the scheduler's words, with the plugin's type as its name.
 	Status kubewasp.Status
 	// Rejected has the nodes rejected by Filter.
 	Rejected map[string]kubewasp.Status
@@ -27,10 +27,11 @@ type Result struct {
 }
 
 type waitingPod struct {
-	cycle  *Cycle
-	pod    Pod
-	until  time.Time
-	result *Result
+	cycle   *Cycle
+	pod     Pod
+	timeout time.Duration
+	until   time.Time
+	result  *Result
 	// Decisions of a hook about waiting pods, effective when the hook returns.
 	decided, allowed bool
 	reason           string
@@ -69,7 +70,9 @@ func (p *Plugin) Schedule(pod Pod) *Result {
 	switch {
 	case status.Code == kubewasp.CodeWait:
 		result.Waiting, result.Timeout = true, timeout
-		p.waiting = append(p.waiting, &waitingPod{cycle: cycle, pod: assumed, until: p.cluster.now.Add(timeout), result: result})
+		p.waiting = append(p.waiting, &waitingPod{
+			cycle: cycle, pod: assumed, timeout: timeout, until: p.cluster.now.Add(timeout), result: result,
+		})
 		return result
 	case !status.IsSuccess():
 		return p.undo(cycle, result, status)
@@ -82,7 +85,7 @@ func (p *Plugin) Schedule(pod Pod) *Result {
 func (p *Plugin) Waiting() []string {
 	for _, w := range p.waiting {
 		if !w.decided && !p.cluster.now.Before(w.until) {
-			w.decided, w.reason = true, "rejected due to timeout"
+			w.decided, w.reason = true, "rejected due to timeout after waiting "+w.timeout.String()+" at plugin "+p.name
 		}
 	}
 	p.settle()
@@ -97,7 +100,7 @@ func (p *Plugin) filter(cycle *Cycle, result *Result, names []string, skipped bo
 	for _, row := range p.cluster.present() {
 		name := p.cluster.rows[row].node.Name
 		if names != nil && !slices.Contains(names, name) {
-			result.Rejected[name] = kubewasp.Unresolvable("PreFilter left the node out")
+			result.Rejected[name] = kubewasp.Unresolvable("node(s) didn't satisfy plugin(s) [" + p.name + "] simultaneously")
 			continue
 		}
 		if cycle.has("filter") && !skipped {

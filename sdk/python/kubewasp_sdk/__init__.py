@@ -5,6 +5,7 @@ from kubewasp_sdk.events import Action, Change, ClusterEvent
 from kubewasp_sdk.node_info import NodeInfo, Nodes
 from kubewasp_sdk.objects import Container, Node, Owner, Pod, Taint, Toleration
 from kubewasp_sdk.plugin import Plugin
+from kubewasp_sdk.recorded_events import Event, ObjectReference
 from kubewasp_sdk.resources import Resources
 from kubewasp_sdk.state import CycleState
 from kubewasp_sdk.status import SKIP, SUCCESS, Code, Nominate, Status, Verdict, Wait
@@ -20,10 +21,12 @@ __all__ = [
     "ConfigError",
     "Container",
     "CycleState",
+    "Event",
     "Node",
     "NodeInfo",
     "Nodes",
     "Nominate",
+    "ObjectReference",
     "Owner",
     "Plugin",
     "Pod",

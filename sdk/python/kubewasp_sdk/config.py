@@ -20,6 +20,19 @@ class ConfigError(ValueError):
     """Invalid configuration; the text names the field. A plugin may raise it in `__init__`."""
 
 
+class MissingFieldError(ConfigError, KeyError):
+    """A field that the plugin reads is not in its configuration."""
+
+    __str__ = ValueError.__str__  # KeyError shows its text in quotes
+
+
+class ConfigDict(dict[str, Any]):
+    """Configuration without a type: a dict with errors that name the field."""
+
+    def __missing__(self, key: str) -> Any:
+        raise MissingFieldError(f"config.{key}: missing")
+
+
 def parse(text: str) -> Any:
     """Plain values of a JSON text; an empty text is an empty object."""
     if not text.strip():
@@ -60,7 +73,8 @@ def decode(plugin: type, value: Any) -> Any:
     wanted = config_type(plugin)
     if dataclasses.is_dataclass(wanted) and isinstance(value, typing.cast("type", wanted)):
         return value
-    return _decoded(wanted, {} if value is None else value, "config")
+    decoded = _decoded(wanted, {} if value is None else value, "config")
+    return ConfigDict(decoded) if type(decoded) is dict else decoded
 
 
 def _decoded(wanted: Any, value: Any, where: str) -> Any:

@@ -25,6 +25,7 @@ from kubewasp_sdk.objects import Node, Pod
 from kubewasp_sdk.plugin import METHODS, WANTS, Plugin, overrides
 from kubewasp_sdk.state import CycleState
 from kubewasp_sdk.status import Code, Nominate, Status, Wait, as_status
+from kubewasp_sdk.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -94,7 +95,7 @@ class Guest:
         try:
             description = self._start(json.loads(settings))
         except BaseException as error:  # noqa: BLE001 - reported to the scheduler
-            description = {"error": _load_error(error)}
+            description = {"error": _load_error(error), "refused": isinstance(error, configuration.ConfigError)}
         logs, _ = self._logs.take()
         logs += [(0, line) for line in self._output.take().splitlines()]
         return json.dumps(description | {"protocol": PROTOCOL, "logs": logs})
@@ -111,6 +112,7 @@ class Guest:
         if unknown:
             raise configuration.ConfigError(f"wants: unknown {', '.join(unknown)}; there are {', '.join(WANTS)}")
         self._plugin = self._class(config)
+        self._watch = Watch() if settings.get("watch") else None
         if not hasattr(self._plugin, "config"):
             self._plugin.config = config
         wants = self._class.wants
@@ -153,7 +155,7 @@ class Guest:
         except BaseException as error:  # noqa: BLE001 - reported to the scheduler
             answer = {"error": tracebacks.told(error)}
         if scheduler.events:
-            answer["events"], scheduler.events = scheduler.events, []
+            answer["events"], scheduler.events = [event.wire() for event in scheduler.events], []
         if scheduler.allowed or scheduler.rejected:
             answer |= {"allow": scheduler.allowed, "reject": scheduler.rejected}
             scheduler.allowed, scheduler.rejected = [], []
@@ -351,8 +353,13 @@ def _load_error(error: BaseException) -> str:
 def _status(verdict: object, hook: str) -> Answer:
     if verdict is None or verdict is True:
         return {}
-    status = as_status(verdict, hook)
-    return {"status": [int(status.code), status.reason]}
+    return {"status": _sent(as_status(verdict, hook))}
+
+
+def _sent(status: Status) -> tuple[int, str] | tuple[int, str, str]:
+    """Code and reason, and the hint if there is one."""
+    code = int(status.code)
+    return (code, status.reason, status.hint) if status.hint else (code, status.reason)
 
 
 def _verdicts(verdicts: list[Any]) -> Answer:
@@ -360,7 +367,7 @@ def _verdicts(verdicts: list[Any]) -> Answer:
     if verdicts.count(None) == len(verdicts):
         return {"count": len(verdicts)}
     known: dict[str | Status | bool, int] = {}
-    statuses: list[tuple[int, str]] = [(0, "")]
+    statuses: list[tuple[int, str] | tuple[int, str, str]] = [(0, "")]
     numbers = []
     for verdict in verdicts:
         if verdict is None or verdict is True:
@@ -370,7 +377,7 @@ def _verdicts(verdicts: list[Any]) -> Answer:
         if number is None:
             status = as_status(verdict, "filter")
             known[verdict] = number = len(statuses)
-            statuses.append((int(status.code), status.reason))
+            statuses.append(_sent(status))
         numbers.append(number)
     return {"count": len(numbers), "verdicts": numbers, "statuses": statuses}
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kubewasp_sdk.node_info import Nodes, NotWantedError
+from kubewasp_sdk.recorded_events import Event, ObjectReference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ class Scheduler:
     waiting: dict[str, Pod] | None = field(default_factory=dict)
     allowed: list[str] = field(default_factory=list)
     rejected: list[tuple[str, str]] = field(default_factory=list)
-    events: list[dict[str, Any]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
     def now(self) -> datetime:
         return datetime.now(UTC) if self.seconds is None else datetime.fromtimestamp(self.seconds, UTC)
@@ -60,24 +61,10 @@ class Scheduler:
     ) -> None:
         if len(self.events) >= _MOST_EVENTS:
             return
-        event: dict[str, Any] = {"RegardingReference": _reference(regarding)}
-        if related is not None:
-            event["RelatedReference"] = _reference(related)
-        self.events.append(event | {"Eventtype": kind, "Reason": reason, "Action": action, "Note": note})
+        about, beside = ObjectReference.of(regarding), None if related is None else ObjectReference.of(related)
+        self.events.append(Event(kind, reason, note, action, about, beside))
 
     def _waiting(self) -> dict[str, Pod]:
         if self.waiting is None:
             raise NotWantedError("waiting_pods", "the waiting pods")
         return self.waiting
-
-
-def _reference(about: KubernetesObject) -> dict[str, str]:
-    metadata = about.raw.get("metadata") or {}
-    return {
-        "Kind": about.kind,
-        "APIVersion": "v1",
-        "Name": about.name,
-        "Namespace": str(metadata.get("namespace") or ""),
-        "UID": about.uid,
-        "ResourceVersion": str(metadata.get("resourceVersion") or ""),
-    }

@@ -52,24 +52,23 @@ def _ended(content: bytes) -> bytes:
 
 
 def _number(value: int | float) -> bytes:
-    """Integer part, rounded down, then the fraction: integers of any size are exact."""
+    """Bytes of the magnitude; inverted for a negative number, so that the order is reversed."""
     if isinstance(value, float):
         if math.isnan(value):
             raise ValueError("sort_key: nan cannot be compared")
         if math.isinf(value):
             return b"\xff" if value > 0 else b"\x00"
-        low = math.floor(value)
-        fraction = value - low
-        return _whole(low) + (b"\1" + struct.pack(">d", fraction) if fraction else b"\0")
-    return _whole(value) + b"\0"
+    if value < 0:
+        return bytes(255 - byte for byte in _magnitude(-value))
+    return _magnitude(value)
 
 
-def _whole(value: int) -> bytes:
-    size = ((value if value >= 0 else ~value).bit_length() + 7) // 8
-    if value >= 0:
-        return _length(size) + value.to_bytes(size, "big")
-    complement = bytes(255 - byte for byte in _length(size))
-    return complement + (value + (1 << 8 * size)).to_bytes(size, "big")
+def _magnitude(value: int | float) -> bytes:
+    """Whole part, then the fraction, both exact. No encoding is the beginning of another."""
+    whole = int(value)
+    size = (whole.bit_length() + 7) // 8
+    fraction = value - whole if isinstance(value, float) else 0
+    return _length(size) + whole.to_bytes(size, "big") + (b"\1" + struct.pack(">d", fraction) if fraction else b"\0")
 
 
 def _length(size: int) -> bytes:

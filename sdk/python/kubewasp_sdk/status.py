@@ -19,20 +19,21 @@ class Code(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A status code with its reason."""
+    """A status code with its reason. `hint` is what the pod or node would need; `kubewasp explain` shows it."""
 
     code: Code = Code.SUCCESS
     reason: str = ""
+    hint: str = ""
 
     @classmethod
-    def unschedulable(cls, reason: str) -> Status:
+    def unschedulable(cls, reason: str, hint: str = "") -> Status:
         """Rejection that preemption may resolve."""
-        return cls(Code.UNSCHEDULABLE, reason)
+        return cls(Code.UNSCHEDULABLE, reason, hint)
 
     @classmethod
-    def unresolvable(cls, reason: str) -> Status:
+    def unresolvable(cls, reason: str, hint: str = "") -> Status:
         """Rejection that preemption cannot resolve."""
-        return cls(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason)
+        return cls(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason, hint)
 
     @classmethod
     def error(cls, reason: str) -> Status:

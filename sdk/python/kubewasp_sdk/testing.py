@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from kubewasp_sdk import config as configuration
-from kubewasp_sdk import resources, sort_keys
+from kubewasp_sdk import hook_checks, resources, sort_keys
 from kubewasp_sdk.node_info import NodeInfo, Nodes
 from kubewasp_sdk.objects import Node, Pod
 from kubewasp_sdk.plugin import Plugin, overrides
@@ -24,6 +24,8 @@ from kubewasp_sdk.status import SUCCESS, Code, Nominate, Status, Wait, as_status
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from kubewasp_sdk.recorded_events import Event
 
 __all__ = ["FakeCluster", "Outcome", "make_node", "make_pod", "run"]
 
@@ -97,6 +99,7 @@ class Outcome:
     scores: Mapping[str, int] = field(default_factory=dict)
     nominated: str = ""
     is_waiting: bool = False
+    hints: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def reason(self) -> str:
@@ -109,13 +112,15 @@ class _Waiting:
     state: CycleState
     pod: Pod
     node: NodeInfo
+    seconds: float
     until: datetime
 
 
 class FakeCluster:
     """Nodes with their pods, waiting pods, and a clock.
 
-    Results are in `bound` (placements), `waiting` (pods that wait at Permit) and `events` (recorded events).
+    Results are in `bound` (placements), `unbound` (reasons of pods that failed after Reserve), `waiting` (pods at
+    Permit) and `events` (recorded events). Reasons are those of the scheduler; the plugin is named after its class.
     """
 
     def __init__(self, *nodes: NodeInfo, now: datetime = NOON) -> None:
@@ -125,7 +130,7 @@ class FakeCluster:
         self.time = now
         self.bound: dict[str, str] = {}
         self.unbound: dict[str, str] = {}
-        self.events: list[dict[str, Any]] = []
+        self.events: list[Event] = []
         self._waiting: dict[str, _Waiting] = {}
 
     @property
@@ -134,7 +139,11 @@ class FakeCluster:
         return [item.pod.name for item in self._waiting.values()]
 
     def start(self, plugin: type[Plugin] | Plugin, config: Any = None) -> Plugin:
-        """A plugin connected to this cluster. A class is instantiated with the configuration."""
+        """A plugin connected to this cluster. A class is instantiated with the configuration.
+
+        A TypeError names hooks that the scheduler would never call: misspelt ones, or with other parameters.
+        """
+        hook_checks.check(plugin if isinstance(plugin, type) else type(plugin))
         if isinstance(plugin, type):
             plugin = plugin(configuration.decode(plugin, config))
         plugin._scheduler = Scheduler(self.nodes)  # noqa: SLF001 - in place of the scheduler
@@ -148,7 +157,8 @@ class FakeCluster:
         self.time += timedelta(seconds=seconds)
         for uid, item in list(self._waiting.items()):
             if item.until <= self.time:
-                self._reject(uid, "timed out waiting on permit")
+                waited, plugin = _duration(item.seconds), type(item.plugin).__name__
+                self._reject(uid, f"rejected due to timeout after waiting {waited} at plugin {plugin}")
 
     def queue(self, plugin: Plugin, pods: Iterable[Pod]) -> list[Pod]:
         """Pods in the order of `sort_key`, queued one after the other."""
@@ -183,17 +193,18 @@ class FakeCluster:
                     return Outcome(status, rejected=dict.fromkeys((node.name for node in self.nodes), status.reason))
         feasible, statuses = self._filter(plugin, state, pod, wanted, asks=has("filter") and not skips_filter)
         rejected = {name: status.reason for name, status in statuses.items()}
+        hints = {name: status.hint for name, status in statuses.items() if status.hint}
         if not feasible:
             nominated = ""
             if has("post_filter"):
                 help_ = plugin.post_filter(state, pod, {name: status.code for name, status in statuses.items()})
                 nominated = help_.node if isinstance(help_, Nominate) else ""
-            return Outcome(Status.unschedulable("no node passed"), rejected=rejected, nominated=nominated)
+            return Outcome(Status.unschedulable("no node passed"), rejected=rejected, nominated=nominated, hints=hints)
         scores = self._score(plugin, state, pod, feasible)
         best = max(feasible, key=lambda node: scores.get(node.name, 0))
         status, waits = self._bind(plugin, state, pod, best)
         node = best.name if status.is_success or waits else ""
-        return Outcome(status, node, rejected, scores, is_waiting=waits)
+        return Outcome(status, node, rejected, scores, is_waiting=waits, hints=hints)
 
     def _filter(
         self, plugin: Plugin, state: CycleState, pod: Pod, wanted: Collection[str] | None, *, asks: bool
@@ -202,7 +213,8 @@ class FakeCluster:
         for node in self.nodes:
             status = SUCCESS
             if wanted is not None and node.name not in wanted:
-                status = Status.unresolvable("left out by pre_filter")
+                name = type(plugin).__name__
+                status = Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{name}] simultaneously")
             elif asks:
                 status = as_status(plugin.filter(state, pod, node), "filter")
             if status.is_success:
@@ -242,7 +254,7 @@ class FakeCluster:
             answer = plugin.permit(state, pod, node)
             if isinstance(answer, Wait):
                 until = self.time + timedelta(seconds=answer.seconds)
-                self._waiting[pod.uid] = _Waiting(plugin, state, pod, node, until)
+                self._waiting[pod.uid] = _Waiting(plugin, state, pod, node, answer.seconds, until)
                 return Status(Code.WAIT, answer.reason), True
             status = as_status(answer, "permit")
             if not status.is_success:
@@ -326,6 +338,17 @@ def _count(node: NodeInfo) -> None:
                 total[name] += amount
     most = allocatable.pop("pods", 0)
     node.replace_numbers(json.dumps([non_zero.cpu, non_zero.memory, len(pods), most, allocatable, requested]))
+
+
+def _duration(seconds: float) -> str:
+    """A timeout of `Wait` in the notation of Go: `1m30s`, `500ms`."""
+    milliseconds = int(seconds * 1000)
+    if 0 < milliseconds < 1000:
+        return f"{milliseconds}ms"
+    minutes, rest = divmod(milliseconds, 60_000)
+    hours, minutes = divmod(minutes, 60)
+    shown = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{shown}{rest / 1000:.10g}s"
 
 
 def _placed(pod: Pod, node: NodeInfo) -> Pod:

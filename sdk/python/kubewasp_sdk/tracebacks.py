@@ -49,6 +49,11 @@ def author_modules() -> list[ModuleType]:
     return [item for file, item in files if _FOLDER.match(file) and not _is_ours(file)]
 
 
+def author_file(filename: str) -> str:
+    """A file of the author's, without its folder in the component; empty for the standard library and this package."""
+    return _FOLDER.sub("", filename) if _FOLDER.match(filename) and not _is_ours(filename) else ""
+
+
 def _trim(found: traceback.TracebackException | None) -> None:
     """Removes the frames of this package, in the exception and all its causes."""
     seen: set[int] = set()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.k8s import timestamps
+from kubewasp.k8s.texts import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -111,7 +112,7 @@ class EventSeries:
             "action": key.action,
             "reason": key.reason,
             "regarding": key.regarding.manifest(),
-            "note": shortened(note),
+            "note": shortened(note, _LONGEST_NOTE),
             "type": key.type,
         }
         if key.related is not None:
@@ -131,11 +132,3 @@ def _far_apart(now: float, last: float) -> bool:
 
 def _time(seconds: float) -> str:
     return timestamps.in_microseconds(int(seconds * timestamps.MICROSECONDS))
-
-
-def shortened(note: str) -> str:
-    """Note of at most 1,024 bytes; a longer one ends with an ellipsis."""
-    data = note.encode("utf-8", "replace")
-    if len(data) <= _LONGEST_NOTE:
-        return note
-    return data[: _LONGEST_NOTE - 4].decode("utf-8", "ignore") + " ..."

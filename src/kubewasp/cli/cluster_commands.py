@@ -8,14 +8,21 @@ from typing import Annotated, Any
 import typer
 
 from kubewasp.cli.options import (
+    ERROR_CODE,
+    FORMATS,
     ConfigFile,
+    FailOn,
+    FoldLogs,
+    Format,
     LogFormat,
     LoggingFormat,
     Output,
-    OutputOrYaml,
     PluginConfigs,
     Plugins,
+    ShowLogs,
+    Strict,
     Verbosity,
+    listen_address,
     plugin_texts,
 )
 
@@ -23,7 +30,7 @@ Paths = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH",
-        help="Manifests: YAML or JSON files or folders, such as the output of `kubectl get -o yaml`.",
+        help="Manifests: YAML or JSON files, folders, or - for standard input, e.g. from `kubectl get -o yaml`.",
         show_default=False,
     ),
 ]
@@ -35,8 +42,15 @@ KubeconfigFile = Annotated[
         help="Kubeconfig of the cluster. Default: $KUBECONFIG, the pod's service account, ~/.kube/config.",
     ),
 ]
+AllLines = Annotated[bool, typer.Option("--all", help="Show every line of long tables.")]
+_HOST, _PORT = "127.0.0.1", 10259
 StartTime = Annotated[
     str, typer.Option(metavar="TIME", help="Start of the simulated clock, e.g. 2026-01-05T12:00:00Z. Default: now.")
+]
+
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of random choices: preemption, random numbers of plugins.")]
+RealEntropy = Annotated[
+    bool, typer.Option("--real-entropy", help="Random numbers and clock of this machine for wasm plugins.")
 ]
 
 
@@ -50,40 +64,79 @@ def simulate(
         str, typer.Option(metavar="POD", help="Explain the last attempt of this pod (namespace/name).")
     ] = "",
     start_time: StartTime = "",
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of random choices (preemption).")] = 0,
+    logs: ShowLogs = False,
+    seed: Seed = 0,
+    real_entropy: RealEntropy = False,
+    strict: Strict = False,
+    baseline: Annotated[
+        bool,
+        typer.Option(
+            "--baseline",
+            help="Compare with the same input without the --plugin guests; if none, without all wasm plugins.",
+        ),
+    ] = False,
+    baseline_config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Compare with the same input under this configuration, or -.")
+    ] = None,
+    fail_on: Annotated[
+        FailOn,
+        typer.Option(
+            metavar="|".join(FailOn),
+            help="Results that are a failure: errors of plugins, pending pods and errors, or none.",
+        ),
+    ] = FailOn.ERROR,
+    all_lines: AllLines = False,
     output: Annotated[
-        OutputOrYaml, typer.Option("-o", "--output", help="Tables, JSON, or the placed pods as YAML for kubectl apply.")
-    ] = OutputOrYaml.TABLE,
+        Output,
+        typer.Option(
+            "-o", "--output", metavar=FORMATS, help="Tables, JSON, or the placed pods as YAML for kubectl apply."
+        ),
+    ] = Output.TABLE,
 ) -> None:
     """Schedule pods on a cluster in memory: placements, and reasons for pending pods.
 
     Bound pods keep their nodes. Pending pods are scheduled as by kube-scheduler,
     and so are the pods of Deployments, ReplicaSets, StatefulSets, Jobs and
-    DaemonSets.
+    DaemonSets. Long tables are folded; --all shows every line.
 
-    Example: kubewasp simulate examples/clusters/small.yaml --plugin examples/guests/nodenumber.wat
+    Exit codes: 0 success; 1 invalid input; 2 usage error; 3 a plugin failed on
+    a pod; 4 pods are pending, with --fail-on pending.
+
+    Example: kubewasp simulate examples/clusters/small.yaml --plugin examples/guests/nodenumber.wat --baseline
     """
     from kubewasp.cli import simulate as command
     from kubewasp.cli import simulate_output as printing
+    from kubewasp.cli.inputs import Inputs
 
-    result = command.run(
-        paths,
-        config=config,
-        plugins=tuple(plugin or ()),
-        plugin_configs=plugin_texts(plugin_config),
-        timeline=scenario,
+    is_compared = baseline or baseline_config is not None
+    if baseline and baseline_config is not None:
+        raise typer.BadParameter("not allowed together with --baseline-config", param_hint="--baseline")
+    if is_compared and output is Output.YAML:
+        raise typer.BadParameter("a comparison has no YAML form; use table or json", param_hint="--output")
+    inputs = Inputs()
+    simulated = command.run(
+        inputs.files(paths),
+        config=inputs.optional(config),
+        plugins=inputs.plugins(plugin),
+        plugin_configs=plugin_texts(plugin_config, inputs),
+        timeline=inputs.optional(scenario),
         explained=_key(explain),
         seed=seed,
+        real_entropy=real_entropy,
         start_time=_epoch(start_time),
+        logs=logs,
+        strict=strict,
+        baseline=baseline,
+        baseline_config=inputs.optional(baseline_config),
     )
-    printing.print_result(result, form=output.value)
+    printing.print_result(simulated, form=output.value, is_all=all_lines)
+    command.end(simulated.report.result, fail_on)
 
 
 def explain(
     pod: Annotated[str, typer.Argument(metavar="[NAMESPACE/]POD", help="Name of the pod.")],
     paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[PATH]...", help="Manifests, as for simulate. Default: a real cluster."),
+        list[Path] | None, typer.Argument(metavar="PATH", help="Manifests, as for simulate. Default: a real cluster.")
     ] = None,
     namespace: Annotated[
         str,
@@ -109,12 +162,20 @@ def explain(
         ),
     ] = "",
     start_time: StartTime = "",
-    output: Annotated[Output, typer.Option("-o", "--output", help="Tables or JSON.")] = Output.TABLE,
+    logs: ShowLogs = False,
+    seed: Seed = 0,
+    real_entropy: RealEntropy = False,
+    strict: Strict = False,
+    all_lines: AllLines = False,
+    output: Format = Output.TABLE,
 ) -> None:
     """Explain one scheduling attempt of a pod: rejected nodes with plugin and reason, all scores, and hints.
 
     The pod is in a real cluster or in manifests; neither is changed. All other
-    pods keep their state. A bound pod is explained as if it were pending.
+    pods keep their state: pending ones take no room, unlike in `kubewasp simulate
+    --explain POD`. A bound pod is explained as if it were pending.
+
+    Exit codes: 0 success; 1 invalid input; 2 usage error; 3 a plugin failed.
 
     Example: kubewasp explain default/huge examples/clusters/small.yaml
 
@@ -122,38 +183,52 @@ def explain(
     """
     from kubewasp.cli import explain as command
     from kubewasp.cli import explain_output as printing
-    from kubewasp.cli.output import print_json
+    from kubewasp.cli.inputs import Inputs
+    from kubewasp.cli.logs_output import print_logs
+    from kubewasp.cli.output import print_document
+    from kubewasp.explain.plugin_logs import PluginLogs
 
     place, name = _place(pod, namespace)
     if recorded:
-        if paths or config or plugin or kubeconfig or profile or start_time:
+        if paths or config or plugin or kubeconfig or profile or start_time or logs or strict:
             raise typer.BadParameter(
                 "recorded decisions take no other option than the pod and its namespace", param_hint="--recorded"
             )
         decisions = command.recorded(recorded, name, place)
-        if output is Output.JSON:
-            print_json(decisions)
+        if output is Output.TABLE:
+            printing.print_recorded(decisions, is_all=all_lines)
         else:
-            printing.print_recorded(decisions)
+            print_document(decisions, output.value)
         return
+    if (seed or real_entropy) and not paths:
+        option = "--seed" if seed else "--real-entropy"
+        raise typer.BadParameter("only for manifests: a real cluster is explained with real entropy", param_hint=option)
     if paths and kubeconfig:
         raise typer.BadParameter("not allowed together with manifests", param_hint="--kubeconfig")
+    plugin_logs = PluginLogs(is_complete=logs)
+    inputs = Inputs()
     how: dict[str, Any] = {
-        "config": config,
-        "plugins": tuple(plugin or ()),
-        "plugin_configs": plugin_texts(plugin_config),
+        "config": inputs.optional(config),
+        "plugins": inputs.plugins(plugin),
+        "plugin_configs": plugin_texts(plugin_config, inputs),
         "profile": profile,
         "start_time": _epoch(start_time),
+        "logs": plugin_logs,
     }
     found = (
-        command.explain_manifests(name, place, paths, **how)
+        command.explain_manifests(
+            name, place, inputs.files(paths), seed=seed, real_entropy=real_entropy, strict=strict, **how
+        )
         if paths
         else command.explain_live(name, place, kubeconfig=str(kubeconfig or ""), **how)
-    ).as_dict()
-    if output is Output.JSON:
-        print_json(found)
+    )
+    if output is Output.TABLE:
+        printing.print_explanation(found.as_dict(), is_all=all_lines)
+        print_logs(plugin_logs)
     else:
-        printing.print_explanation(found)
+        print_document(found.as_dict() | {"logs": plugin_logs.as_dict()}, output.value)
+    if found.is_error:
+        raise typer.Exit(ERROR_CODE)
 
 
 def run(
@@ -163,13 +238,15 @@ def run(
         bool | None,
         typer.Option("--leader-elect/--no-leader-elect", help="Leader election; overrides the configuration."),
     ] = None,
-    bind_address: Annotated[
+    listen: Annotated[
         str,
-        typer.Option(metavar="HOST", help="Address of the health and metrics endpoints; 0.0.0.0 for all interfaces."),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Port of these endpoints; 0 for any free port.")
-    ] = 10259,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Address of health and metrics: 0.0.0.0 for all interfaces, port 0 for any free port.",
+        ),
+    ] = f"{_HOST}:{_PORT}",
+    bind_address: Annotated[str, typer.Option(metavar="HOST", hidden=True)] = "",
+    port: Annotated[int | None, typer.Option(metavar="N", min=0, max=65535, hidden=True)] = None,
     decisions: Annotated[
         float,
         typer.Option(
@@ -178,26 +255,35 @@ def run(
     ] = 0.01,
     logging_format: LoggingFormat = LogFormat.TEXT,
     verbosity: Verbosity = 0,
+    fold_logs: FoldLogs = True,
 ) -> None:
     """Schedule the pods of a real cluster.
 
     The scheduler takes pods whose schedulerName names one of its profiles. Of
-    several instances, one is the leader and the others are standbys.
+    several instances, one is the leader and the others are standbys. Logs on
+    stderr; runs until SIGTERM or Ctrl-C.
 
     Example: kubewasp run --config scheduler.yaml --kubeconfig ~/.kube/config
     """
     from kubewasp.cli import run as command
+    from kubewasp.cli.inputs import Inputs
 
     command.run(
-        config=config,
+        config=Inputs().optional(config),
         kubeconfig=kubeconfig,
         leader_elect=leader_elect,
-        host=bind_address,
-        port=port,
+        address=_address(listen, bind_address, port),
         decisions=decisions,
         log_format=logging_format.value,
         verbosity=verbosity,
+        fold_logs=fold_logs,
     )
+
+
+def _address(listen: str, host: str, port: int | None) -> tuple[str, int]:
+    """Host and port of --listen; --bind-address and --port are its older form."""
+    listen_host, listen_port = listen_address(listen)
+    return host or listen_host, listen_port if port is None else port
 
 
 def _key(pod: str) -> str:

@@ -20,9 +20,9 @@ from kubewasp.wasm.source import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.framework.config.model import EnabledPlugin, Extender, Profile, SchedulerConfig
+    from kubewasp.input_file import InputFile
 
 _DEFAULT_COMMENT: Final = """\
 # Default configuration. Delete the settings that you do not change.
@@ -32,7 +32,7 @@ _DEFAULT_COMMENT: Final = """\
 """
 
 
-def check(file: Path, *, form: str) -> None:
+def check(file: InputFile, *, form: str) -> None:
     config = load_config(file, check_limits=limits_problem)
     registry = Registry(wasm=GuestLoader())
     found = registry.profiles(config)
@@ -40,12 +40,10 @@ def check(file: Path, *, form: str) -> None:
     profiles = [_without_credentials(profile) for profile in found]
     for warning in config.warnings:
         output.warn(warning)
-    if form == "json":
-        output.print_json(as_document(config, profiles))
-    elif form == "yaml":
-        output.print_yaml([as_document(config, profiles)])
-    else:
+    if form == "table":
         _print_tables(config, profiles, shares)
+    else:
+        output.print_document(as_document(config, profiles), form)
 
 
 def print_default() -> None:
@@ -56,7 +54,7 @@ def print_default() -> None:
 def _without_credentials(profile: Profile) -> Profile:
     """The profile without passwords in guest URLs."""
     wasm = {
-        name: replace(settings, guest_url=without_credentials(settings.guest_url))
+        name: replace(settings, guest_url=without_credentials(str(settings.guest_url)))
         for name, settings in profile.wasm.items()
     }
     return replace(profile, wasm=wasm)

@@ -7,17 +7,21 @@ from typing import Annotated
 
 import typer
 
-from kubewasp.cli.options import OutputOrYaml
+from kubewasp.cli.command_group import CommandGroup
+from kubewasp.cli.options import FORMATS, Output
 
-app = typer.Typer(help="Check and print scheduler configurations.", no_args_is_help=True)
+app = CommandGroup(help="Check and print scheduler configurations.")
 
 
 @app.command()
 def check(
-    file: Annotated[Path, typer.Argument(help="KubeSchedulerConfiguration, YAML or JSON.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="KubeSchedulerConfiguration, YAML or JSON, or -.", show_default=False)
+    ],
     output: Annotated[
-        OutputOrYaml, typer.Option("-o", "--output", help="Tables, or the effective configuration as JSON or YAML.")
-    ] = OutputOrYaml.TABLE,
+        Output,
+        typer.Option("-o", "--output", metavar=FORMATS, help="Tables, or the effective configuration as JSON or YAML."),
+    ] = Output.TABLE,
 ) -> None:
     """Check a configuration file and print its effect: settings, plugins per extension point, plugin args.
 
@@ -28,13 +32,16 @@ def check(
     Example: kubewasp config check scheduler.yaml
     """
     from kubewasp.cli import config_check as command
+    from kubewasp.cli.inputs import Inputs
 
-    command.check(file, form=output.value)
+    command.check(Inputs().file(file), form=output.value)
 
 
 @app.command()
 def default() -> None:
     """Print the default configuration as YAML, as a start for your own.
+
+    Comments explain the list of plugins.
 
     Example: kubewasp config default > scheduler.yaml
     """

@@ -7,18 +7,22 @@ from typing import Annotated
 
 import typer
 
+from kubewasp.cli.command_group import CommandGroup
 from kubewasp.cli.options import (
     ConfigFile,
+    FoldLogs,
     JsonOrYaml,
     LogFormat,
     LoggingFormat,
     PluginConfigs,
     Plugins,
     Verbosity,
+    byte_count,
+    listen_address,
     plugin_texts,
 )
 
-app = typer.Typer(invoke_without_command=True)
+app = CommandGroup(invoke_without_command=True)
 
 _LISTEN = "127.0.0.1:8888"
 AllPlugins = Annotated[
@@ -56,9 +60,10 @@ def serve(
     bind: Annotated[bool, typer.Option("--bind", help="Also offer the verb bind. Requires a cluster.")] = False,
     all_plugins: AllPlugins = False,
     managed_resource: ManagedResources = None,
-    max_body: Annotated[int, typer.Option(metavar="MIB", min=1, max=4096, help="Maximum size of a request.")] = 128,
+    max_body: Annotated[str, typer.Option(metavar="SIZE", help="Maximum size of a request.")] = "128Mi",
     logging_format: LoggingFormat = LogFormat.TEXT,
     verbosity: Verbosity = 0,
+    fold_logs: FoldLogs = True,
 ) -> None:
     """Serve plugins to a stock kube-scheduler as its HTTP extender.
 
@@ -66,7 +71,7 @@ def serve(
     KubeSchedulerConfiguration, with their weights. kube-scheduler sends whole
     nodes, or with --kubeconfig and `nodeCacheCapable: true` only their names,
     which is many times faster. `kubewasp extender config` prints the stanza for
-    kube-scheduler's configuration.
+    kube-scheduler's configuration. Logs the address and problems on stderr.
 
     Example: kubewasp extender --config scheduler.yaml --kubeconfig ~/.kube/config --listen 127.0.0.1:8888
     """
@@ -78,12 +83,14 @@ def serve(
                 raise typer.BadParameter(text)
         return
     from kubewasp.cli import extender_server as command
+    from kubewasp.cli.inputs import Inputs
 
+    inputs = Inputs()
     command.run(
-        config=config,
-        plugins=tuple(plugin or ()),
-        plugin_configs=plugin_texts(plugin_config),
-        listen=listen,
+        config=inputs.optional(config),
+        plugins=inputs.plugins(plugin),
+        plugin_configs=plugin_texts(plugin_config, inputs),
+        listen=listen_address(listen),
         certificate=tls_cert,
         key=tls_key,
         client_ca=client_ca,
@@ -92,9 +99,10 @@ def serve(
         bind=bind,
         all_plugins=all_plugins,
         managed=tuple(managed_resource or ()),
-        max_body=max_body * 2**20,
+        max_body=byte_count("--max-body", max_body, low=2**20, high=2**32),
         log_format=logging_format.value,
         verbosity=verbosity,
+        fold_logs=fold_logs,
     )
 
 
@@ -126,7 +134,7 @@ def show_config(
         ),
     ] = None,
     output: Annotated[
-        JsonOrYaml, typer.Option("-o", "--output", help="YAML with comments, or JSON.")
+        JsonOrYaml, typer.Option("-o", "--output", metavar="json|yaml", help="YAML with comments, or JSON.")
     ] = JsonOrYaml.YAML,
 ) -> None:
     """Print the extender stanza for kube-scheduler's configuration, with notes on side effects and cost.
@@ -137,11 +145,13 @@ def show_config(
     Example: kubewasp extender config --config scheduler.yaml --url http://127.0.0.1:8888
     """
     from kubewasp.cli import extender_config as command
+    from kubewasp.cli.inputs import Inputs
 
+    inputs = Inputs()
     command.show(
-        config=config,
-        plugins=tuple(plugin or ()),
-        plugin_configs=plugin_texts(plugin_config),
+        config=inputs.optional(config),
+        plugins=inputs.plugins(plugin),
+        plugin_configs=plugin_texts(plugin_config, inputs),
         url=url,
         full_nodes=full_nodes,
         weight=weight,
@@ -151,5 +161,5 @@ def show_config(
         bind=bind,
         all_plugins=all_plugins,
         managed=tuple(managed_resource or ()),
-        as_json=output is JsonOrYaml.JSON,
+        form=output.value,
     )

@@ -18,15 +18,16 @@ from kubewasp.scheduler.configuration import configure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.framework.config.model import Profile
+    from kubewasp.input_file import InputFile
+    from kubewasp.scheduler.configuration import AddedPlugin
 
 
 def show(
     *,
-    config: Path | None,
-    plugins: Sequence[str],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
     url: str,
     full_nodes: bool,
@@ -37,7 +38,7 @@ def show(
     bind: bool,
     all_plugins: bool,
     managed: Sequence[str],
-    as_json: bool,
+    form: str,
 ) -> None:
     settings, named = configure(config, plugins, plugin_configs)
     profiles = set_up(settings, added=named).profiles
@@ -61,7 +62,7 @@ def show(
     if ca and not is_https:
         raise typer.BadParameter("requires an https URL", param_hint="--ca")
     check(extender)
-    if as_json:
+    if form == "json":
         output.print_json({"extenders": [stanza.entry(extender)]})
     else:
         unused = verb_plugins.unused_points(profiles)

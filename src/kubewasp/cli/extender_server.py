@@ -16,21 +16,25 @@ from kubewasp.framework.config.model import Extender
 from kubewasp.scheduler.composition import tune_garbage_collector
 from kubewasp.scheduler.configuration import configure
 from kubewasp.server import logs
-from kubewasp.server.http_server import Address, host_and_port
+from kubewasp.server.guest_log_writer import GuestLogWriter
+from kubewasp.server.http_server import Address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from kubewasp.input_file import InputFile
+    from kubewasp.scheduler.configuration import AddedPlugin
 
 logger = logging.getLogger(__name__)
 
 
 def run(
     *,
-    config: Path | None,
-    plugins: Sequence[str],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
-    listen: str,
+    listen: tuple[str, int],
     certificate: str,
     key: str,
     client_ca: str,
@@ -42,6 +46,7 @@ def run(
     max_body: int,
     log_format: logs.LogFormat,
     verbosity: int,
+    fold_logs: bool,
 ) -> None:
     """Serves until SIGTERM or SIGINT."""
     if config is None and not plugins:
@@ -52,18 +57,30 @@ def run(
     for is_given, option in ((bind, "--bind"), (all_plugins, "--all-plugins")):
         if is_given and not watches:
             raise typer.BadParameter("needs a cluster: give --kubeconfig FILE or --in-cluster", param_hint=option)
-    address = Address(*host_and_port(listen), certificate, key, client_ca)
+    if bool(certificate) != bool(key):
+        raise typer.BadParameter("--tls-cert and --tls-key go together", param_hint="--tls-cert")
+    if client_ca and not certificate:
+        raise typer.BadParameter(
+            "client certificates need HTTPS: give --tls-cert and --tls-key", param_hint="--client-ca"
+        )
+    address = Address(*listen, certificate, key, client_ca)
     resources = managed_resources(managed)
     check(Extender(url_prefix="http://localhost", managed_resources=resources))
-    logs.configure(log_format, verbosity)
+    handler = logs.configure(log_format, verbosity)
     settings, added = configure(config, plugins, plugin_configs)
     for warning in settings.warnings:
         logger.warning("%s", warning)
     if settings.extenders:
         logger.warning("Extenders of this configuration are not called: this process is one itself")
     tune_garbage_collector()
-    process = ExtenderProcess(settings, added, all_plugins=all_plugins, managed=[item.name for item in resources])
+    guest_logs = GuestLogWriter(handler, log_format, fold=fold_logs)
+    process = ExtenderProcess(
+        settings, added, all_plugins=all_plugins, managed=[item.name for item in resources], guest_logs=guest_logs
+    )
     credentials = connection.credentials(str(kubeconfig or "")) if watches else None
     if in_cluster:
         credentials = auth.in_cluster()
-    asyncio.run(process.serve(address, credentials, bind=bind, max_body=max_body))
+    try:
+        asyncio.run(process.serve(address, credentials, bind=bind, max_body=max_body))
+    finally:
+        guest_logs.close()

@@ -9,18 +9,17 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kubewasp.cli.output import print_json, print_table
+from kubewasp.cli.output import print_document, print_table
 from kubewasp.server import logs
 from kubewasp.server.endpoints import create_app as create_operations_app
 from kubewasp.server.health import Health
-from kubewasp.server.http_server import Address, AppServer, host_and_port
+from kubewasp.server.http_server import Address, AppServer
 from kubewasp.web import ResponseAbortedError, create_app, load_web_config
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from kubewasp.input_file import InputFile
     from kubewasp.web import WebApp, WebConfig
     from kubewasp.web.web_config import Listen, RouteConfig
 
@@ -30,22 +29,22 @@ _BACKLOG = 4096
 _GRACE_SECONDS = 30
 
 
-def serve(path: Path, listen: str, log_format: logs.LogFormat, verbosity: int) -> None:
+def serve(path: InputFile, listen: tuple[str, int] | None, log_format: logs.LogFormat, verbosity: int) -> None:
     """Serves until SIGTERM or SIGINT."""
     logs.configure(log_format, verbosity)
     config = load_web_config(path)
-    if listen:
-        host, port = host_and_port(listen)
+    if listen is not None:
+        host, port = listen
         config = replace(config, listen=replace(config.listen, host=host, port=port))
     asyncio.run(_serve(config))
 
 
-def show_routes(path: Path, *, as_json: bool) -> None:
+def show_routes(path: InputFile, *, form: str) -> None:
     """Prints the routes, after loading the guests as a check."""
     config = load_web_config(path)
     create_app(replace(config, reload_seconds=0)).close()
-    if as_json:
-        print_json(_document(config))
+    if form != "table":
+        print_document(_document(config), form)
         return
     rows = [
         (route.shown, ",".join(route.methods) or "*", " → ".join(route.middlewares) or "-", _handler(route, config))

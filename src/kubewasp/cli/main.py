@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -15,73 +15,103 @@ from kubewasp.cli import (
     extender_commands,
     http_commands,
     plugin_commands,
+    shell_commands,
     wasi_commands,
 )
+from kubewasp.cli.command_group import CommandGroup
+from kubewasp.cli.output import has_styles, printable
 from kubewasp.errors import KubewaspError
 
-app = typer.Typer(
-    name="kubewasp",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+PROG: Final = "kubewasp"
+_FAILED: Final = 1
+_INTERRUPTED: Final = 130  # as a shell reports SIGINT
+_READER_GONE: Final = 141  # as a shell reports SIGPIPE
+
+app = CommandGroup()
+cluster_commands.register(app)
 app.add_typer(plugin_commands.app, name="plugin")
 app.add_typer(config_commands.app, name="config")
+app.add_typer(extender_commands.app, name="extender")
 app.add_typer(wasi_commands.app, name="wasi")
 app.add_typer(http_commands.app, name="http")
-app.add_typer(extender_commands.app, name="extender")
-cluster_commands.register(app)
+shell_commands.register(app)
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"kubewasp {__version__}")  # noqa: T201
+        print(f"{PROG} {__version__}")  # noqa: T201
         raise typer.Exit
 
 
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """A Kubernetes scheduler whose policies are WebAssembly plugins.
 
-    Start with `kubewasp plugin call GUEST filter score` and a .wasm file. No cluster is needed.
+    Start with `kubewasp plugin call GUEST filter score` and a .wasm file, or with
+    `kubewasp simulate` and manifests. No cluster is needed.
     """
 
 
 def main() -> None:
-    run_app(app, "kubewasp")
+    run_app(app, PROG)
 
 
 def run_app(commands: typer.Typer, prog: str) -> None:
-    """Runs a command line and exits. User errors are one line on stderr and exit code 1."""
+    """Runs a command line and exits. User errors are one line on stderr: exit code 1, or 2 for wrong usage."""
     try:
-        _run(commands, prog)
+        code = _run(commands, prog)
     except KeyboardInterrupt:
-        sys.exit(130)
+        code = _INTERRUPTED
     except BrokenPipeError:
         _discard_output()
-        sys.exit(141)
+        code = _READER_GONE
     except OSError as error:
         _discard_output()
-        _fail(error)
+        code = _failed(_operating_system_text(error))
     except KubewaspError as error:
-        _fail(error)
+        code = _failed(str(error))
+    sys.exit(code)
 
 
-def _run(commands: typer.Typer, prog: str) -> None:
+def _run(commands: typer.Typer, prog: str) -> int:
+    """Exit code of a command."""
+    _prepare_completion(prog)
+    command = typer.main.get_command(commands)
     try:
-        commands(prog_name=prog)
+        code = command.main(prog_name=prog, standalone_mode=False, color=has_styles())
     except SystemExit as end:
         # typer turns a broken pipe into exit code 1, the code of an error.
         if isinstance(end.__context__, BrokenPipeError):
             raise end.__context__ from None
         raise
+    except typer.Abort:  # end of input at a prompt
+        return _FAILED
+    except typer.TyperException as error:
+        return _misused(error)
     finally:
         sys.stdout.flush()  # not at interpreter exit, where a failure cannot be handled
+    return code if isinstance(code, int) else 0
+
+
+def _misused(error: typer.TyperException) -> int:
+    from kubewasp.cli.usage_errors import usage_error_text
+
+    if type(error).__name__ == "NoArgsIsHelpError":  # its text is the help
+        sys.stderr.write(error.format_message())
+    else:
+        _failed(usage_error_text(error))
+    return error.exit_code
+
+
+def _prepare_completion(prog: str) -> None:
+    if f"_{prog.upper()}_COMPLETE" in os.environ:
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
 
 
 def _discard_output() -> None:
@@ -89,8 +119,13 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(error: Exception) -> None:
-    from kubewasp.cli.output import printable
+def _operating_system_text(error: OSError) -> str:
+    """`file: No such file or directory`, without the number of the error."""
+    if error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
 
-    print(f"error: {printable(str(error))}", file=sys.stderr)  # noqa: T201
-    sys.exit(1)
+
+def _failed(text: str) -> int:
+    sys.stderr.write(f"error: {printable(text)}\n")
+    return _FAILED

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from kubewasp.cli.inputs import Inputs
+    from kubewasp.input_file import StandardInput
     from kubewasp.wasm.limits import Limits
 
+ERROR_CODE = 3  # exit code: a plugin failed on a pod
+PENDING_CODE = 4  # exit code: pods are pending, where that is a failure
+
 Given = TypeVar("Given", str, list[str], None)
+# The setting of a configuration file in an error, which is an option here.
+_LIMIT: Final = re.compile(r"raise limits\.(\w+)")
 
 
 def utf8(given: Given) -> Given:
@@ -29,10 +37,11 @@ def utf8(given: Given) -> Given:
 
 
 class Output(StrEnum):
-    """Output format of results."""
+    """Output format of results; JSON and YAML have the same content."""
 
     TABLE = "table"
     JSON = "json"
+    YAML = "yaml"
 
 
 class JsonOrYaml(StrEnum):
@@ -42,12 +51,12 @@ class JsonOrYaml(StrEnum):
     YAML = "yaml"
 
 
-class OutputOrYaml(StrEnum):
-    """Output format of results that are also Kubernetes objects."""
+class FailOn(StrEnum):
+    """Results of a simulation with an exit code other than 0."""
 
-    TABLE = "table"
-    JSON = "json"
-    YAML = "yaml"
+    PENDING = "pending"
+    ERROR = "error"
+    NEVER = "never"
 
 
 class LogFormat(StrEnum):
@@ -57,21 +66,42 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
-ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Scheduler configuration file.")]
+FORMATS: Final = "|".join(Output)
+Format = Annotated[Output, typer.Option("-o", "--output", metavar=FORMATS, help="Output format.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Scheduler configuration file, or -.")
+]
 Plugins = Annotated[
-    list[str] | None, typer.Option("--plugin", metavar="GUEST", help="Wasm plugin with default settings. Repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--plugin",
+        metavar="[NAME=]GUEST[,weight=N]",
+        help="Wasm plugin: a .wasm or .wat file, a URL, a plugin project (built if needed), or -. Repeatable.",
+    ),
 ]
 PluginConfigs = Annotated[
     list[str] | None,
     typer.Option(
         "--plugin-config",
         metavar="NAME=TEXT",
-        help="Configuration of a --plugin, or @FILE. NAME: its file name without ending. Repeatable.",
+        help="Configuration of a --plugin, or @FILE. Default NAME: its file name without ending. Repeatable.",
         callback=utf8,
     ),
 ]
-LoggingFormat = Annotated[LogFormat, typer.Option(help="Format of log lines.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Unknown fields and kinds in manifests are errors, not warnings.")
+]
+LoggingFormat = Annotated[LogFormat, typer.Option(metavar="text|json", help="Format of log lines.")]
 Verbosity = Annotated[int, typer.Option("-v", "--v", metavar="N", min=0, help="Log level; higher logs more.")]
+ShowLogs = Annotated[
+    bool, typer.Option("--logs", help="Show log lines, printed output and recorded events of wasm plugins.")
+]
+FoldLogs = Annotated[
+    bool,
+    typer.Option(
+        "--fold-logs/--no-fold-logs", help="Log equal lines of a plugin once per hook call, with their count."
+    ),
+]
 
 
 def assignments(option: str, given: Iterable[str] | None) -> dict[str, str]:
@@ -96,7 +126,7 @@ def limits_from(given: Iterable[str] | None) -> Limits:
 
 
 @contextmanager
-def naming(guest: str) -> Iterator[None]:
+def naming(guest: str | StandardInput) -> Iterator[None]:
     """Prefixes load errors with the guest's name, unless they contain it."""
     from kubewasp.wasm.errors import GuestLoadError
     from kubewasp.wasm.source import without_credentials
@@ -104,7 +134,7 @@ def naming(guest: str) -> Iterator[None]:
     try:
         yield
     except GuestLoadError as error:
-        name, text = without_credentials(guest), str(error)
+        name, text = without_credentials(str(guest)), _LIMIT.sub(r"raise it with --limit \1=", str(error))
         raise GuestLoadError(text if name in text.partition("\n")[0] else f"{name}: {text}") from None
 
 
@@ -127,13 +157,46 @@ def _int64(text: str) -> int:
     return number
 
 
-def plugin_texts(given: list[str] | None) -> dict[str, str]:
+def byte_count(option: str, text: str, *, low: int, high: int) -> int:
+    """A size such as 256Mi, 64Ki, or a number of bytes."""
+    from kubewasp.k8s import quantity
+
+    try:
+        count = quantity.parse(text).value()
+    except ValueError:
+        raise typer.BadParameter(f"expected a size such as 64Ki or 256Mi, got {text!r}", param_hint=option) from None
+    if not low <= count <= high:
+        bounds = f"from {quantity.format_size(low)} to {quantity.format_size(high)}"
+        raise typer.BadParameter(f"expected a size {bounds}, got {quantity.format_size(count)}", param_hint=option)
+    return count
+
+
+def listen_address(text: str) -> tuple[str, int]:
+    """Host and port of --listen."""
+    from kubewasp.server.http_server import ServeError, host_and_port
+
+    try:
+        return host_and_port(text)
+    except ServeError as error:
+        raise typer.BadParameter(str(error), param_hint="--listen") from None
+
+
+def text_or_file(option: str, given: str, inputs: Inputs) -> str:
+    """The text, or for @FILE the content of the file; @- is standard input."""
+    if not given.startswith("@"):
+        return given
+    file = inputs.file(Path(given[1:]))
+    try:
+        with file.open("rb") as opened:
+            return opened.read().decode("utf-8")
+    except UnicodeDecodeError:
+        raise typer.BadParameter(f"{file}: not UTF-8 text", param_hint=option) from None
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or error
+        raise typer.BadParameter(f"{file}: {cause}", param_hint=option) from None
+
+
+def plugin_texts(given: list[str] | None, inputs: Inputs) -> dict[str, str]:
     """Plugin configurations by name. A value of the form @FILE is the content of the file."""
-    found = assignments("--plugin-config", given)
-    for name, text in found.items():
-        if text.startswith("@"):
-            try:
-                found[name] = Path(text[1:]).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise typer.BadParameter(f"{name}: {text[1:]}: {error}", param_hint="--plugin-config") from None
-    return found
+    option = "--plugin-config"
+    return {name: text_or_file(option, text, inputs) for name, text in assignments(option, given).items()}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,14 +41,43 @@ def print_yaml(documents: Iterable[Any]) -> None:
     sys.stdout.buffer.write(text.encode())
 
 
+def print_document(value: Any, form: str) -> None:
+    """A result for other programs: `form` is json or yaml, with the same content."""
+    if form == "json":
+        print_json(value)
+    else:
+        import orjson
+
+        print_yaml([orjson.loads(orjson.dumps(value))])
+
+
 def warn(text: str) -> None:
     sys.stderr.write(f"warning: {printable(text)}\n")
+
+
+def has_styles(*, stderr: bool = False) -> bool:
+    """Whether colours and bold text are wanted: on a terminal, unless NO_COLOR or FORCE_COLOR say otherwise."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return _is_capable(sys.stderr if stderr else sys.stdout)
+
+
+def has_progress() -> bool:
+    """Whether stderr can show a progress bar."""
+    return _is_capable(sys.stderr)
+
+
+def _is_capable(stream: TextIO) -> bool:
+    return stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
 def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=False, emoji=False)
+    colours: Literal["standard"] | None = "standard" if has_styles(stderr=stderr) else None
+    return Console(stderr=stderr, color_system=colours, highlight=False, soft_wrap=False, emoji=False)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
@@ -99,11 +129,3 @@ def write(text: str) -> None:
     encoding = sys.stdout.encoding
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
     sys.stdout.flush()
-
-
-def size(count: int) -> str:
-    """Human-readable size, such as 1.2 KiB."""
-    if count < 1024:
-        return f"{count} B"
-    power = min((count.bit_length() - 1) // 10, 3)
-    return f"{count / 1024**power:.1f} {('KiB', 'MiB', 'GiB')[power - 1]}"

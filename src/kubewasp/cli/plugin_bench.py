@@ -13,6 +13,7 @@ from wasmtime import Trap, WasmtimeError
 from kubewasp.cli import output
 from kubewasp.k8s import sample_cluster
 from kubewasp.k8s.codec import encode
+from kubewasp.k8s.quantity import format_size
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.core.callback_host import CallbackHost
@@ -25,6 +26,7 @@ from kubewasp.wasm.source import fetch, without_credentials
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from kubewasp.input_file import StandardInput
     from kubewasp.wasm.guest_cycle import GuestCycle
     from kubewasp.wasm.limits import Limits
 
@@ -46,7 +48,7 @@ _CALLBACK_SECONDS = 2.0
 
 
 def run(
-    source: str,
+    source: str | StandardInput,
     *,
     nodes: int,
     pods: int,
@@ -54,23 +56,23 @@ def run(
     args: Sequence[str],
     limits: Limits,
     sha256: str | None,
-    as_json: bool,
+    form: str,
 ) -> None:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     wasm = fetch(source, sha256=sha256, max_bytes=limits.guest_size)
     columns = (TextColumn("{task.description:24}"), BarColumn(), TimeElapsedColumn())
     screen = output.console(stderr=True)
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+    with Progress(*columns, console=screen, transient=True, disable=not output.has_progress()) as progress:
         task = progress.add_task("loading", total=pods + 20)
 
         def step(what: str, done: float = 1) -> None:
             progress.update(task, advance=done, description=what)
 
         report = measure(wasm, nodes=nodes, pods=pods, config=config, args=args, limits=limits, step=step)
-    report = {"guest": os.fsencode(without_credentials(source)).decode(errors="replace")} | report
-    if as_json:
-        output.print_json(report)
+    report = {"guest": os.fsencode(without_credentials(str(source))).decode(errors="replace")} | report
+    if form != "table":
+        output.print_document(report, form)
     else:
         _print(report)
 
@@ -201,7 +203,7 @@ def _callbacks(
 def _print(report: dict[str, Any]) -> None:
     per_node = report["hooks_us_per_node"]
     facts = [
-        ("guest", f"{report['guest']} ({output.size(report['size_bytes'])})"),
+        ("guest", f"{report['guest']} ({format_size(report['size_bytes'])})"),
         ("load, cold", f"{report['load_cold_ms']:.1f} ms"),
         ("load, cached", f"{report['load_cached_ms']:.1f} ms"),
         ("cycle", f"{report['cycle_us']:.0f} µs for {report['nodes']} nodes, median of {report['pods']} pods"),
@@ -213,5 +215,5 @@ def _print(report: dict[str, Any]) -> None:
     if report["callback_us_per_node"] is not None:
         slower = f"{report['speedup']:.0f} times slower"
         facts.append(("Python callbacks", f"{report['callback_us_per_node']:.1f} µs per node, {slower}"))
-    facts.append(("guest memory", output.size(report["guest_memory_bytes"])))
+    facts.append(("guest memory", format_size(report["guest_memory_bytes"])))
     output.print_facts(facts)

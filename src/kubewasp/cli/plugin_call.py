@@ -14,14 +14,15 @@ from kubewasp.framework.status import Code, Status
 from kubewasp.k8s import manifests, sample_cluster
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.errors import ManifestError
+from kubewasp.simulation.manifest_warnings import ManifestWarnings
 from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.guest import Guest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.framework.cluster_events import ClusterEvent, RecordedEvent
+    from kubewasp.input_file import InputFile, StandardInput
     from kubewasp.wasm.guest_cycle import GuestCycle
     from kubewasp.wasm.hook_results import HookResult, NodeStatuses, Trace
     from kubewasp.wasm.limits import Limits
@@ -35,11 +36,11 @@ _ON_NODE = ("reserve", "unreserve", "permit", "prebind", "bind", "postbind")
 class Request:
     """The command line."""
 
-    guest: str
+    guest: str | StandardInput
     hooks: tuple[str, ...]
-    pod: Path | None
-    nodes: tuple[Path, ...]
-    target_pod: Path | None
+    pod: InputFile | None
+    nodes: tuple[InputFile, ...]
+    target_pod: InputFile | None
     config: str
     args: tuple[str, ...]
     log_severity: int
@@ -48,6 +49,7 @@ class Request:
     globals: Mapping[str, int]
     limits: Limits
     sha256: str | None
+    strict: bool
 
 
 @dataclass(slots=True)
@@ -67,6 +69,7 @@ class Call:
             "code": int(self.status.code),
             "status": self.status.label,
             "reason": self.status.reason,
+            "hint": self.status.hint,
             **self.extra,
             "logs": [line.text for line in self.trace.logs],
             "recorded_events": [_event(event) for event in self.trace.events],
@@ -75,10 +78,15 @@ class Call:
         }
 
 
-def run(request: Request, *, as_json: bool) -> None:
-    pod = _one_object(request.pod, "Pod") if request.pod else encode("Pod", sample_cluster.pod())
-    target = _one_object(request.target_pod, "Pod") if request.target_pod else encode("Pod", sample_cluster.pod("db-1"))
-    nodes = _nodes(request.nodes)
+def run(request: Request, *, form: str) -> None:
+    mistakes = ManifestWarnings()
+    pod = _one_object(request.pod, "Pod", mistakes) or encode("Pod", sample_cluster.pod())
+    target = _one_object(request.target_pod, "Pod", mistakes) or encode("Pod", sample_cluster.pod("db-1"))
+    nodes = _nodes(request.nodes, mistakes)
+    if request.strict:
+        mistakes.raise_if_any()
+    for warning in mistakes.texts():
+        output.warn(warning)
     guest = Guest.load(
         request.guest,
         sha256=request.sha256,
@@ -92,8 +100,8 @@ def run(request: Request, *, as_json: bool) -> None:
             message = f"{guest.name} does not export {hook}; exported: {', '.join(guest.hooks)}"
             raise typer.BadParameter(message, param_hint="HOOK")
     calls = list(Session(guest, request, pod, target, nodes).calls())
-    if as_json:
-        output.print_json([call.as_dict() for call in calls])
+    if form != "table":
+        output.print_document([call.as_dict() for call in calls], form)
     else:
         _print(calls, guest)
 
@@ -209,20 +217,23 @@ def _event(event: RecordedEvent) -> Mapping[str, Any]:
     return event.as_dict()
 
 
-def _one_object(path: Path, kind: str) -> bytes:
+def _one_object(path: InputFile | None, kind: str, mistakes: ManifestWarnings) -> bytes:
+    """The encoded object of a file; empty without a file."""
+    if path is None:
+        return b""
     found = manifests.load(path)
     if len(found) != 1:
         raise ManifestError("", f"expected one {kind}, found {len(found)} objects", source=str(path))
-    return _encode(found[0], kind)
+    return _encode(found[0], kind, mistakes)
 
 
-def _nodes(paths: Sequence[Path]) -> Nodes:
+def _nodes(paths: Sequence[InputFile], mistakes: ManifestWarnings) -> Nodes:
     if not paths:
         return Nodes(sample_cluster.nodes())
     nodes = Nodes()
     for path in paths:
         for manifest in manifests.load(path):
-            encoded = _encode(manifest, "Node")
+            encoded = _encode(manifest, "Node", mistakes)
             name = (manifest.body.get("metadata") or {}).get("name")
             if not name:
                 raise ManifestError("metadata.name", "a node needs a name", source=manifest.source)
@@ -234,12 +245,14 @@ def _nodes(paths: Sequence[Path]) -> Nodes:
     return nodes
 
 
-def _encode(manifest: manifests.Manifest, kind: str) -> bytes:
+def _encode(manifest: manifests.Manifest, kind: str, mistakes: ManifestWarnings) -> bytes:
     body = manifests.expect_kind(manifest, kind)
     try:
-        return encode(kind, body)
+        encoded = encode(kind, body)
     except ManifestError as error:
         raise error.at(manifest.source) from None
+    mistakes.examine(manifest)
+    return encoded
 
 
 def _print(calls: Sequence[Call], guest: Guest) -> None:

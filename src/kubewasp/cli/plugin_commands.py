@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from kubewasp.cli.options import Output, integers, limits_from, naming, utf8
+from kubewasp.cli.command_group import CommandGroup
+from kubewasp.cli.options import Format, Output, ShowLogs, Strict, integers, limits_from, naming, text_or_file, utf8
+from kubewasp.cli.usage_errors import unknown
 from kubewasp.wasm.hooks import SINGLE_HOOKS
 
-app = typer.Typer(
-    help="Develop a plugin: new, build, test. Examine a plugin: inspect, call, bench.", no_args_is_help=True
-)
+app = CommandGroup(help="Develop a plugin: new, build, test. Examine a plugin: inspect, call, bench.")
 
 
 def _hooks(incomplete: str) -> list[str]:
@@ -21,10 +21,22 @@ def _hooks(incomplete: str) -> list[str]:
 
 
 Guest = Annotated[
-    str, typer.Argument(help="Plugin: a .wasm or .wat file, or a file://, http:// or https:// URL.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="GUEST",
+        help="Plugin: a .wasm or .wat file, a file://, http:// or https:// URL, a plugin project, or -.",
+        show_default=False,
+    ),
 ]
 Sha256 = Annotated[str | None, typer.Option(metavar="DIGEST", help="Required SHA-256 digest of the guest.")]
-Config = Annotated[str, typer.Option(metavar="TEXT", help="Configuration text for the guest.", callback=utf8)]
+Config = Annotated[
+    str,
+    typer.Option(
+        metavar="TEXT|@FILE",
+        help="Configuration of the guest: a text, or @ and a file; @- is standard input.",
+        callback=utf8,
+    ),
+]
 Arg = Annotated[
     list[str] | None,
     typer.Option("--arg", metavar="TEXT", help="WASI argument for the guest. Repeatable.", callback=utf8),
@@ -35,7 +47,6 @@ Limit = Annotated[
         "--limit", metavar="NAME=VALUE", help="Limit of the guest, e.g. callTimeout=5s or memory=64Mi. Repeatable."
     ),
 ]
-Format = Annotated[Output, typer.Option("-o", "--output", help="Table or JSON.")]
 
 
 class Language(StrEnum):
@@ -45,15 +56,21 @@ class Language(StrEnum):
     PYTHON = "python"
 
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the project.", show_default=False)]
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="Folder of the project. Default: the current folder.", show_default=False)
+]
 
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(help="Name of the plugin and of the new folder, such as prefer-label.")],
-    lang: Annotated[Language, typer.Option(help="Language of the plugin.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the plugin and of the new folder, such as prefer-label.")
+    ],
+    lang: Annotated[Language, typer.Option(metavar="go|python", help="Language of the plugin.", show_default=False)],
 ) -> None:
     """Create a plugin project: code, unit tests, scenario tests, a sample cluster and a README.
+
+    Prints the new files and the commands to continue with.
 
     The template is a small working policy: it rejects some nodes and prefers
     others by a label from its configuration. Go plugins require Go 1.24 or newer,
@@ -70,7 +87,8 @@ def new(
 def build(
     folder: Folder = Path(),
     output_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Output file. Default: build/NAME.wasm.")
+        Path | None,
+        typer.Option("--out", "--output-file", metavar="FILE", help="Output file. Default: build/NAME.wasm."),
     ] = None,
     output: Format = Output.TABLE,
 ) -> None:
@@ -84,7 +102,7 @@ def build(
     """
     from kubewasp.cli import plugin_project as command
 
-    command.build(folder, target=output_file, as_json=output is Output.JSON)
+    command.build(folder, target=output_file, form=output.value)
 
 
 @app.command("test")
@@ -95,6 +113,8 @@ def run_tests(
         str, typer.Option("--filter", metavar="TEXT", help="Only scenario tests with this text in their name.")
     ] = "",
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit XML report.")] = None,
+    logs: ShowLogs = False,
+    strict: Strict = False,
     output: Format = Output.TABLE,
 ) -> None:
     """Test a plugin project: tests in its own language, the build, then the scenarios in tests/*.yaml.
@@ -102,14 +122,16 @@ def run_tests(
     A scenario is a cluster, pods, and their expected nodes, rejections, order or
     scores.
 
-    Exit codes: 0 all passed; 1 a test failed or the project is invalid; 2 usage
-    error.
+    Prints one line per test, and the reasons of failures.
+
+    Exit codes: 0 all passed; 1 a test failed or the project is invalid; 2 wrong
+    usage.
 
     Example: kubewasp plugin test prefer-label --junit results.xml
     """
     from kubewasp.cli import plugin_project as command
 
-    command.run_tests(folder, native=native, wanted=filter_, report=junit, as_json=output is Output.JSON)
+    command.run_tests(folder, native=native, wanted=filter_, report=junit, logs=logs, strict=strict, form=output.value)
 
 
 @app.command()
@@ -123,18 +145,23 @@ def inspect(
 ) -> None:
     """Show size, digest, toolchain, hooks, imports, memory and load time of a guest, and warn about likely mistakes.
 
+    The guest is started, but no hook is called. Prints one property per line.
+
     Example: kubewasp plugin inspect nodenumber.wasm
     """
     from kubewasp.cli import plugin_inspect as command
+    from kubewasp.cli.inputs import Inputs
 
-    with naming(guest):
+    inputs = Inputs()
+    source = inputs.guest(guest)
+    with naming(source):
         command.run(
-            guest,
-            config=config,
+            source,
+            config=text_or_file("--config", config, inputs),
             args=tuple(arg or ()),
             limits=limits_from(limit),
             sha256=sha256,
-            as_json=output is Output.JSON,
+            form=output.value,
         )
 
 
@@ -143,15 +170,13 @@ def call(
     guest: Guest,
     hooks: Annotated[
         list[str],
-        typer.Argument(
-            metavar="HOOK...", help=f"Hooks in call order: {', '.join(SINGLE_HOOKS)}.", autocompletion=_hooks
-        ),
+        typer.Argument(metavar="HOOK", help=f"Hooks in call order: {', '.join(SINGLE_HOOKS)}.", autocompletion=_hooks),
     ],
-    pod: Annotated[Path | None, typer.Option(metavar="FILE", help="Pod manifest. Default: a sample pod.")] = None,
+    pod: Annotated[Path | None, typer.Option(metavar="FILE", help="Pod manifest, or -. Default: a sample pod.")] = None,
     node: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE", help="Node manifests, one or more per file. Repeatable. Default: three sample nodes."
+            metavar="FILE", help="Node manifests, or -; several per file. Repeatable. Default: three sample nodes."
         ),
     ] = None,
     target_pod: Annotated[
@@ -160,45 +185,61 @@ def call(
     config: Config = "",
     arg: Arg = None,
     log_severity: Annotated[
-        int, typer.Option(metavar="N", help="Lowest logged severity: 0 info, 1 warning, 2 error, 3 fatal.")
+        int,
+        typer.Option(metavar="N", min=0, max=3, help="Lowest logged severity: 0 info, 1 warning, 2 error, 3 fatal."),
     ] = 0,
     node_status: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NODE=CODE", help="Node status for postfilter. Default: results of filter.", callback=utf8
+            metavar="NODE=CODE",
+            help="Node status for postfilter. Repeatable. Default: results of filter.",
+            callback=utf8,
         ),
     ] = None,
     score: Annotated[
         list[str] | None,
-        typer.Option(metavar="NODE=N", help="Node score for normalizescore. Default: results of score.", callback=utf8),
+        typer.Option(
+            metavar="NODE=N",
+            help="Node score for normalizescore. Repeatable. Default: results of score.",
+            callback=utf8,
+        ),
     ] = None,
     global_: Annotated[
         list[str] | None,
-        typer.Option("--global", metavar="NAME=INT", help="Value of an exported mutable global, set before the hooks."),
+        typer.Option(
+            "--global", metavar="NAME=N", help="Value of an exported mutable global, set before the hooks. Repeatable."
+        ),
     ] = None,
     limit: Limit = None,
     sha256: Sha256 = None,
+    strict: Strict = False,
     output: Format = Output.TABLE,
 ) -> None:
     """Call hooks of a guest in the given order, on one instance; filter and score for every node.
 
+    Prints one row per call: status, answer, time and reason; then log lines,
+    events and output of the guest.
+
     Exit codes: 0 calls made, with any result; 1 invalid guest or manifest; 2
-    usage error.
+    wrong usage.
 
     Example: kubewasp plugin call nodenumber.wasm prefilter filter score --pod pod.yaml --node nodes.yaml
     """
     from kubewasp.cli import plugin_call as command
+    from kubewasp.cli.inputs import Inputs
 
-    unknown = [name for name in hooks if name not in SINGLE_HOOKS]
-    if unknown:
-        raise typer.BadParameter(f"unknown hook {unknown[0]!r}; hooks: {', '.join(SINGLE_HOOKS)}", param_hint="HOOK")
+    for name in hooks:
+        if name not in SINGLE_HOOKS:
+            raise typer.BadParameter(unknown("hook", name, SINGLE_HOOKS), param_hint="HOOK")
+    inputs = Inputs()
+    source = inputs.guest(guest)
     request = command.Request(
-        guest=guest,
+        guest=source,
         hooks=tuple(hooks),
-        pod=pod,
-        nodes=tuple(node or ()),
-        target_pod=target_pod,
-        config=config,
+        pod=inputs.optional(pod),
+        nodes=inputs.files(node),
+        target_pod=inputs.optional(target_pod),
+        config=text_or_file("--config", config, inputs),
         args=tuple(arg or ()),
         log_severity=log_severity,
         node_statuses=integers("--node-status", node_status, names=command.CODES),
@@ -206,16 +247,19 @@ def call(
         globals=integers("--global", global_),
         limits=limits_from(limit),
         sha256=sha256,
+        strict=strict,
     )
-    with naming(guest):
-        command.run(request, as_json=output is Output.JSON)
+    with naming(source):
+        command.run(request, form=output.value)
 
 
 @app.command()
 def bench(
     guest: Guest,
-    nodes: Annotated[int, typer.Option(min=1, max=100_000, help="Number of nodes.")] = 1000,
-    pods: Annotated[int, typer.Option(min=1, max=1_000_000, help="Number of measured cycles, one per pod.")] = 100,
+    nodes: Annotated[int, typer.Option(metavar="N", min=1, max=100_000, help="Number of nodes.")] = 1000,
+    pods: Annotated[
+        int, typer.Option(metavar="N", min=1, max=1_000_000, help="Number of measured cycles, one per pod.")
+    ] = 100,
     config: Config = "",
     arg: Arg = None,
     limit: Limit = None,
@@ -224,18 +268,23 @@ def bench(
 ) -> None:
     """Measure a guest: load time, each hook, a whole cycle, memory; compared with plain Python callbacks.
 
+    Prints medians of this machine; the nodes and pods are samples.
+
     Example: kubewasp plugin bench nodenumber.wasm --nodes 5000
     """
     from kubewasp.cli import plugin_bench as command
+    from kubewasp.cli.inputs import Inputs
 
-    with naming(guest):
+    inputs = Inputs()
+    source = inputs.guest(guest)
+    with naming(source):
         command.run(
-            guest,
+            source,
             nodes=nodes,
             pods=pods,
-            config=config,
+            config=text_or_file("--config", config, inputs),
             args=tuple(arg or ()),
             limits=limits_from(limit),
             sha256=sha256,
-            as_json=output is Output.JSON,
+            form=output.value,
         )

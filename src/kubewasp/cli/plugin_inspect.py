@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from kubewasp.cli import output
 from kubewasp.errors import KubewaspError
 from kubewasp.framework.cluster_events import ALL_EVENTS
+from kubewasp.k8s.quantity import format_size
 from kubewasp.wasm.component.component_module import WORLD
 from kubewasp.wasm.core.abi import EXTENSION, KUBERNETES_MODULES, WASI
 from kubewasp.wasm.core.core_module import CoreModule
@@ -20,8 +21,9 @@ from kubewasp.wasm.limits import Limits, config_name
 from kubewasp.wasm.source import fetch, without_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from kubewasp.input_file import StandardInput
     from kubewasp.wasm.component.component_module import ComponentModule
 
 # Hooks that are called only beside another hook.
@@ -30,9 +32,11 @@ _NEEDS = {"addpod": "prefilter", "removepod": "prefilter", "prescore": "score", 
 _DENIED = ("path_", "sock_", "fd_readdir")
 
 
-def run(source: str, *, config: str, args: Sequence[str], limits: Limits, sha256: str | None, as_json: bool) -> None:
+def run(
+    source: str | StandardInput, *, config: str, args: Sequence[str], limits: Limits, sha256: str | None, form: str
+) -> None:
     wasm = fetch(source, sha256=sha256, max_bytes=limits.guest_size)
-    name = without_credentials(source)
+    name = without_credentials(str(source))
     began = time.perf_counter()
     program = load_guest_module(wasm, limits)
     failure, seconds = None, 0.0
@@ -44,8 +48,8 @@ def run(source: str, *, config: str, args: Sequence[str], limits: Limits, sha256
     seconds = time.perf_counter() - began
     report = _report(program, limits, seconds, guest)
     report["warnings"] = list(_warnings(program, limits, report["hooks"]))
-    if as_json:
-        output.print_json(report | {"error": failure})
+    if form != "table":
+        output.print_document(report | {"error": failure}, form)
     else:
         output.print_facts(_facts(report))
     if failure is not None:
@@ -80,9 +84,7 @@ def _report(program: GuestModule, limits: Limits, seconds: float, guest: Guest |
 
 
 def _of_module(program: CoreModule, guest: Guest | None) -> dict[str, Any]:
-    imports: dict[str, list[str]] = {}
-    for module, name in program.imports:
-        imports.setdefault(module, []).append(name)
+    imports = _grouped(program.imports)
     return {
         # Declared by the guest; exports of the module if the guest does not start.
         "hooks": list(program.hooks if guest is None else guest.hooks),
@@ -94,13 +96,19 @@ def _of_module(program: CoreModule, guest: Guest | None) -> dict[str, Any]:
 
 
 def _of_component(program: ComponentModule, guest: Guest | None) -> dict[str, Any]:
-    imports: dict[str, list[str]] = {}
-    for name in program.imports:
-        package, _, interface = name.partition("/")
-        imports.setdefault(package, []).append(interface.partition("@")[0])
+    names = (name.partition("@")[0].partition("/") for name in program.imports)
+    imports = _grouped((package, interface) for package, _, interface in names)
     # The memory of a component is unknown before its first call.
     known = {"start": ["start"], "imports": imports, "memory_bytes": None, "memory_max_bytes": None}
     return {"hooks": [] if guest is None else list(guest.hooks), **known}
+
+
+def _grouped(imports: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Names by module, each once."""
+    found: dict[str, list[str]] = {}
+    for module, name in dict.fromkeys(imports):
+        found.setdefault(module, []).append(name)
+    return found
 
 
 def _events(guest: Guest) -> list[str]:
@@ -114,20 +122,20 @@ def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     maximum = report["memory_max_bytes"]
     limits = report["limits"]
     yield "kind", report["kind"]
-    yield "size", f"{output.size(report['size_bytes'])} ({report['size_bytes']} bytes)"
+    yield "size", f"{format_size(report['size_bytes'])} ({report['size_bytes']} bytes)"
     yield "sha256", report["sha256"]
     yield "toolchain", ", ".join(tools) or "unknown (no producers section)"
     yield "hooks", ", ".join(report["hooks"])
     yield "start", ", ".join(report["start"]) or "none"
     for module, names in report["imports"].items():
         yield "imports", f"{module}: {', '.join(names)}"
-    at_most = f"maximum {output.size(maximum)}" if maximum is not None else f"limit {output.size(limits['memory'])}"
-    at_start = "" if report["memory_bytes"] is None else f"{output.size(report['memory_bytes'])} initial, "
+    at_most = f"maximum {format_size(maximum)}" if maximum is not None else f"limit {format_size(limits['memory'])}"
+    at_start = "" if report["memory_bytes"] is None else f"{format_size(report['memory_bytes'])} initial, "
     yield "memory", at_start + at_most
     yield (
         "limits",
         ", ".join(
-            f"{name} {value:g} s" if name.endswith("Timeout") else f"{name} {output.size(value)}"
+            f"{name} {value:g} s" if name.endswith("Timeout") else f"{name} {format_size(value)}"
             for name, value in limits.items()
         ),
     )
@@ -146,10 +154,10 @@ def _warnings(program: GuestModule, limits: Limits, hooks: Sequence[str]) -> Ite
             yield f"{hook} is never called without {other}"
     if not isinstance(program, CoreModule):
         return
-    denied = [name for module, name in program.imports if module == WASI and name.startswith(_DENIED)]
+    denied = [name for module, name in dict.fromkeys(program.imports) if module == WASI and name.startswith(_DENIED)]
     if denied:
         yield f"{', '.join(denied)}: files and sockets are not available, these calls fail"
     if not any(module in KUBERNETES_MODULES for module, _ in program.imports):
         yield "no k8s.io import: the guest cannot read pods or nodes"
     if program.memory_pages * PAGE > limits.memory / 2:
-        yield f"initial memory is more than half of the limit ({output.size(limits.memory)})"
+        yield f"initial memory is more than half of the limit ({format_size(limits.memory)})"

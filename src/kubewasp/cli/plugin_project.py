@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +10,9 @@ import typer
 
 from kubewasp.cli import output
 from kubewasp.cli.plugin_inspect import kind_of
+from kubewasp.cli.progress import working
 from kubewasp.errors import KubewaspError
+from kubewasp.k8s.quantity import format_size
 from kubewasp.projects import junit, project, scaffold, scenario_tests, suites
 from kubewasp.projects.toolchain import BuildError
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 def new(name: str, *, language: str) -> None:
     folder = Path(name)
     made = scaffold.create(folder, name, language)
+    project.find(folder).language.toolchain.link(folder)
     lines = [f"{folder}/"]
     lines += [f"  {path}" for path in made]
     lines += [
@@ -43,14 +44,23 @@ def new(name: str, *, language: str) -> None:
 # ---------------------------------------------------------------------- build
 
 
-def build(folder: Path, *, target: Path | None, as_json: bool) -> None:
+def build(folder: Path, *, target: Path | None, form: str) -> None:
     found = project.find(folder)
-    with _working(f"building {found.name} ({found.language.label})"):
+    with working(f"building {found.name} ({found.language.label})"):
         built = project.build(found, target)
-    if as_json:
-        output.print_json(_built(found, built))
+    if form != "table":
+        output.print_document(_built(found, built), form)
     else:
         output.print_facts(_facts(found, built))
+
+
+def current(folder: Path) -> Project:
+    """The project in a folder, with its wasm built from the current sources."""
+    found = project.find(folder)
+    if not project.is_built(found):
+        with working(f"building {found.name} ({found.language.label})"):
+            project.build(found)
+    return found
 
 
 def _built(found: Project, built: Built) -> dict[str, Any]:
@@ -70,7 +80,7 @@ def _built(found: Project, built: Built) -> dict[str, Any]:
 def _facts(found: Project, built: Built) -> Iterator[tuple[str, str]]:
     yield "built", str(built.path)
     yield "kind", f"{kind_of(built.program)}, written in {found.language.label}"
-    yield "size", output.size(built.program.size)
+    yield "size", format_size(built.program.size)
     yield "hooks", ", ".join(built.hooks) or "unknown"
     yield "duration", f"{built.seconds:.1f} s"
     if built.problem:
@@ -78,27 +88,37 @@ def _facts(found: Project, built: Built) -> Iterator[tuple[str, str]]:
 
 
 def _warning(built: Built) -> str:
-    return f"no start without a configuration: {built.problem}" if built.problem else ""
+    if not built.problem:
+        return ""
+    return f"no start{' without a configuration' if built.needs_config else ''}: {built.problem}"
 
 
 # ---------------------------------------------------------------------- test
 
 
-def run_tests(folder: Path, *, native: bool, wanted: str, report: Path | None, as_json: bool) -> None:
+def run_tests(
+    folder: Path, *, native: bool, wanted: str, report: Path | None, logs: bool, strict: bool, form: str
+) -> None:
     """Runs the suites; exit code 1 if a test failed."""
     began = time.perf_counter()
     found = project.find(folder)
     tests = _wanted(scenario_tests.read(folder), wanted)
+    mistakes = scenario_tests.mistakes(tests)
+    if strict:
+        mistakes.raise_if_any()
+    for warning in mistakes.texts():
+        output.warn(warning)
     done: list[Suite] = []
-    for suite in _suites(found, tests, native=native and not wanted):
+    for suite in _suites(found, tests, native=native and not wanted, logs=logs):
         done.append(suite)
-        if not as_json:
+        if form == "table":
             _print_suite(suite)
     results = [result for suite in done for result in suite.results]
-    if not as_json:
+    if form == "table":
         output.write(f"{_summary(results)} in {time.perf_counter() - began:.1f} s\n")
     else:
-        output.print_json(_report(found, done, time.perf_counter() - began))
+        report_ = _report(found, done, time.perf_counter() - began) | {"warnings": mistakes.texts()}
+        output.print_document(report_, form)
     if report is not None:
         _write(report, junit.document(done, name=found.name))
     if any(result.failure for result in results):
@@ -116,18 +136,20 @@ def _wanted(
     return {file: given for file, given in found.items() if given}
 
 
-def _suites(found: Project, tests: dict[str, list[scenario_tests.ScenarioTest]], *, native: bool) -> Iterator[Suite]:
+def _suites(
+    found: Project, tests: dict[str, list[scenario_tests.ScenarioTest]], *, native: bool, logs: bool
+) -> Iterator[Suite]:
     label = found.language.label
     if native:
-        with _working(f"running the {label} tests of {found.name}"):
+        with working(f"running the {label} tests of {found.name}"):
             suite = suites.native_suite(found)
         yield suite
-    with _working(f"building {found.name} ({label})"):
+    with working(f"building {found.name} ({label})"):
         built = suites.build_suite(found)
     yield built
     for file, given in tests.items():
-        with _working(f"running {file}"):
-            suite = suites.scenario_suite(found, file, given, is_built=not built.failed)
+        with working(f"running {file}"):
+            suite = suites.scenario_suite(found, file, given, is_built=not built.failed, logs=logs)
         yield suite
 
 
@@ -148,6 +170,7 @@ def _report(found: Project, done: Sequence[Suite], seconds: float) -> dict[str, 
                         "outcome": _outcome(result),
                         "seconds": round(result.seconds, 3),
                         "message": result.failure or result.skipped,
+                        "log": list(result.log),
                     }
                     for result in suite.results
                 ],
@@ -184,7 +207,7 @@ def _print_suite(suite: Suite) -> None:
         mark, style = _MARKS[_outcome(result)]
         name = output.printable(result.name.replace("\n", " "))
         lines.append(Text.assemble("  ", (mark, style), f" {name}  ", (_duration(result.seconds), "dim")))
-        details = output.printable(result.failure or result.skipped)
+        details = output.printable(result.failure or result.skipped or "\n".join(result.log))
         lines += [Text(f"      {line}".rstrip()) for line in details.splitlines()]
     if not suite.results:
         lines.append(Text("  no tests"))
@@ -197,20 +220,3 @@ def _duration(seconds: float) -> str:
 
 def _summary(results: Sequence[TestResult]) -> str:
     return ", ".join(f"{count} {outcome}" for outcome, count in _counts(results).items() if count) or "no tests"
-
-
-# ---------------------------------------------------------------------- progress
-
-
-@contextmanager
-def _working(what: str) -> Iterator[None]:
-    """Progress on stderr: a spinner on a terminal, else one line."""
-    if sys.stderr.isatty():
-        from rich.text import Text
-
-        with output.console(stderr=True).status(Text(output.printable(f"{what} …"))):
-            yield
-    else:
-        sys.stderr.write(output.printable(f"{what} …\n"))
-        sys.stderr.flush()
-        yield

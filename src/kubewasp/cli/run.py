@@ -21,6 +21,7 @@ from kubewasp.scheduler.configuration import configure
 from kubewasp.server import gauges, logs
 from kubewasp.server.decisions import DecisionSettings, DecisionStore
 from kubewasp.server.endpoints import create_app, shown_configuration
+from kubewasp.server.guest_log_writer import GuestLogWriter
 from kubewasp.server.health import Health
 from kubewasp.server.http_server import Address, AppServer
 from kubewasp.server.metrics import Metrics
@@ -33,23 +34,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.input_file import InputFile
+    from kubewasp.wasm.guest_log import GuestLogSink
 
 logger = logging.getLogger(__name__)
 
 
 def run(
     *,
-    config: Path | None,
+    config: InputFile | None,
     kubeconfig: Path | None,
     leader_elect: bool | None,
-    host: str,
-    port: int,
+    address: tuple[str, int],
     decisions: float,
     log_format: logs.LogFormat,
     verbosity: int,
+    fold_logs: bool,
 ) -> None:
     """Serves a cluster until SIGTERM or SIGINT."""
-    logs.configure(log_format, verbosity)
+    handler = logs.configure(log_format, verbosity)
     settings, _ = configure(config)
     if leader_elect is not None:
         settings = replace(settings, leader_election=replace(settings.leader_election, leader_elect=leader_elect))
@@ -57,10 +60,16 @@ def run(
         logger.warning("%s", warning)
     tune_garbage_collector()
     files = str(kubeconfig) if kubeconfig is not None else settings.client_connection.kubeconfig
-    asyncio.run(_serve(settings, files, Address(host, port), decisions))
+    guest_logs = GuestLogWriter(handler, log_format, fold=fold_logs)
+    try:
+        asyncio.run(_serve(settings, files, Address(*address), decisions, guest_logs))
+    finally:
+        guest_logs.close()
 
 
-async def _serve(settings: SchedulerConfig, kubeconfig: str, address: Address, decisions: float) -> None:
+async def _serve(
+    settings: SchedulerConfig, kubeconfig: str, address: Address, decisions: float, guest_logs: GuestLogSink
+) -> None:
     limits, loop, stop = settings.client_connection, asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):  # first: guests may take long to load
         loop.add_signal_handler(number, stop.set)
@@ -81,6 +90,7 @@ async def _serve(settings: SchedulerConfig, kubeconfig: str, address: Address, d
             observer=SchedulerMetrics(metrics),
             recorder=store,
             listeners=listeners,
+            guest_logs=guest_logs,
         )
         _add_gauges(metrics, process, settings)
         health = _health(process, has_lease=settings.leader_election.leader_elect)

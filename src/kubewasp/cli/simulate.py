@@ -1,78 +1,114 @@
-"""`kubewasp simulate`: a simulation with a progress bar."""
+"""`kubewasp simulate`: a simulation, its baseline, and the exit code."""
 
 from __future__ import annotations
 
 import sys
-import time
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
 
 from kubewasp.cli import output
-from kubewasp.simulation.simulator import Simulation
+from kubewasp.cli.options import ERROR_CODE, PENDING_CODE, FailOn
+from kubewasp.cli.progress import Progress
+from kubewasp.scheduler.configuration import baseline_of, configure
+from kubewasp.simulation.comparison import Comparison, compare
+from kubewasp.simulation.simulator import Simulation, read_input
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from kubewasp.scheduler.attempt import Attempt
+    from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.input_file import InputFile
+    from kubewasp.scheduler.configuration import AddedPlugin
+    from kubewasp.simulation.result import SimulationResult
     from kubewasp.simulation.simulator import SimulationReport
 
 
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """A simulation and, if wanted, its baseline."""
+
+    report: SimulationReport
+    baseline: Baseline | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A second simulation of the same input: its name, and the comparison with it."""
+
+    name: str
+    report: SimulationReport
+    comparison: Comparison
+
+
 def run(
-    paths: Sequence[Path],
+    paths: Sequence[InputFile],
     *,
-    config: Path | None,
-    plugins: Sequence[str],
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
-    timeline: Path | None,
+    timeline: InputFile | None,
     explained: str,
     seed: int,
+    real_entropy: bool,
     start_time: float | None,
-) -> SimulationReport:
-    simulation = Simulation(
-        paths,
-        config=config,
-        plugins=plugins,
-        plugin_configs=plugin_configs,
-        timeline=timeline,
-        explained=explained,
-        seed=seed,
-        start_time=start_time,
-    )
-    with _Progress(sum(not pod.node for pod in simulation.cluster.pods.values())) as progress:
-        simulation.cluster.scheduler.subscribe(progress)
-        return simulation.run()
+    logs: bool,
+    strict: bool,
+    baseline: bool,
+    baseline_config: InputFile | None,
+) -> Simulated:
+    """Runs the simulation, and with `baseline` or `baseline_config` the same input a second time."""
+    settings, added = configure(config, plugins, plugin_configs)
+    other: SchedulerConfig | None = None
+    name = ""
+    if baseline_config is not None:
+        (other, _), name = configure(baseline_config), str(baseline_config)
+    elif baseline:
+        other, name = baseline_of(config, plugins)
+    with Progress() as progress:
+        progress.phase("loading")
+        given = read_input(
+            paths, timeline=timeline, seed=seed, real_entropy=real_entropy, start_time=start_time, strict=strict
+        )
+        listeners = (progress,)
+        simulation = Simulation(given, settings, added, explained=explained, logs=logs, listeners=listeners)
+        _warn(simulation.warnings)
+        report = _run(simulation, progress, "scheduling")
+        if other is None:
+            return Simulated(report)
+        progress.phase("loading the baseline")
+        compared = Simulation(given, other, listeners=listeners)
+        _warn(warning for warning in compared.warnings if warning not in simulation.warnings)
+        before = _run(compared, progress, "scheduling the baseline")
+        return Simulated(report, Baseline(name, before, compare(before.result, report.result)))
 
 
-class _Progress:
-    """Bar on the terminal after a second of work: pods placed, of those pending at the start."""
-
-    def __init__(self, total: int) -> None:
-        self._began = time.perf_counter()
-        self._total = total
-        self._placed = 0
-        self._bar: Any = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def attempted(self, attempt: Attempt) -> None:
-        """Implements `AttemptListener`."""
-        self._placed += bool(attempt.node) and not attempt.is_waiting
-        if self._bar is None:
-            if time.perf_counter() - self._began < 1 or not sys.stderr.isatty():
-                return
-            self._bar = _bar()
-            self._bar.add_task("scheduling", total=self._total or None)
-            self._bar.start()
-        self._bar.update(self._bar.task_ids[0], completed=self._placed)
+def end(result: SimulationResult, fail_on: FailOn) -> None:
+    """Ends the command with the exit code of a failure, and its reason on stderr."""
+    failed = {pod for cause in result.errors for pod in cause.pods}
+    if failed and fail_on is not FailOn.NEVER:
+        _fail(f"plugins failed on {_count(failed)}; with --fail-on never, this is no failure", ERROR_CODE)
+    if result.pending and fail_on is FailOn.PENDING:
+        _fail(f"{_count(result.pending)} pending", PENDING_CODE)
 
 
-def _bar() -> Any:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+def _count(pods: Collection[object]) -> str:
+    return f"{len(pods):,} pod{'s' if len(pods) > 1 else ''}"
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=output.console(stderr=True), transient=True)
+
+def _fail(reason: str, code: int) -> NoReturn:
+    sys.stdout.flush()
+    sys.stderr.write(f"error: {reason}\n")
+    raise typer.Exit(code)
+
+
+def _run(simulation: Simulation, progress: Progress, phase: str) -> SimulationReport:
+    progress.phase(phase, sum(not pod.node for pod in simulation.cluster.pods.values()))
+    return simulation.run()
+
+
+def _warn(warnings: Iterable[str]) -> None:
+    """Printed before the run, which may fail because of them."""
+    for warning in warnings:
+        output.warn(warning)

@@ -6,11 +6,14 @@ from typing import Annotated
 
 import typer
 
-from kubewasp.cli.options import Output, assignments, utf8
+from kubewasp.cli.command_group import CommandGroup
+from kubewasp.cli.options import Format, Output, assignments, utf8
 
-app = typer.Typer(help="Run a WASI program with granted capabilities only, or inspect one.", no_args_is_help=True)
+app = CommandGroup(help="Run a WASI program with granted capabilities only, or inspect one.")
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="WASI command, a .wasm or .wat file.", show_default=False)]
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="WASI command, a .wasm or .wat file, or -.", show_default=False)
+]
 
 
 @app.command()
@@ -18,7 +21,7 @@ def run(
     file: File,
     args: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- ARG...]", help="Arguments of the program.", show_default=False, callback=utf8),
+        typer.Argument(metavar="-- ARG", help="Arguments of the program.", show_default=False, callback=utf8),
     ] = None,
     directory: Annotated[
         list[str] | None,
@@ -31,35 +34,38 @@ def run(
     ] = None,
     env: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Environment variable of the program; repeatable.", callback=utf8),
+        typer.Option(metavar="NAME=VALUE", help="Environment variable of the program. Repeatable.", callback=utf8),
     ] = None,
     stdin: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Standard input of the program, - for that of kubewasp. Default: empty."),
     ] = None,
-    memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory limit.")] = "1Gi",
-    stack: Annotated[str, typer.Option(metavar="SIZE", help="Stack limit.")] = "1Mi",
-    timeout: Annotated[str | None, typer.Option(metavar="TIME", help="Time limit, e.g. 500ms or 1m30s.")] = None,
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory limit, e.g. 256Mi.")] = "1Gi",
+    stack: Annotated[str, typer.Option(metavar="SIZE", help="Stack limit, e.g. 512Ki.")] = "1Mi",
+    timeout: Annotated[str | None, typer.Option(metavar="DURATION", help="Time limit, e.g. 500ms or 1m30s.")] = None,
     fuel: Annotated[
         str | None,
         typer.Option(metavar="N", help="Fuel limit, about one unit per instruction, e.g. 10M; deterministic."),
     ] = None,
-    compile_timeout: Annotated[str, typer.Option(metavar="TIME", help="CPU time limit of the compilation.")] = "2m",
+    compile_timeout: Annotated[str, typer.Option(metavar="DURATION", help="CPU time limit of the compilation.")] = "2m",
     compile_memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory limit of the compilation.")] = "2Gi",
     trace: Annotated[bool, typer.Option("--trace", help="Print WASI calls with results on stderr.")] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print time, memory and fuel used.")] = False,
+    stats: Annotated[
+        bool, typer.Option("--stats", "--verbose", "-v", help="Print time, memory and fuel used on stderr.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no denials.")] = False,
 ) -> None:
     """Run a WASI program. It has access to granted files, variables and input only.
 
-    Denied accesses are listed on stderr, with the option that grants them.
+    Prints the program's own output. Denied accesses are listed on stderr, with the option that grants them.
 
-    Exit code: that of the program. 124: time or fuel limit exceeded. 134: trap. 130 or 143: Ctrl-C or SIGTERM. 2: wrong
-    usage, or a capability that cannot be granted. 126: not a runnable program. 127: no such file.
+    Exit codes: that of the program; 2 wrong usage, or a capability that cannot be granted; 124 time or fuel limit
+    exceeded; 126 not a runnable program; 127 no such file; 130 and 143 ended by Ctrl-C and SIGTERM; 134 trap.
 
     Example: kubewasp wasi run --dir data:ro --timeout 10s count.wasm -- data/words.txt
     """
     from kubewasp.cli import wasi_run as command
+    from kubewasp.cli.inputs import Inputs
     from kubewasp.wasi.capabilities import CapabilityError
 
     try:
@@ -74,20 +80,25 @@ def run(
             compile_timeout=compile_timeout,
             compile_memory=compile_memory,
         )
-        code = command.run(file, capabilities, stdin=stdin, trace=trace, verbose=verbose, quiet=quiet)
+        inputs = Inputs()
+        source = inputs.program(file)
+        if stdin == "-":
+            inputs.standard_input()
+        code = command.run(source, capabilities, stdin=stdin, trace=trace, stats=stats, quiet=quiet)
     except CapabilityError as error:
         raise typer.BadParameter(str(error)) from None
     raise typer.Exit(code)
 
 
 @app.command()
-def inspect(
-    file: File, output: Annotated[Output, typer.Option("-o", "--output", help="Table or JSON.")] = (Output.TABLE)
-) -> None:
+def inspect(file: File, output: Format = Output.TABLE) -> None:
     """Show the imports of a program by purpose (files, clocks …) and the options that grant them. It does not run.
+
+    Prints one property per line.
 
     Example: kubewasp wasi inspect count.wasm
     """
     from kubewasp.cli import wasi_inspect as command
+    from kubewasp.cli.inputs import Inputs
 
-    command.run(file, as_json=output is Output.JSON)
+    command.run(Inputs().program(file), form=output.value)

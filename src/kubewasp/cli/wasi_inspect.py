@@ -7,22 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kubewasp.cli import output
+from kubewasp.k8s.quantity import format_size
 from kubewasp.wasi.capabilities import Capabilities
 from kubewasp.wasi.inspection import inspect_program
-from kubewasp.wasi.program import MAX_BYTES, load_program
-from kubewasp.wasm.source import fetch
+from kubewasp.wasi.program import load_program
+from kubewasp.wasm.source import MAX_BYTES, fetch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kubewasp.input_file import StandardInput
     from kubewasp.wasi.inspection import ProgramReport
 
 
-def run(file: str, *, as_json: bool) -> None:
-    program = load_program(fetch(file, max_bytes=MAX_BYTES), Capabilities(), name=Path(file).name)
+def run(file: str | StandardInput, *, form: str) -> None:
+    program = load_program(fetch(file, max_bytes=MAX_BYTES), Capabilities(), name=Path(str(file)).name)
     report = inspect_program(program)
-    if as_json:
-        output.print_json(asdict(report))
+    if form != "table":
+        output.print_document(asdict(report), form)
     else:
         output.print_facts(_facts(report))
 
@@ -32,7 +34,7 @@ def _facts(report: ProgramReport) -> Iterator[tuple[str, str]]:
     yield "kind", report.kind
     yield "WASI", report.wasi
     yield "runs", "yes" if report.runnable else f"no: {'; '.join(report.problems)}"
-    yield "size", f"{output.size(report.size_bytes)} ({report.size_bytes} bytes)"
+    yield "size", f"{format_size(report.size_bytes)} ({report.size_bytes} bytes)"
     yield "sha256", report.sha256
     yield "toolchain", ", ".join(tools) or "unknown (no producers section)"
     for words, names in report.could_ask_for.items():
@@ -43,6 +45,6 @@ def _facts(report: ProgramReport) -> Iterator[tuple[str, str]]:
     yield "exports", ", ".join(report.exports)
     if report.memory_bytes is not None:
         most = report.memory_max_bytes
-        at_most = "" if most is None else f", {output.size(most)} at most"
-        yield "memory", f"{output.size(report.memory_bytes)} at start{at_most}"
+        at_most = "" if most is None else f", {format_size(most)} at most"
+        yield "memory", f"{format_size(report.memory_bytes)} at start{at_most}"
     yield "load time", f"{report.compile_ms:.1f} ms ({'from the cache' if report.from_cache else 'compiled'})"

@@ -9,21 +9,22 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubewasp.cli.output import printable, size
+from kubewasp.cli.output import printable
 from kubewasp.k8s import quantity
 from kubewasp.k8s.duration import parse_duration
 from kubewasp.wasi.capabilities import Capabilities, CapabilityError, Preopen
 from kubewasp.wasi.command import EXIT_CODES, Ending, limit_message
 from kubewasp.wasi.command import run as run_program
-from kubewasp.wasi.program import MAX_BYTES, load_program
+from kubewasp.wasi.program import load_program
 from kubewasp.wasi.streams import Descriptor, empty
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.limits import CompileLimits
-from kubewasp.wasm.source import fetch
+from kubewasp.wasm.source import MAX_BYTES, fetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from kubewasp.input_file import StandardInput
     from kubewasp.wasi.command import Outcome
     from kubewasp.wasi.program import WasiProgram
     from kubewasp.wasi.streams import Source
@@ -73,23 +74,25 @@ def _seconds(text: str, option: str = "--timeout") -> float:
         raise CapabilityError(f"{option}: {error}") from None
 
 
-def run(file: str, capabilities: Capabilities, *, stdin: str | None, trace: bool, verbose: bool, quiet: bool) -> int:
+def run(
+    file: str | StandardInput, capabilities: Capabilities, *, stdin: str | None, trace: bool, stats: bool, quiet: bool
+) -> int:
     """Runs a program and returns its exit code. A signal ends the process at once, without cleanup."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _frame: os._exit(128 + number))
     source = _source(stdin)
-    if "://" not in file and not Path(file).exists():
+    if isinstance(file, str) and "://" not in file and not Path(file).exists():
         _print(f"error: {file}: no such file")
         return _NO_SUCH_FILE
     try:
-        program = load_program(fetch(file, max_bytes=MAX_BYTES), capabilities, name=Path(file).name)
+        program = load_program(fetch(file, max_bytes=MAX_BYTES), capabilities, name=Path(str(file)).name)
         outcome = _run_on_thread(
             program, capabilities, source, (lambda line: _print(f"trace: {line}")) if trace else None
         )
     except GuestLoadError as error:
         _print(f"error: {error}")
         return _CANNOT_RUN
-    _report(program, capabilities, outcome, verbose=verbose, quiet=quiet)
+    _report(program, capabilities, outcome, stats=stats, quiet=quiet)
     return outcome.exit_code
 
 
@@ -132,7 +135,7 @@ def _run_on_thread(
     return ended[0]
 
 
-def _report(program: WasiProgram, capabilities: Capabilities, outcome: Outcome, *, verbose: bool, quiet: bool) -> None:
+def _report(program: WasiProgram, capabilities: Capabilities, outcome: Outcome, *, stats: bool, quiet: bool) -> None:
     if outcome.ending is not Ending.EXITED:
         _print(f"error: {program.name}: {outcome.message}")
     if not quiet:
@@ -140,9 +143,9 @@ def _report(program: WasiProgram, capabilities: Capabilities, outcome: Outcome, 
             _print(f"note: {denial.text}")
         if program.is_component and outcome.exit_code:
             _print(f"note: {_list(capabilities)}; denials of a component are not known")
-    if verbose:
+    if stats:
         used = [f"{outcome.seconds:.3f} s"]
-        used += [f"{size(outcome.memory)} of memory"] if outcome.memory is not None else []
+        used += [f"{quantity.format_size(outcome.memory)} of memory"] if outcome.memory is not None else []
         used += [f"{outcome.fuel_used} units of fuel"] if outcome.fuel_used is not None else []
         _print(f"note: {outcome.ending} with code {outcome.exit_code} after {', '.join(used)}")
 

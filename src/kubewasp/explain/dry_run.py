@@ -12,6 +12,7 @@ from kubewasp.k8s.pods import DEFAULT_SCHEDULER
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from kubewasp.explain.plugin_logs import PluginLogs
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.scheduler import Scheduler
 
@@ -50,7 +51,7 @@ def as_pending(
     return {**manifest, "spec": spec}, notes
 
 
-def dry_run(scheduler: Scheduler, pod: Pod, notes: Sequence[str] = ()) -> Explanation:
+def dry_run(scheduler: Scheduler, pod: Pod, notes: Sequence[str] = (), logs: PluginLogs | None = None) -> Explanation:
     """Explains an attempt of a pod in the queue, with preemption: the scheduler's client must be read-only."""
     queued = scheduler.queue.get(pod.uid)
     if queued is not None and queued.gated_by:
@@ -58,6 +59,8 @@ def dry_run(scheduler: Scheduler, pod: Pod, notes: Sequence[str] = ()) -> Explan
     record = DecisionRecord()
     choice = scheduler.evaluate(pod, record)
     choice.state.close()
+    if choice.is_error and logs is not None:
+        logs.take_error(pod.key, choice.message)
     found = explain(
         pod,
         record,
@@ -67,5 +70,5 @@ def dry_run(scheduler: Scheduler, pod: Pod, notes: Sequence[str] = ()) -> Explan
         nominated_node=choice.nominated_node,
         victims=choice.victims,
     )
-    found.candidates, found.notes = choice.candidates, notes
+    found.candidates, found.notes, found.is_error = choice.candidates, notes, choice.is_error
     return found

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kubewasp.framework.decision_record import DecisionRecord
+from kubewasp.framework.decision_record import ALL_ROWS, DecisionRecord
 from kubewasp.framework.status import Code, Status
-from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY
-from kubewasp.k8s.taints import untolerated
-from kubewasp.plugins.node_affinity import matches_required
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -20,6 +17,8 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.attempt import Attempt
     from kubewasp.state.node_table import NodeTable
+
+_MOST_NAMES: Final = 3
 
 
 @dataclass(slots=True)
@@ -82,12 +81,15 @@ class Explanation:
     weights: dict[str, int]
     candidates: Sequence[Candidate] = ()  # nodes where preemption would help
     notes: Sequence[str] = ()  # differences from the real cluster
+    is_error: bool = False  # a plugin failed
     sample: str = ""  # nodes that are scored; empty if no search took place
+    warnings: Sequence[str] = ()  # of the input: configuration and manifests
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "pod": self.pod.key,
             "notes": list(self.notes),
+            "warnings": list(self.warnings),
             "node": self.node,
             "message": self.message,
             "nominated_node": self.nominated_node,
@@ -117,7 +119,7 @@ def explain(
     victims: Sequence[Pod] = (),
     rows: Sequence[int] | None = None,
 ) -> Explanation:
-    """Explanation of a record, before the table changes. Deleted victims are accounted for.
+    """Explanation of a record, while the table still has its nodes.
 
     With `rows`, only those are explained; the record must contain no others.
     """
@@ -126,10 +128,7 @@ def explain(
     _rejections(record, found)
     _scores(record, found)
     for row, item in found.items():
-        if not item.is_feasible:
-            left = table.pods_on[row]
-            gone = [victim for victim in victims if victim.node == item.name and victim.uid not in left]
-            item.hints = hints(pod, table, row, item.objections, gone)
+        item.hints = _hints(record, row, item)
     nodes = sorted(found.values(), key=_nearest)
     weights = {item.plugin: item.weight for item in record.scores}
     sample = "" if record.sample is None else str(record.sample)
@@ -214,50 +213,21 @@ def _scores(record: DecisionRecord, found: Mapping[int, NodeExplanation]) -> Non
             item.weighted[score.plugin] = int(score.normalized[place]) * score.weight
 
 
-def hints(
-    pod: Pod, table: NodeTable, row: int, objections: Mapping[str, Status], gone: Sequence[Pod] = ()
-) -> list[str]:
-    """Changes that would make the node feasible. `gone` are pods that were on the node at the decision."""
-    node = table.node(row)
+def _hints(record: DecisionRecord, row: int, item: NodeExplanation) -> list[str]:
+    """What the node would need for all its objections; the reason of a plugin without hints, unless shown anyway."""
     found: list[str] = []
-    for plugin, status in objections.items():
-        if plugin == "NodeResourcesFit":
-            found += _shortages(pod, table, row, gone)
-        elif plugin == "TaintToleration":
-            taint = untolerated(node.taints, pod.spec.tolerations)
-            if taint is not None:
-                value = f"={taint.value}" if taint.value else ""
-                found.append(f"tolerate the taint {taint.key}{value}:{taint.effect}")
-        elif plugin == "NodeUnschedulable":
-            found.append(f"uncordon {node.name}")
-        elif plugin == "NodeAffinity" and not matches_required(pod.spec, node):
-            wanted = [f"{k}={v}" for k, v in (pod.spec.node_selector or {}).items() if node.labels.get(k) != v]
-            found.append(f"add the label {', '.join(wanted)}" if wanted else "match the pod's node affinity")
-        else:
-            found += [f"{plugin}: {reason}" for reason in status.reasons]
+    for plugin, status in item.objections.items():
+        of_plugin = record.hints.get(plugin, {})
+        texts = of_plugin.get(row) or of_plugin.get(ALL_ROWS) or ()
+        if not texts and item.name not in (names := record.narrowed.get(plugin, {item.name})):
+            texts = (f"to be {_few(sorted(names))}",)
+        if not texts and plugin != item.rejected_by:
+            texts = tuple(f"{plugin}: {reason}" for reason in status.reasons)
+        found += texts
     return found
 
 
-def _shortages(pod: Pod, table: NodeTable, row: int, gone: Sequence[Pod]) -> list[str]:
-    found = []
-    requests = pod.resources.requests
-    if table.pod_count[row] + len(gone) + 1 > table.max_pods[row]:
-        found.append(f"room for more than {int(table.max_pods[row])} pods")
-    for name in (CPU, MEMORY, EPHEMERAL, *requests.scalars):
-        free = int(table.allocatable_of(name)[row] - table.requested_of(name)[row])
-        lacking = requests.get(name) - free + sum(other.resources.requests.get(name) for other in gone)
-        if requests.get(name) > 0 and lacking > 0:
-            found.append(f"{amount(name, lacking)} more {name}")
-    return found
-
-
-def amount(name: str, value: int) -> str:
-    """Amount of a resource in its usual unit."""
-    if name == CPU:
-        return f"{value}m" if value % 1000 else str(value // 1000)
-    if name in (MEMORY, EPHEMERAL):
-        for unit, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
-            if value >= size:
-                tenths = -(-value * 10 // size)  # rounded up: less would not be enough
-                return f"{tenths // 10}{unit}" if tenths % 10 == 0 else f"{tenths / 10:.1f}{unit}"
-    return str(value)
+def _few(names: Sequence[str]) -> str:
+    if len(names) <= _MOST_NAMES:
+        return " or ".join(names)
+    return f"one of {len(names)} nodes such as {', '.join(names[:_MOST_NAMES])}"

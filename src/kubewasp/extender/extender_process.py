@@ -30,6 +30,7 @@ from kubewasp.server.http_server import AppServer
 from kubewasp.server.metrics import Metrics
 from kubewasp.server.request_metrics import RequestMetrics
 from kubewasp.server.scheduler_metrics import SchedulerMetrics
+from kubewasp.wasm.guest_log import LOGGER_SINK
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.cluster_events import RecordedEvent
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.server.http_server import Address
+    from kubewasp.wasm.guest_log import GuestLogSink
 
 logger = logging.getLogger(__name__)
 
@@ -46,13 +48,19 @@ class ExtenderProcess:
     """Verbs of an extender on the plugins of a configuration and a scheduler's state without its queue."""
 
     def __init__(
-        self, config: SchedulerConfig, added: Collection[str], *, all_plugins: bool, managed: Sequence[str]
+        self,
+        config: SchedulerConfig,
+        added: Collection[str],
+        *,
+        all_plugins: bool,
+        managed: Sequence[str],
+        guest_logs: GuestLogSink = LOGGER_SINK,
     ) -> None:
         self._config = config
         self._managed = managed
         self._metrics = Metrics()
         observer = SchedulerMetrics(self._metrics)
-        setup = set_up(config, added=added, observer=observer)
+        setup = set_up(config, added=added, observer=observer, guest_logs=guest_logs)
         self._profiles = verb_plugins.restricted(setup.profiles, all_plugins=all_plugins, source=config.source)
         for plugin, points in verb_plugins.unused_points(setup.profiles).items():
             logger.warning("Extension points without a verb are not called", extra={"plugin": plugin, "points": points})

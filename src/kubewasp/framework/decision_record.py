@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kubewasp.framework.plugin import Rows, Scores, Verdicts
     from kubewasp.framework.status import Status
+
+
+ALL_ROWS: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,11 @@ class Sample:
 
 @dataclass(slots=True)
 class DecisionRecord:
-    """One scheduling attempt of one pod."""
+    """One scheduling attempt of one pod.
+
+    `hints` has the hints of each plugin by row, those for the whole pod by `ALL_ROWS`. `hinted_rows` limits the rows
+    that plugins are asked for hints on; None means all rejected ones.
+    """
 
     pre_filter: list[tuple[str, Status]] = field(default_factory=list)
     narrowed: dict[str, frozenset[str]] = field(default_factory=dict)  # plugin -> its PreFilterResult.nodes
@@ -64,4 +71,6 @@ class DecisionRecord:
     scored_rows: Rows | None = None
     scores: list[ScoreRecord] = field(default_factory=list)
     totals: Scores | None = None
+    hints: dict[str, dict[int, tuple[str, ...]]] = field(default_factory=dict)
+    hinted_rows: frozenset[int] | None = None
     seconds: dict[str, float] = field(default_factory=dict)

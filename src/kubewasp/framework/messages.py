@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from kubewasp.k8s.texts import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kubewasp.framework.status import Status
 
 NO_NODES = "no nodes available to schedule pods"
+# Bytes of a message, which becomes a condition of the pod. kube-scheduler's own texts are far below.
+MAX_MESSAGE: Final = 32 * 1024
 
 
 def fit_error(total: int, reasons: Mapping[str, int], *, pre_filter: str = "", post_filter: str = "") -> str:
@@ -19,10 +23,23 @@ def fit_error(total: int, reasons: Mapping[str, int], *, pre_filter: str = "", p
         text += f" {pre_filter}."
     elif reasons:
         # Sorted as texts: "10 x" precedes "2 y".
-        text += f" {', '.join(sorted(f'{count} {reason}' for reason, count in reasons.items()))}."
+        text += f" {_joined(sorted(f'{count} {reason}' for reason, count in reasons.items()))}."
     if post_filter:
         text += f" {post_filter}"
-    return text
+    return shortened(text, MAX_MESSAGE)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """The parts, up to half of a message, with the number of those left out."""
+    left, shown = MAX_MESSAGE // 2, 0
+    while shown < len(parts) and len(parts[shown]) <= left:
+        left -= len(parts[shown]) + 2
+        shown += 1
+    if shown == len(parts):
+        return ", ".join(parts)
+    shown = max(shown, 1)
+    first = [shortened(part, MAX_MESSAGE // 2) for part in parts[:shown]]
+    return ", ".join([*first, f"{len(parts) - shown} more reasons"] if len(parts) > shown else first)
 
 
 def invalid_score(plugin: str, score: int, lowest: int, highest: int) -> str:

@@ -147,6 +147,22 @@ class FilterPlugin(Plugin):
         """The verdict on each row; None if all are feasible."""
 
 
+class RejectionHints(Plugin):
+    """Hints for explanations: what a rejected node or pod would need, in a few words each.
+
+    Called only for recorded attempts, after the rejection, with its state and table. A hint names what the reason does
+    not: an amount, a label, another pod. Plugins without it may put a hint into the status.
+    """
+
+    def pod_hints(self, state: CycleState, pod: Pod, table: NodeTable) -> Sequence[str]:
+        """Hints for a pod that PreFilter has rejected."""
+        return ()
+
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        """Hints for a node that Filter has rejected."""
+        return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A node that fits the pod once its victims are gone, the most important victim first.

@@ -13,6 +13,7 @@ import numpy as np
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.decision_record import DecisionRecord, FilterRecord, ScoreRecord
 from kubewasp.framework.filtering import FilterOutcome, Objection, PreFilterOutcome
+from kubewasp.framework.hints import HintRecorder
 from kubewasp.framework.messages import invalid_score
 from kubewasp.framework.observer import NO_OBSERVER, PluginUse, SchedulerObserver, always_success, itself, observed
 from kubewasp.framework.plugin import (
@@ -159,6 +160,8 @@ class Framework:
                 self.observer.plugin(plugin.name, "PreFilter", status.label, seconds)
             if record is not None:
                 record.pre_filter.append((plugin.name, status))
+                if status.is_rejected:
+                    HintRecorder(record, state, pod, table).of_pod(plugin, status)
             if status.code == Code.SKIP:
                 state.skip_filter.add(plugin.name)
                 continue
@@ -197,6 +200,8 @@ class Framework:
                 self.observer.plugin(plugin.name, "Filter", SUCCESS.label, seconds)
             if record is not None:
                 record.filters.append(FilterRecord(plugin.name, rows, verdicts))
+                if verdicts is not None:
+                    HintRecorder(record, state, pod, table).of_nodes(plugin, rows, verdicts)
             if verdicts is None:
                 continue
             numbers = verdicts.numbers if record is None else verdicts.numbers[np.isin(rows, left)]

@@ -42,11 +42,15 @@ def code_label(code: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A code with its reasons and the plugin that returned it. A single reason may be given as a text."""
+    """A code with its reasons and the plugin that returned it. A single reason may be given as a text.
+
+    `hint` is a change that would help, for explanations only.
+    """
 
     code: int = Code.SUCCESS
     reasons: tuple[str, ...] | str = ()
     plugin: str = ""
+    hint: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.reasons, str):
@@ -59,7 +63,7 @@ class Status:
 
     def of(self, plugin: str) -> Status:
         """The same status with the name of its plugin."""
-        return Status(self.code, self.reasons, plugin)
+        return Status(self.code, self.reasons, plugin, self.hint)
 
     @property
     def label(self) -> str:

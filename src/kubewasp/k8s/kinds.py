@@ -12,6 +12,7 @@ from kubewasp.k8s.wire_table import messages
 _PACKAGES: Final = {
     "core.v1": "v1",
     "apps.v1": "apps/v1",
+    "batch.v1": "batch/v1",
     "storage.v1": "storage.k8s.io/v1",
     "policy.v1": "policy/v1",
     "scheduling.v1": "scheduling.k8s.io/v1",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from kubewasp.errors import KubewaspError
+from kubewasp.input_file import InputFile, input_file
 from kubewasp.k8s.errors import ManifestError, described, quoted, shown
 from kubewasp.k8s.kinds import api_versions
+from kubewasp.k8s.quantity import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,10 +31,10 @@ class Manifest:
     body: dict[str, Any]
 
 
-def load(path: str | Path) -> list[Manifest]:
+def load(path: str | InputFile) -> list[Manifest]:
     """Every object in a file; lists are expanded."""
     try:
-        with Path(path).open("rb") as file:
+        with input_file(path).open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
@@ -42,7 +45,7 @@ def load(path: str | Path) -> list[Manifest]:
 def parse(content: bytes, source: str) -> list[Manifest]:
     """Every object in the content of a file; lists are expanded. Errors begin with `source`."""
     if len(content) > MAX_BYTES:
-        raise ManifestError("", f"larger than {MAX_BYTES // 2**20} MiB", source=source)
+        raise ManifestError("", f"larger than {format_size(MAX_BYTES)}", source=source)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -68,7 +71,10 @@ def expect_kind(manifest: Manifest, kind: str) -> dict[str, Any]:
 
 
 def _documents(text: str, source: str) -> Iterator[tuple[str, Any]]:
-    values = _json_values(text) if text.lstrip()[:1] in ("{", "[") else None
+    try:
+        values = _json_values(text) if text.lstrip()[:1] in ("{", "[") else None
+    except _DuplicateKeyError as error:
+        raise ManifestError("", str(error), source=source) from None
     if values is not None:
         for number, value in enumerate(values, start=1):
             yield f"{source}: document {number}", value
@@ -87,11 +93,16 @@ def _documents(text: str, source: str) -> Iterator[tuple[str, Any]]:
 
 def _json_values(text: str) -> list[Any] | None:
     """The consecutive JSON values in the text; None if it is not JSON."""
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unique)
     try:
-        return [orjson.loads(text)]
+        value = orjson.loads(text)
     except orjson.JSONDecodeError:
         pass
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    else:
+        if _may_lack_keys(value, text):
+            with suppress(RecursionError):  # orjson allows more depth; no real object has it
+                decoder.decode(text)
+        return [value]
     values: list[Any] = []
     rest = 0
     try:
@@ -104,6 +115,27 @@ def _json_values(text: str) -> list[Any] | None:
     except (ValueError, RecursionError):
         return None
     return values
+
+
+def _may_lack_keys(value: Any, text: str) -> bool:
+    """Whether a duplicate key may have been dropped, with its colon. The search for it is slow."""
+    try:
+        return text.count(":") != orjson.dumps(value).count(b":")
+    except orjson.JSONEncodeError:  # nested too deep
+        return True
+
+
+class _DuplicateKeyError(KubewaspError):
+    """An object with the same key twice. Parsers silently take the last one."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in found if keys.count(key) > 1)
+        raise _DuplicateKeyError(f"duplicate key {quoted(repeated)} in the same object")
+    return found
 
 
 def _refuse_constant(name: str) -> None:

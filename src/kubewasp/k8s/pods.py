@@ -38,7 +38,7 @@ _SPEC = (
 )
 _CONTAINER = ("image", "name", "ports", "resources", "restartPolicy", "restartPolicyRules")
 _LOCAL_VOLUMES = ("configMap", "downwardAPI", "emptyDir", "hostPath", "projected", "secret")
-_HOST_IP, _PROTOCOL = "0.0.0.0", "TCP"  # noqa: S104 - what an empty hostIP means, nothing is bound here
+ANY_ADDRESS, _PROTOCOL = "0.0.0.0", "TCP"  # noqa: S104 - what an empty hostIP means, nothing is bound here
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class HostPort:
     def conflicts_with(self, used: HostPort) -> bool:
         if (self.protocol, self.port) != (used.protocol, used.port):
             return False
-        return self.ip in (_HOST_IP, used.ip) or used.ip == _HOST_IP
+        return self.ip in (ANY_ADDRESS, used.ip) or used.ip == ANY_ADDRESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +357,7 @@ def spread_constraint(item: Mapping[str, Any]) -> SpreadConstraint:
 
 def _host_ports(container: Mapping[str, Any]) -> list[HostPort]:
     return [
-        HostPort(port.get("protocol") or _PROTOCOL, port.get("hostIP") or _HOST_IP, port["hostPort"])
+        HostPort(port.get("protocol") or _PROTOCOL, port.get("hostIP") or ANY_ADDRESS, port["hostPort"])
         for port in container.get("ports") or ()
         if (port.get("hostPort") or 0) > 0
     ]

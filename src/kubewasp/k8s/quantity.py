@@ -1,4 +1,4 @@
-"""Quantities such as `500m` or `2Gi`: exact parsing, rounding and the canonical form of the API server."""
+"""Quantities such as `500m` or `2Gi`: exact parsing, rounding, the API server's canonical form; sizes for people."""
 
 from __future__ import annotations
 
@@ -82,6 +82,14 @@ def parse(written: str | int | float) -> Quantity:
 def canonical(written: str | int | float) -> str:
     """The canonical form of a quantity, e.g. `1` for `1000m`; ValueError if it is invalid."""
     return str(parse(written))
+
+
+def format_size(count: int) -> str:
+    """A number of bytes for people, such as 256Mi, 1.3Ki or 512 bytes; rounded."""
+    if count < 1024:
+        return f"{count} bytes"
+    power = min((count.bit_length() - 1) // 10, 6)
+    return f"{count / 1024**power:.1f}".removesuffix(".0") + _BINARY_SUFFIX[power * 10]
 
 
 @lru_cache(maxsize=8192)

@@ -191,3 +191,19 @@ def _names(maps: Iterable[Mapping[str, int]]) -> dict[str, None]:
 
 def _up(amount: int, unit: int) -> int:
     return min(-(-amount // unit), _LARGEST)
+
+
+def amount_text(name: str, value: int) -> str:
+    """Amount of a resource in its usual unit, rounded up."""
+    if name == CPU:
+        return f"{value}m" if value % 1000 else str(value // 1000)
+    return bytes_text(value) if name in (MEMORY, EPHEMERAL) else str(value)
+
+
+def bytes_text(value: int) -> str:
+    """Bytes in a binary unit, rounded up to a tenth."""
+    for unit, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+        if value >= size:
+            tenths = -(-value * 10 // size)
+            return f"{tenths // 10}{unit}" if tenths % 10 == 0 else f"{tenths / 10:.1f}{unit}"
+    return str(value)

@@ -21,6 +21,10 @@ class Taint:
     value: str
     effect: str
 
+    def __str__(self) -> str:
+        """The form of kubectl: `key=value:effect`."""
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
 
 @dataclass(frozen=True, slots=True)
 class Toleration:

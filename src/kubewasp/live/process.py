@@ -23,6 +23,7 @@ from kubewasp.live.status_reporter import StatusReporter
 from kubewasp.scheduler.attempt import NoRecorder
 from kubewasp.scheduler.composition import Environment, set_up
 from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.guest_log import LOGGER_SINK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.observer import SchedulerObserver
     from kubewasp.scheduler.attempt import AttemptListener, DecisionRecorder
     from kubewasp.scheduler.scheduler import Scheduler
+    from kubewasp.wasm.guest_log import GuestLogSink
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +58,7 @@ class ClusterProcess:
         observer: SchedulerObserver = NO_OBSERVER,
         recorder: DecisionRecorder | None = None,
         listeners: Sequence[AttemptListener] = (),
+        guest_logs: GuestLogSink = LOGGER_SINK,
     ) -> None:
         """Composes the live scheduler: inbox, writes, scheduler, reports, watches, thread. `stop` ends `run`."""
         loop, clock, self._inbox = asyncio.get_running_loop(), SYSTEM_CLOCK, Inbox()
@@ -80,7 +83,7 @@ class ClusterProcess:
             clock=clock,
             may_write=self._may_write,
         )
-        setup = set_up(config, observer=observer)
+        setup = set_up(config, observer=observer, guest_logs=guest_logs)
         self.profiles: Sequence[Profile] = setup.profiles
         self.scheduler: Scheduler = setup.scheduler(
             Environment(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kubewasp.apiserver.client import ApiClient
     from kubewasp.apiserver.raw_object import RawObject
     from kubewasp.explain.explanation import Explanation
+    from kubewasp.explain.plugin_logs import PluginLogs
     from kubewasp.scheduler.scheduler import Scheduler
 
 _MAX_SUGGESTIONS: Final = 3
@@ -49,7 +50,9 @@ async def take_snapshot(client: ApiClient, namespace: str, name: str) -> Snapsho
     return Snapshot(pod, await _all_objects(reading))
 
 
-def explain_snapshot(scheduler: Scheduler, found: Snapshot, profile: str = "") -> Explanation:
+def explain_snapshot(
+    scheduler: Scheduler, found: Snapshot, profile: str = "", logs: PluginLogs | None = None
+) -> Explanation:
     """The decision on the snapshot's pod, by a read-only scheduler with an empty state."""
     manifest = decode("Pod", found.pod)
     pending, notes = as_pending(manifest, profile, scheduler.frameworks)
@@ -63,7 +66,7 @@ def explain_snapshot(scheduler: Scheduler, found: Snapshot, profile: str = "") -
     pod = mirror.pods.get("/".join(key))
     if pod is None:
         raise ExplainError(f"pod {'/'.join(key)} cannot be read")
-    return dry_run(scheduler, pod, notes)
+    return dry_run(scheduler, pod, notes, logs)
 
 
 async def _all_objects(client: ApiClient) -> dict[str, Sequence[RawObject]]:

@@ -22,11 +22,13 @@ from kubewasp.framework.plugin import (
     PreFilterResult,
     PreScorePlugin,
     Registration,
+    RejectionHints,
     ScorePlugin,
     Verdicts,
     rejection,
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.plugins.hint_texts import domain_text, few, selector_text
 from kubewasp.state.columns import ABSENT
 from kubewasp.state.object_kinds import NAMESPACE
 
@@ -63,9 +65,10 @@ _FILTERING: Final[StateKey[_Filtering]] = StateKey(NAME)
 _SCORING: Final[StateKey[Domains]] = StateKey(f"{NAME}/scoring")
 _ANY_LABEL = ("", "")
 _MOST = 1024
+_MOST_ROWS = 100  # searched for the pods of a hint
 
 
-class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, RejectionHints):
     """Required terms filter, preferred terms score: those of the incoming pod and of existing pods."""
 
     name = NAME
@@ -116,6 +119,29 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             found = verdicts[table.label(key).ids[rows]]
             numbers = found if numbers is None else np.maximum(numbers, found)
         return None if numbers is None else Verdicts(numbers, _STATUSES)
+
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        """Missing pods of affinity terms, pods in the way of anti-affinity terms, and pods that repel this one."""
+        filtering, affinity = state[_FILTERING], pod.spec.pod_affinity
+        found = []
+        together = filtering.own.affinity
+        if affinity is not None and together is not None:
+            is_first = filtering.affinity.is_empty and together.matches(pod.namespace, pod.labels)
+            for term in affinity.required:
+                found += _missing(term, filtering.affinity, table, row, is_first=is_first)
+        if affinity is not None:
+            for term, query in zip(affinity.required_anti, filtering.own.anti, strict=True):
+                others = _pods_in_domain(table, term.topology_key, row, query.counts(table) > 0)
+                names = [other.key for other in others if query.matches(other.namespace, other.labels)]
+                found += _in_the_way(names, f"anti-affinity {selector_text(term.selector)}", term, table, row)
+        for theirs in self._terms.selecting(pod, filtering.others.namespace_labels, table.pods):
+            if theirs.repels:
+                has_term = np.zeros(table.capacity, np.bool_)
+                has_term[table.pods.with_affinity[theirs.affinity].rows()] = True
+                others = _pods_in_domain(table, theirs.term.topology_key, row, has_term)
+                names = [other.key for other in others if other.spec.pod_affinity is theirs.affinity]
+                found += _in_the_way(names, "its anti-affinity", theirs.term, table, row)
+        return found
 
     # ------------------------------------------------------------------ scoring
 
@@ -485,6 +511,32 @@ class _Filtering:
         if key not in verdicts:
             verdicts[key] = np.zeros(self.affinity.value_count(key), np.int8)
         return verdicts[key]
+
+
+def _missing(term: AffinityTerm, pods: Domains, table: NodeTable, row: int, *, is_first: bool) -> list[str]:
+    """The hint on a required term that the domain of a row does not meet."""
+    column = table.label(term.topology_key)
+    number = column.ids[row]
+    if number == ABSENT:
+        return [f"label {term.topology_key}"]
+    if is_first or pods.has_any(term.topology_key, len(column.values))[number]:
+        return []
+    return [f"a pod with {selector_text(term.selector)} in {domain_text(table, term.topology_key, row)}"]
+
+
+def _pods_in_domain(table: NodeTable, key: str, row: int, mask: NDArray[np.bool_]) -> list[Pod]:
+    """The pods on the rows of the mask in the domain of a row; none if the node has no such label."""
+    ids = table.label(key).ids
+    if ids[row] == ABSENT:
+        return []
+    rows = np.flatnonzero(mask & (ids == ids[row])).tolist()
+    return [pod for other in rows[:_MOST_ROWS] for pod in table.pods_on[other].values()]
+
+
+def _in_the_way(names: Sequence[str], cause: str, term: AffinityTerm, table: NodeTable, row: int) -> list[str]:
+    if not names:
+        return []
+    return [f"no {few(names)} in {domain_text(table, term.topology_key, row)} ({cause})"]
 
 
 def _selects(query: _Query | None, pod: Pod) -> bool:

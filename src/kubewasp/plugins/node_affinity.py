@@ -14,6 +14,7 @@ from kubewasp.framework.plugin import (
     PreFilterResult,
     PreScorePlugin,
     Registration,
+    RejectionHints,
     ScorePlugin,
     Verdicts,
     normalized,
@@ -21,7 +22,8 @@ from kubewasp.framework.plugin import (
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.pods import PreferredTerm
-from kubewasp.k8s.selectors import node_selector_term, node_selector_terms
+from kubewasp.k8s.selectors import Requirement, node_selector_term, node_selector_terms
+from kubewasp.plugins.hint_texts import labels_lacking, lacking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +50,7 @@ _REQUIRED, _PREFERRED = (
 )
 
 
-class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, RejectionHints):
     """Matches are cached per spec and node, and computed again for changed nodes only."""
 
     name = "NodeAffinity"
@@ -107,6 +109,19 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, E
 
     def normalize(self, state: CycleState, pod: Pod, scores: Scores) -> Scores | Status:
         return normalized(scores)
+
+    def pod_hints(self, state: CycleState, pod: Pod, table: NodeTable) -> Sequence[str]:
+        return ["terms of node affinity that name a common node"]
+
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        node, spec = table.node(row), pod.spec
+        wanted = [Requirement(key, "In", (value,)) for key, value in (spec.node_selector or {}).items()]
+        found = [lacking(item, node.labels) for item in wanted if not item.matches(node.labels)]
+        if spec.required_affinity is not None and not _any_matches(spec.required_affinity, node):
+            found += labels_lacking(spec.required_affinity, node) or ["a term of node affinity that is not empty"]
+        if self._added is not None and not _any_matches(self._added, node):
+            found += [f"{text} (addedAffinity of the profile)" for text in labels_lacking(self._added, node)]
+        return found
 
     def events(self) -> Sequence[Registration]:
         return [Registration("Node", Action.ADD | Action.UPDATE_NODE_LABEL, self._matches_now)]

@@ -13,6 +13,7 @@ from kubewasp.framework.plugin import (
     PreFilterPlugin,
     PreFilterResult,
     Registration,
+    RejectionHints,
     Verdicts,
     rejection,
 )
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _STATUSES = (SUCCESS, rejection("node(s) didn't match Pod's required features", resolvable=False))
 
 
-class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions, RejectionHints):
     """Pods without required features skip it."""
 
     name = "NodeDeclaredFeatures"
@@ -46,6 +47,10 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         needed = pod.spec.needed_features
         lacking = (not needed <= table.node(row).declared_features for row in rows.tolist())
         return Verdicts(np.fromiter(lacking, np.bool_, len(rows)), _STATUSES)
+
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        lacking = pod.spec.needed_features - table.node(row).declared_features
+        return [f"feature {name} of the kubelet" for name in sorted(lacking)]
 
     def events(self) -> Sequence[Registration]:
         return [Registration("Node", Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _declares_now)]

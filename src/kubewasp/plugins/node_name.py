@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.framework.cluster_events import Action
-from kubewasp.framework.plugin import EnqueueExtensions, FilterPlugin, Registration, Verdicts, rejection
+from kubewasp.framework.plugin import EnqueueExtensions, FilterPlugin, Registration, RejectionHints, Verdicts, rejection
 from kubewasp.framework.status import SUCCESS
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _STATUSES = (SUCCESS, rejection("node(s) didn't match the requested node name", resolvable=False))
 
 
-class NodeName(FilterPlugin, EnqueueExtensions):
+class NodeName(FilterPlugin, EnqueueExtensions, RejectionHints):
     """Compares names."""
 
     name = "NodeName"
@@ -33,6 +33,9 @@ class NodeName(FilterPlugin, EnqueueExtensions):
         if not pod.node:
             return None
         return Verdicts(rows != (-1 if (row := table.row(pod.node)) is None else row), _STATUSES)
+
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        return [f"to be {pod.node}, the nodeName of the pod"]
 
     def events(self) -> Sequence[Registration]:
         return [Registration("Node", Action.ADD)]

@@ -13,10 +13,13 @@ from kubewasp.framework.plugin import (
     PreFilterPlugin,
     PreFilterResult,
     Registration,
+    RejectionHints,
     Verdicts,
     rejection,
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.k8s.pods import ANY_ADDRESS
+from kubewasp.plugins.hint_texts import few
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 _STATUSES = (SUCCESS, rejection("node(s) didn't have free ports for the requested pod ports", resolvable=True))
 
 
-class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions, RejectionHints):
     """Pods without host ports skip it."""
 
     name = "NodePorts"
@@ -51,12 +54,24 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
 
         return Verdicts(table.cache.get((self, wanted), compute)[rows], _STATUSES)
 
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        found = []
+        for port in pod.spec.host_ports:
+            others = [other.key for other in table.pods_on[row].values() if _conflict([port], other.spec.host_ports)]
+            if others:
+                found.append(f"host port {_text(port)}, held by {few(others)}")
+        return found
+
     def events(self) -> Sequence[Registration]:
         return [Registration("Pod", Action.DELETE, _freed), Registration("Node", Action.ADD)]
 
 
 def _conflict(wanted: Iterable[HostPort], used: Iterable[HostPort]) -> bool:
     return any(port.conflicts_with(other) for other in used for port in wanted)
+
+
+def _text(port: HostPort) -> str:
+    return f"{port.port}/{port.protocol}" + (f" on {port.ip}" if port.ip != ANY_ADDRESS else "")
 
 
 def _freed(pod: Pod, old: Pod | None, _new: Pod | None) -> bool:

@@ -16,11 +16,12 @@ from kubewasp.framework.plugin import (
     PreFilterResult,
     PreScorePlugin,
     Registration,
+    RejectionHints,
     ScorePlugin,
     Verdicts,
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
-from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY, is_extended
+from kubewasp.k8s.resources import CPU, EPHEMERAL, MEMORY, amount_text, is_extended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,7 +42,7 @@ _LAST_BIT = 60
 _NEVER = 1 << 61
 
 
-class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, RejectionHints):
     """A verdict is a bit set of the insufficient resources, plus one bit: insufficient on an empty node too."""
 
     name = "NodeResourcesFit"
@@ -171,6 +172,18 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             steps = np.sign(rise) * (np.abs(rise) // (high - low))
             scores = np.where(utilization <= high, start + steps, scores)
         return np.where(utilization <= self._shape[0][0], self._shape[0][1], scores)
+
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        found = []
+        if table.pod_count.item(row) + 1 > table.max_pods.item(row):
+            found.append(f"room for a pod ({table.pod_count.item(row)} of {table.max_pods.item(row)})")
+        for name, amount in self._requests_of(pod.spec.resources.requests):
+            allocatable = table.allocatable_of(name).item(row)
+            short = amount - (allocatable - table.requested_of(name).item(row))
+            if short > 0:
+                beyond = f" (allocatable {amount_text(name, allocatable)})" if amount > allocatable else ""
+                found.append(f"{amount_text(name, short)} more {name}{beyond}")
+        return found
 
     # ------------------------------------------------------------------ events
 

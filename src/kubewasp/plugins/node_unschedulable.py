@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kubewasp.framework.cluster_events import Action
-from kubewasp.framework.plugin import EnqueueExtensions, FilterPlugin, Registration, Verdicts, rejection
+from kubewasp.framework.plugin import EnqueueExtensions, FilterPlugin, Registration, RejectionHints, Verdicts, rejection
 from kubewasp.framework.status import SUCCESS
 from kubewasp.k8s.taints import UNSCHEDULABLE, is_tolerated
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _STATUSES = (SUCCESS, rejection("node(s) were unschedulable", resolvable=False))
 
 
-class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
+class NodeUnschedulable(FilterPlugin, EnqueueExtensions, RejectionHints):
     """`spec.unschedulable` counts as the taint `node.kubernetes.io/unschedulable`."""
 
     name = "NodeUnschedulable"
@@ -38,6 +38,9 @@ class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
         if not np.count_nonzero(cordoned) or is_tolerated(UNSCHEDULABLE, pod.spec.tolerations):
             return None
         return Verdicts(cordoned, _STATUSES)
+
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        return ["to be uncordoned"]
 
     def events(self) -> Sequence[Registration]:
         return [

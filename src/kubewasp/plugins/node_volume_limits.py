@@ -14,6 +14,7 @@ from kubewasp.framework.plugin import (
     PreFilterPlugin,
     PreFilterResult,
     Registration,
+    RejectionHints,
     Verdicts,
     rejection,
 )
@@ -48,7 +49,7 @@ _TOO_MANY = rejection("node(s) exceed max volume count", resolvable=True)
 _NO_LIMIT = -1
 
 
-class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions, RejectionHints):
     """Exact counts are limited to nodes that an upper bound of their volumes does not rule out."""
 
     name = "NodeVolumeLimits"
@@ -89,6 +90,10 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         return counts
 
     def _exceeds(self, new: Volumes, row: int, table: NodeTable) -> bool:
+        return any(count + more > limit for _, count, more, limit in self._counts(new, row, table))
+
+    def _counts(self, new: Volumes, row: int, table: NodeTable) -> list[tuple[str, int, int, int]]:
+        """Attached volumes, new volumes and the limit on a node, by driver with a limit."""
         node = table.node(row).name
         attached: Volumes = {}
         for pod in table.pods_on[row].values():
@@ -103,7 +108,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         csi_node = self._store.get(CSI_NODE, node)
         limits = {} if csi_node is None else csi_node.limits
         counts = Counter(attached.values())
-        return any(counts[driver] + count > limits[driver] for driver, count in more.items() if driver in limits)
+        return [(driver, counts[driver], count, limits[driver]) for driver, count in more.items() if driver in limits]
 
     def _attachments_by_node(self) -> dict[str, list[VolumeAttachment]]:
         generation = self._store.generation(VOLUME_ATTACHMENT)
@@ -164,6 +169,18 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
             return ()
         # A placeholder handle for the future volume of the claim.
         return [_identified(driver, f"claim:{claim.key}")] if driver else ()
+
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        new: Volumes = {}
+        if not self._collect(pod, new, is_new=True).is_success:
+            names = [claim_name(pod, volume) for volume in pod.spec.volumes if uses_claim(volume)]
+            missing = [name for name in names if self._store.get(PERSISTENT_VOLUME_CLAIM, name, pod.namespace) is None]
+            return [f"PersistentVolumeClaim {pod.namespace}/{name}" for name in missing]
+        return [
+            f"{count + more - limit} fewer volumes of {driver} (limit {limit}, attached {count}, new {more})"
+            for driver, count, more, limit in self._counts(new, row, table)
+            if count + more > limit
+        ]
 
     # ------------------------------------------------------------------ events
 

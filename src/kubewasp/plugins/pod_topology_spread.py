@@ -22,6 +22,7 @@ from kubewasp.framework.plugin import (
     PreFilterResult,
     PreScorePlugin,
     Registration,
+    RejectionHints,
     ScorePlugin,
     Verdicts,
     rejection,
@@ -31,6 +32,7 @@ from kubewasp.k8s.nodes import HOSTNAME, ZONE
 from kubewasp.k8s.pods import SpreadConstraint, spread_constraint
 from kubewasp.k8s.selectors import LabelSelector, Requirement
 from kubewasp.k8s.taints import untolerated
+from kubewasp.plugins.hint_texts import domain_text, selector_text
 from kubewasp.plugins.node_affinity import matches_required
 from kubewasp.state.columns import ABSENT
 from kubewasp.state.object_kinds import REPLICA_SET, REPLICATION_CONTROLLER, SERVICE, STATEFUL_SET
@@ -72,7 +74,7 @@ _NO_DOMAIN = 2**31 - 1  # the minimum without eligible domains
 _MOST, _MOST_LAYOUTS = 1024, 256
 
 
-class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, RejectionHints):
     """Hard constraints filter, soft constraints score."""
 
     name = NAME
@@ -115,6 +117,10 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         for spread in others:
             numbers = np.where(numbers, numbers, spread.verdicts()[spread.layout.ids[rows]])
         return Verdicts(numbers, _STATUSES)
+
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        texts = [spread.hint(table, row) for spread in state[_FILTERING].spreads]
+        return [text for text in texts if text]
 
     # ------------------------------------------------------------------ scoring
 
@@ -405,12 +411,33 @@ class _Spread:
 
     def verdicts(self) -> NDArray[np.int8]:
         """The verdict number of each domain."""
-        constraint, layout = self.constraint, self.layout
-        fewest = layout.minimum(self.matching) if layout.domain_count >= constraint.min_domains else 0
-        most = constraint.max_skew + fewest - constraint.matches_itself
-        verdicts = np.where(self.matching > most, np.int8(_SKEWED), np.int8(0))
+        verdicts = np.where(self.matching > self.most(), np.int8(_SKEWED), np.int8(0))
         verdicts[ABSENT] = _MISSING
         return verdicts
+
+    def fewest(self) -> int:
+        """The global minimum; 0 with fewer domains than `minDomains`."""
+        layout = self.layout
+        return layout.minimum(self.matching) if layout.domain_count >= self.constraint.min_domains else 0
+
+    def most(self) -> int:
+        """The largest number of matching pods in a domain that can take the pod."""
+        return self.constraint.max_skew + self.fewest() - self.constraint.matches_itself
+
+    def hint(self, table: NodeTable, row: int) -> str:
+        """What the domain of a row lacks; empty if it can take the pod."""
+        constraint, domain = self.constraint, self.layout.ids[row]
+        if domain == ABSENT:
+            return f"label {constraint.key}"
+        matching = int(self.matching[domain])
+        surplus = matching - self.most()
+        if surplus <= 0:
+            return ""
+        pods = f"pods with {selector_text(constraint.selector)} in {domain_text(table, constraint.key, row)}"
+        least = f"least {self.fewest()}"
+        if self.layout.domain_count < constraint.min_domains:
+            least = f"minDomains {constraint.min_domains}, there are {self.layout.domain_count}"
+        return f"{surplus} fewer of {matching} {pods} (maxSkew {constraint.max_skew}, {least})"
 
 
 class _Filtering:

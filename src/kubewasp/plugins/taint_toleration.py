@@ -12,13 +12,14 @@ from kubewasp.framework.plugin import (
     FilterPlugin,
     PreScorePlugin,
     Registration,
+    RejectionHints,
     ScorePlugin,
     Verdicts,
     normalized,
     rejection,
 )
 from kubewasp.framework.status import SUCCESS, Status
-from kubewasp.k8s.taints import PREFER_NO_SCHEDULE, is_tolerated, untolerated
+from kubewasp.k8s.taints import HARD_EFFECTS, PREFER_NO_SCHEDULE, is_tolerated, untolerated
 from kubewasp.plugins.scheduling_gates import is_same_pod
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 _STATUSES = (SUCCESS, rejection("node(s) had untolerated taint(s)", resolvable=False))
 
 
-class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, RejectionHints):
     """Nodes have few distinct sets of taints: each set is evaluated once for all its rows."""
 
     name = "TaintToleration"
@@ -59,6 +60,10 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
 
     def normalize(self, state: CycleState, pod: Pod, scores: Scores) -> Scores | Status:
         return normalized(scores, reverse=True)
+
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        taints = [taint for taint in table.node(row).taints if taint.effect in HARD_EFFECTS]
+        return [f"toleration of {taint}" for taint in taints if not is_tolerated(taint, pod.spec.tolerations)]
 
     def events(self) -> Sequence[Registration]:
         return [

@@ -217,16 +217,17 @@ class VolumeBinder:
                 to_provision.append((claim, storage_class, choice == _NONE))
         for claim, storage_class, wanted in to_provision:
             here = wanted & left
-            allowed = _rows_allowed(storage_class, table, rows)
-            roomy = self._rows_with_space(claim, storage_class, table, rows)
+            allowed = rows_allowed(storage_class, table, rows)
+            roomy = self.rows_with_space(claim, storage_class, table, rows)
             findings.reasons[here & ~allowed] |= BIND_CONFLICT
             findings.reasons[here & allowed & ~roomy] |= NOT_ENOUGH_SPACE
             findings.provisions.append((claim, here))
             left &= ~here | (allowed & roomy)
 
-    def _rows_with_space(
+    def rows_with_space(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass, table: NodeTable, rows: Rows
     ) -> Mask:
+        """The rows with enough capacity for a new volume, where the driver publishes it."""
         driver = self._store.get(CSI_DRIVER, storage_class.provisioner)
         if claim.request is None or driver is None or not driver.checks_capacity:
             return np.ones(len(rows), np.bool_)
@@ -255,7 +256,7 @@ class VolumeBinder:
         return np.where(migrated, rows_matching_terms(table, affinity, rows), reached)
 
 
-def _rows_allowed(storage_class: StorageClass, table: NodeTable, rows: Rows) -> Mask:
+def rows_allowed(storage_class: StorageClass, table: NodeTable, rows: Rows) -> Mask:
     """The rows where volumes of the class can be provisioned."""
     if not storage_class.provisions:
         return np.zeros(len(rows), np.bool_)

@@ -20,6 +20,7 @@ from kubewasp.framework.plugin import (
     PreFilterResult,
     PreScorePlugin,
     Registration,
+    RejectionHints,
     ReservePlugin,
     ScorePlugin,
     Verdicts,
@@ -36,6 +37,7 @@ from kubewasp.plugins.volume_binder import (
     PodClaims,
     VolumeBinder,
 )
+from kubewasp.plugins.volume_binding_hints import claim_hint, node_hints
 from kubewasp.state.object_kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
 
 if TYPE_CHECKING:
@@ -86,7 +88,14 @@ _WORK = StateKey[_Work]("VolumeBinding")
 
 
 class VolumeBinding(
-    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, ReservePlugin, PreBindPlugin, EnqueueExtensions
+    PreFilterPlugin,
+    FilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    ReservePlugin,
+    PreBindPlugin,
+    EnqueueExtensions,
+    RejectionHints,
 ):
     """Volume binding; skipped for pods without claims."""
 
@@ -145,6 +154,24 @@ class VolumeBinding(
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
         return np.zeros(len(rows), np.int64)
+
+    def pod_hints(self, state: CycleState, pod: Pod, table: NodeTable) -> Sequence[str]:
+        volumes = [volume for volume in pod.spec.volumes if uses_claim(volume)]
+        problems = [claim_name(pod, volume) for volume in volumes if self._problem(pod, volume)]
+        if problems:
+            return [self._remedy(pod, name) for name in problems]
+        return [claim_hint(claim, self._store) for claim in self._binder.claims_of(pod).immediate]
+
+    def _remedy(self, pod: Pod, name: str) -> str:
+        claim = self._store.get(PERSISTENT_VOLUME_CLAIM, name, pod.namespace)
+        if claim is None:
+            return f"PersistentVolumeClaim {pod.namespace}/{name}"
+        if claim.phase == "Lost":
+            return f"PersistentVolume {claim.volume}, for claim {name}"
+        return f"a new claim {name}" if claim.is_deleting else f"claim {name} owned by this pod"
+
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        return node_hints(self._binder, state[_WORK].claims, table, row)
 
     # ------------------------------------------------------------------ binding
 

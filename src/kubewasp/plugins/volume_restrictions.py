@@ -15,11 +15,13 @@ from kubewasp.framework.plugin import (
     PreFilterPlugin,
     PreFilterResult,
     Registration,
+    RejectionHints,
     Verdicts,
     rejection,
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.storage import READ_WRITE_ONCE_POD
+from kubewasp.plugins.hint_texts import few
 from kubewasp.state.object_kinds import PERSISTENT_VOLUME_CLAIM
 from kubewasp.state.volume_index import EXCLUSIVE_DISKS
 
@@ -60,9 +62,10 @@ class _Conflicts:
 
 
 _CONFLICTS = StateKey[_Conflicts]("VolumeRestrictions")
+_HOLDERS = StateKey[list[str]]("VolumeRestrictions/holders")
 
 
-class VolumeRestrictions(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+class VolumeRestrictions(PreFilterPlugin, FilterPlugin, EnqueueExtensions, RejectionHints):
     """Pods without exclusive disks skip it, unless another pod uses one of their ReadWriteOncePod claims."""
 
     name = "VolumeRestrictions"
@@ -105,6 +108,39 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         if _disks(pod.spec):
             numbers[_rows_with_conflict(pod.spec, table)[rows]] = _DISK
         return Verdicts(numbers, _STATUSES) if np.count_nonzero(numbers) else None
+
+    def pod_hints(self, state: CycleState, pod: Pod, table: NodeTable) -> Sequence[str]:
+        names = [volume.claim for volume in pod.spec.volumes if volume.source == "persistentVolumeClaim"]
+        missing = [name for name in names if self._store.get(PERSISTENT_VOLUME_CLAIM, name, pod.namespace) is None]
+        return [f"PersistentVolumeClaim {pod.namespace}/{name}" for name in missing]
+
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        found = []
+        for disk in _disks(pod.spec):
+            others = [
+                other.key
+                for other in table.pods_on[row].values()
+                if any(_conflict(disk, theirs) for theirs in _disks(other.spec))
+            ]
+            if others:
+                found.append(f"volume {disk.name} free, its disk is used by {few(others)}")
+        conflicts = state[_CONFLICTS]
+        return [*found, *self._claim_hints(state, pod, table)] if conflicts.count > 0 else found
+
+    def _claim_hints(self, state: CycleState, pod: Pod, table: NodeTable) -> list[str]:
+        """The users of the exclusive claims, searched once per attempt."""
+        known = state.shared(_HOLDERS)
+        if known is None:
+            claims = state[_CONFLICTS].claims
+            known = [
+                f"claim {volume.claim} free, {other.key} on {other.node} uses it"
+                for others in table.pods_on
+                for other in others.values()
+                for volume in other.spec.volumes
+                if volume.claim in claims and other.namespace == pod.namespace
+            ]
+            state.share(_HOLDERS, known)
+        return known
 
     def events(self) -> Sequence[Registration]:
         return [

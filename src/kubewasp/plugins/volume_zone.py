@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,13 +15,16 @@ from kubewasp.framework.plugin import (
     PreFilterPlugin,
     PreFilterResult,
     Registration,
+    RejectionHints,
     Verdicts,
     rejection,
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.csi_migration import MULTIZONE_SEPARATOR
 from kubewasp.k8s.nodes import BETA_REGION, BETA_ZONE, REGION, ZONE
+from kubewasp.k8s.selectors import Requirement
 from kubewasp.k8s.storage import WAIT_FOR_FIRST_CONSUMER
+from kubewasp.plugins.hint_texts import lacking
 from kubewasp.state.columns import ABSENT
 from kubewasp.state.object_kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
 
@@ -49,12 +52,13 @@ class _Topology:
 
     label: str
     values: frozenset[str]
+    volume: str = field(compare=False)
 
 
 _TOPOLOGIES = StateKey[list[_Topology]]("VolumeZone")
 
 
-class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions, RejectionHints):
     """Only bound claims are checked; nodes without any topology label pass."""
 
     name = "VolumeZone"
@@ -107,6 +111,31 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
             outside |= ~_inside(topology, table, rows)
         return Verdicts(constrained & outside, _STATUSES)
 
+    def pod_hints(self, state: CycleState, pod: Pod, table: NodeTable) -> Sequence[str]:
+        claims = [volume.claim for volume in pod.spec.volumes if volume.source == "persistentVolumeClaim"]
+        return [self._remedy(pod.namespace, name) for name in claims if self._collect(pod.namespace, name, [])]
+
+    def _remedy(self, namespace: str, name: str) -> str:
+        claim = self._store.get(PERSISTENT_VOLUME_CLAIM, name, namespace)
+        if claim is None:
+            return f"PersistentVolumeClaim {namespace}/{name}"
+        if claim.volume:
+            return f"PersistentVolume {claim.volume}, for claim {name}"
+        if not claim.storage_class:
+            return f"claim {name} with a volume or a class"
+        if self._store.get(STORAGE_CLASS, claim.storage_class) is None:
+            return f"StorageClass {claim.storage_class}, for claim {name}"
+        return f"claim {name} bound to a volume, or {WAIT_FOR_FIRST_CONSUMER} in class {claim.storage_class}"
+
+    def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
+        one, labels = np.array([row], np.int32), table.node(row).labels
+        return [
+            f"{lacking(Requirement(topology.label, 'In', tuple(sorted(topology.values))), labels)}, "
+            f"where volume {topology.volume} is"
+            for topology in state[_TOPOLOGIES]
+            if not _inside(topology, table, one).all()
+        ]
+
     def events(self) -> Sequence[Registration]:
         return [
             Registration("StorageClass", Action.ADD, _delays_binding),
@@ -122,7 +151,7 @@ def _topologies(volume: PersistentVolume) -> list[_Topology]:
         if label in volume.labels:
             values = [value.strip() for value in volume.labels[label].split(MULTIZONE_SEPARATOR)]
             if all(values):
-                found.append(_Topology(label, frozenset(values)))
+                found.append(_Topology(label, frozenset(values), volume.name))
     return found
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
 # Build products beside the sources.
-_PRODUCTS = frozenset({"build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum"})
+PRODUCTS = frozenset({"build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum"})
 
 
 def folder(part: str) -> Path:
@@ -54,7 +54,7 @@ def digest(ingredients: Iterable[bytes]) -> str:
 def contents(sources: Path, without: Collection[str] = ()) -> Iterator[bytes]:
     """Names and contents of all source files, except build products and files with the endings in `without`."""
     files = [
-        path for path in sources.rglob("*") if path.is_file() and not _PRODUCTS & set(path.relative_to(sources).parts)
+        path for path in sources.rglob("*") if path.is_file() and not PRODUCTS & set(path.relative_to(sources).parts)
     ]
     for path in sorted(path for path in files if path.suffix not in without):
         yield path.relative_to(sources).as_posix().encode()

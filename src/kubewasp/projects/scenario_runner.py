@@ -10,50 +10,56 @@ from typing import TYPE_CHECKING
 
 from kubewasp.errors import KubewaspError
 from kubewasp.explain.explanation import Explainer
+from kubewasp.explain.plugin_logs import PluginLogs, by_pod
 from kubewasp.framework.config.default_plugins import DEFAULT_PLUGINS
 from kubewasp.framework.config.model import MULTI_POINT, ConfigError, EnabledPlugin, PluginSet
 from kubewasp.framework.config.reading import default_config
 from kubewasp.k8s.errors import ManifestError
-from kubewasp.projects.scenario_expectations import Outcome, compare, failure_text
+from kubewasp.projects.scenario_expectations import Difference, Outcome, compare, failure_text
 from kubewasp.projects.toolchain import TestResult
 from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation import loading, scenario
-from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster, SimulatedClock
+from kubewasp.simulation.error_log import ErrorLog
 from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.repeatable import Repeatable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.projects.scenario_tests import ScenarioTest
-    from kubewasp.scheduler.attempt import Attempt
 
 _MOST_LOG_LINES = 20
 
 
-def run(test: ScenarioTest, guest: Path, plugin: str) -> TestResult:
-    """Runs one test; `plugin` is the name of the guest in the profile."""
+def run(test: ScenarioTest, guest: Path, plugin: str, *, logs: bool = False) -> TestResult:
+    """Runs one test; `plugin` is the name of the guest in the profile. `logs` keeps the log of a test that passes."""
     began = time.perf_counter()
-    with _logged() as lines:
+    plugin_logs = PluginLogs(is_complete=logs)
+    with _logged() as records:
         try:
-            failure = _failure(test, guest, plugin)
+            failure = _failure(test, guest, plugin, plugin_logs)
         except (ManifestError, KubewaspError) as error:
             failure = str(error)
-    if failure and lines:
-        shown = [f"  {line}" for line in lines[-_MOST_LOG_LINES:]]
-        failure = "\n".join([failure, "", "log", *shown])
-    return TestResult(test.name, time.perf_counter() - began, failure)
+    log = [*by_pod(plugin_logs.lines()), *records]
+    if failure and log:
+        shown = log if logs else log[-_MOST_LOG_LINES:]
+        left_out = [f"  … {len(log) - len(shown)} earlier lines; --logs shows them"] if len(shown) < len(log) else []
+        failure = "\n".join([failure, "", "log", *left_out, *(f"  {line}" for line in shown)])
+        log = []
+    return TestResult(test.name, time.perf_counter() - began, failure, log=log if logs else ())
 
 
-def _failure(test: ScenarioTest, guest: Path, plugin: str) -> str:
+def _failure(test: ScenarioTest, guest: Path, plugin: str, logs: PluginLogs) -> str:
     table = NodeTable()
-    explainer, errors = Explainer(table, test.expected), _Errors()
+    explainer, errors = Explainer(table, test.expected), ErrorLog(table)
     try:
-        setup = set_up(_config(test, guest, plugin), added=(plugin,))
-        cluster = EmbeddedCluster(
-            setup, epoch=test.start_time, table=table, recorder=explainer, listeners=[explainer, errors]
-        )
+        clock = SimulatedClock(test.start_time)
+        config = _config(test, guest, plugin)
+        setup = set_up(config, added=(plugin,), guest_logs=logs, repeatable=Repeatable(0, clock))
+        cluster = EmbeddedCluster(setup, clock=clock, table=table, recorder=explainer, listeners=[explainer, errors])
     except ConfigError as error:
         if test.load_error is None:
             return error.problem
@@ -64,6 +70,7 @@ def _failure(test: ScenarioTest, guest: Path, plugin: str) -> str:
         return f'expected  load error with "{test.load_error}"\ngot       no error'
     outcomes = _outcomes(test, cluster, explainer, errors)
     failures = []
+    first_of: dict[str, str] = {}  # cause of an error -> the pod that has its whole text
     for key, expected in test.expected.items():
         outcome = outcomes.get(key)
         if outcome is None:
@@ -71,26 +78,26 @@ def _failure(test: ScenarioTest, guest: Path, plugin: str) -> str:
             continue
         differences = compare(expected, outcome, plugin)
         if differences:
+            if outcome.is_error:
+                first = first_of.setdefault(errors.cause_of(cluster.pods[key], outcome.message), key)
+                differences = differences if first == key else _in_short(differences, outcome.message, first)
             failures.append(failure_text(outcome, differences, plugin))
     return "\n\n".join(failures)
 
 
-class _Errors:
-    """Implements `AttemptListener`: the pods whose last attempt ended with an error."""
-
-    def __init__(self) -> None:
-        self.pods: set[str] = set()
-
-    def attempted(self, attempt: Attempt) -> None:
-        (self.pods.add if attempt.is_error else self.pods.discard)(attempt.pod.key)
+def _in_short(differences: Sequence[Difference], message: str, first: str) -> list[Difference]:
+    """The differences with the first line of an error that another pod has in full."""
+    short = f"{message.partition(chr(10))[0]} (as pod {first})"
+    return [replace(item, got=item.got.replace(message, short)) for item in differences]
 
 
 def _outcomes(
-    test: ScenarioTest, cluster: EmbeddedCluster, explainer: Explainer, errors: _Errors
+    test: ScenarioTest, cluster: EmbeddedCluster, explainer: Explainer, errors: ErrorLog
 ) -> dict[str, Outcome]:
     """Results of all pods, by namespace/name."""
     loading.fill(cluster.objects, test.cluster)
     scenario.run(cluster, test.timeline, until=test.until)
+    errors.add_gated(cluster.scheduler.queue)
     outcomes = {}
     for key, pod in cluster.pods.items():
         waiting = cluster.scheduler.waiting.get(pod.uid)
@@ -98,7 +105,7 @@ def _outcomes(
             key,
             node=pod.node or (waiting.assumed.node if waiting is not None else ""),
             is_waiting=waiting is not None,
-            is_error=not pod.node and key in errors.pods,
+            is_error=not pod.node and key in errors.failed,
             message="" if pod.node else cluster.why_pending(pod),
             explanation=explainer.last.get(key),
         )
@@ -134,7 +141,7 @@ class _LogLines(logging.Handler):
 
 @contextmanager
 def _logged() -> Iterator[list[str]]:
-    """Log lines of guests, and about them."""
+    """Log lines about guests."""
     logger, handler = logging.getLogger("kubewasp"), _LogLines()
     before = logger.level, logger.propagate
     logger.addHandler(handler)

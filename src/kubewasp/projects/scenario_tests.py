@@ -12,9 +12,10 @@ from kubewasp.k8s.errors import ManifestError, shown
 from kubewasp.projects import scenario_expectations
 from kubewasp.projects.scenario_objects import ObjectReader
 from kubewasp.simulation import scenario
+from kubewasp.simulation.manifest_warnings import ManifestWarnings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from kubewasp.k8s.manifests import Manifest
@@ -51,6 +52,16 @@ def read(folder: Path) -> dict[str, list[ScenarioTest]]:
     tests = folder / "tests"
     files = sorted(path for path in tests.glob("*") if path.suffix in (".yaml", ".yml")) if tests.is_dir() else []
     return {f"tests/{path.name}": [_test(document, folder) for document in _documents(path)] for path in files}
+
+
+def mistakes(tests: Mapping[str, Sequence[ScenarioTest]]) -> ManifestWarnings:
+    """Unknown fields and kinds in the objects of all tests."""
+    found = ManifestWarnings()
+    for given in tests.values():
+        for test in given:
+            found.add_all(test.cluster.mistakes)
+            found.add_all(test.timeline.mistakes)
+    return found
 
 
 def _documents(path: Path) -> list[Manifest]:

@@ -52,8 +52,10 @@ def build_suite(project: Project) -> Suite:
     return Suite("build", (TestResult(project.wasm_name, time.perf_counter() - began),))
 
 
-def scenario_suite(project: Project, file: str, tests: Sequence[ScenarioTest], *, is_built: bool) -> Suite:
-    """Scenario tests of one file; skipped without a built plugin."""
+def scenario_suite(
+    project: Project, file: str, tests: Sequence[ScenarioTest], *, is_built: bool, logs: bool = False
+) -> Suite:
+    """Scenario tests of one file; skipped without a built plugin. `logs` keeps the logs of all tests."""
     if is_built:
-        return Suite(file, tuple(scenario_runner.run(test, project.wasm, project.name) for test in tests))
+        return Suite(file, tuple(scenario_runner.run(test, project.wasm, project.name, logs=logs) for test in tests))
     return Suite(file, tuple(TestResult(test.name, skipped="the plugin was not built") for test in tests))

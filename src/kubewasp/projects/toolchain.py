@@ -1,7 +1,7 @@
 """Toolchain interface of a plugin language, and the parts that all toolchains share.
 
 `go` and `python` implement the interface. The SDKs ship with kubewasp: a checkout has them in `sdk/`, an installed
-package in `_sdk/`.
+package has those of other languages in `_sdk/`, and that of Python beside itself, as the package `kubewasp_sdk`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class BuildError(KubewaspError):
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """Result of one test. A test without `failure` and `skipped` has passed."""
+    """Result of one test. A test without `failure` and `skipped` has passed. `log` has lines for `--logs`."""
 
     __test__: ClassVar[bool] = False  # not a test class for pytest, despite its name
 
@@ -32,6 +32,7 @@ class TestResult:
     seconds: float = 0.0
     failure: str = ""
     skipped: str = ""
+    log: Sequence[str] = ()
 
     @property
     def passed(self) -> bool:
@@ -47,13 +48,22 @@ class Toolchain(Protocol):
     def test(self, project: Path) -> Sequence[TestResult]:
         """Runs the native tests. Raises BuildError if they cannot run."""
 
+    def link(self, project: Path) -> None:
+        """Makes the SDK known to editors and to test commands in the project, for this machine. Never fails."""
+
 
 def sdk(part: str) -> Path:
-    """Folder of an SDK: `go`, `python` or `wit`."""
+    """Folder of an SDK: `go`, `wit`, or for `python` the package itself."""
     package = Path(__file__).parents[1]
-    for root in (package / "_sdk", package.parents[1] / "sdk"):
-        if (root / part).is_dir():
-            return root / part
+    checkout = package.parents[1] / "sdk"
+    places = (
+        (package.parent / "kubewasp_sdk", checkout / part / "kubewasp_sdk")
+        if part == "python"
+        else (package / "_sdk" / part, checkout / part)
+    )
+    for folder in places:
+        if folder.is_dir():
+            return folder
     raise BuildError(f"{part} SDK not found in the kubewasp installation; reinstall kubewasp")
 
 

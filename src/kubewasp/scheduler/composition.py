@@ -28,6 +28,7 @@ from kubewasp.scheduler.waiting import WaitingPods
 from kubewasp.state.node_table import NodeTable
 from kubewasp.state.object_store import ObjectStore
 from kubewasp.wasm.guest_loader import GuestLoader
+from kubewasp.wasm.guest_log import LOGGER_SINK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from kubewasp.framework.handle import Client, SchedulerHandle
     from kubewasp.framework.observer import SchedulerObserver
     from kubewasp.scheduler.attempt import AttemptListener, DecisionRecorder
+    from kubewasp.wasm.guest_log import GuestLogSink
+    from kubewasp.wasm.repeatable import Repeatable
 
 # Python's defaults are 700, 10, 10. Hardly any garbage of a scheduler is cyclic.
 _COLLECTOR_THRESHOLDS: Final = (20_000, 20, 20)
@@ -92,13 +95,21 @@ class Setup:
         return compose(environment, frameworks, self.tuning, self.observer)
 
 
-def set_up(config: SchedulerConfig, *, added: Collection[str] = (), observer: SchedulerObserver = NO_OBSERVER) -> Setup:
+def set_up(
+    config: SchedulerConfig,
+    *,
+    added: Collection[str] = (),
+    observer: SchedulerObserver = NO_OBSERVER,
+    guest_logs: GuestLogSink = LOGGER_SINK,
+    repeatable: Repeatable | None = None,
+) -> Setup:
     """Loads the guests of a configuration and resolves its profiles.
 
     `added` are wasm plugins added by file only: one with a queue sort replaces the default queue sort, as a profile has
-    exactly one.
+    exactly one. `guest_logs` takes log lines, output and recorded events of guests; `repeatable` replaces their random
+    numbers and their clock.
     """
-    guests = GuestLoader(observer)
+    guests = GuestLoader(observer, guest_logs, repeatable)
     registry = Registry(wasm=guests)
     if added:
         config = replace(config, profiles=tuple(_sorted_by(added, item, guests) for item in config.profiles))

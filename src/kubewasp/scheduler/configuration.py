@@ -2,49 +2,76 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kubewasp.framework.config.reading import default_config, load_config
+from kubewasp.input_file import StandardInput
 from kubewasp.k8s.errors import ManifestError
 from kubewasp.wasm.limits import limits_problem
 from kubewasp.wasm.source import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
 
     from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.input_file import InputFile
+
+
+@dataclass(frozen=True, slots=True)
+class AddedPlugin:
+    """A wasm plugin beside the configuration file. A guest is a path, a URL or standard input; weight 0: none given."""
+
+    name: str
+    guest: str | StandardInput
+    weight: int = 0
 
 
 def configure(
-    config: Path | None, plugins: Sequence[str] = (), plugin_configs: Mapping[str, str] | None = None
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin] = (),
+    plugin_configs: Mapping[str, str] | None = None,
+    *,
+    option: str = "--plugin-config",
 ) -> tuple[SchedulerConfig, Collection[str]]:
-    """The configuration with the given plugins added, and their names. Guests are paths or URLs."""
-    named = _named(plugins)
-    return configure_named(config, named, plugin_configs or {}, option="--plugin-config"), named
-
-
-def configure_named(
-    config: Path | None, named: Mapping[str, str], plugin_configs: Mapping[str, str], *, option: str
-) -> SchedulerConfig:
-    """The configuration with guests added by name; `option` is the source of their configurations, for errors."""
+    """The configuration with plugins added, and their names; `option` is the source of their configurations."""
     settings = load_config(config, check_limits=limits_problem) if config is not None else default_config()
-    for name, guest in named.items():
-        settings = settings.with_wasm_plugin(name, guest, plugin_configs.get(name))
-    unknown = [name for name in plugin_configs if name not in named]
+    configs, added = plugin_configs or {}, dict[str, AddedPlugin]()
+    for plugin in plugins:
+        if plugin.name in added:
+            other = added[plugin.name].guest
+            problem = f"--plugin {plugin.guest} and {other} have the same name; give one another: --plugin NAME=GUEST"
+            raise ManifestError("", problem)
+        added[plugin.name] = plugin
+        settings = settings.with_wasm_plugin(plugin.name, plugin.guest, configs.get(plugin.name), weight=plugin.weight)
+    unknown = [name for name in configs if name not in added]
     if unknown:
-        there = f"there are {', '.join(named)}" if named else "there is none"
+        there = f"there are {', '.join(added)}" if added else "there is none"
         raise ManifestError("", f"{option} {unknown[0]}: there is no plugin of that name; {there}")
-    return settings
+    return settings, added.keys()
 
 
-def _named(plugins: Sequence[str]) -> dict[str, str]:
-    """Guests by file name."""
-    named: dict[str, str] = {}
-    for guest in plugins:
-        name = PurePath(without_credentials(guest).split("?")[0]).stem
-        if name in named:
-            raise ManifestError("", f"--plugin {guest} and {named[name]} have the same name; configure them in a file")
-        named[name] = guest
-    return named
+def baseline_of(config: InputFile | None, plugins: Sequence[AddedPlugin]) -> tuple[SchedulerConfig, str]:
+    """The configuration without the given plugins or, if none is given, without its wasm plugins; and a name for it."""
+    settings, _ = configure(config)
+    names = dict.fromkeys(name for profile in settings.profiles for name in profile.wasm)
+    if plugins:
+        added = [plugin.name for plugin in plugins if plugin.name not in names]
+        replaced = [plugin.name for plugin in plugins if plugin.name in names]
+        parts = [f"without {', '.join(added)}"] if added else []
+        parts += [f"with {', '.join(replaced)} of the configuration"] if replaced else []
+        return settings, ", ".join(parts)
+    if not names:
+        raise ManifestError(
+            "",
+            "--baseline: there is no wasm plugin to leave out; give a --plugin, or a --baseline-config to compare with",
+        )
+    return settings.without_wasm_plugins(), f"without {', '.join(names)}"
+
+
+def plugin_name(guest: str | StandardInput) -> str:
+    """Default name of a plugin: that of its file, without ending."""
+    if isinstance(guest, StandardInput):
+        return "guest"
+    return PurePath(without_credentials(guest).split("?")[0].removesuffix(".gz")).stem

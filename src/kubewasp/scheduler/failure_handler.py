@@ -6,7 +6,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kubewasp.framework.messages import fit_error
+from kubewasp.framework.messages import MAX_MESSAGE, fit_error
+from kubewasp.k8s.texts import shortened
 from kubewasp.scheduler.attempt import Attempt
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ class FailureHandler:
     def no_node(self, queued: QueuedPod, choice: Choice) -> Attempt:
         """Handles a pod without a feasible node."""
         observe_attempt(self._observer, queued, "error" if choice.is_error else "unschedulable")
-        queued.message = choice.message
+        message = shortened(choice.message, MAX_MESSAGE)
+        queued.message = message
         choice.state.close()
         if choice.is_error:
             self._requeue(queued, frozenset(), nominated_node="")
@@ -37,7 +39,7 @@ class FailureHandler:
             self._requeue(queued, choice.rejected_by, nominated_node=choice.nominated_node)
         return Attempt(
             queued.pod,
-            message=choice.message,
+            message=message,
             is_error=choice.is_error,
             nominated_node=choice.nominated_node or "",
             victims=tuple(choice.victims),
@@ -51,7 +53,7 @@ class FailureHandler:
             message = fit_error(1, dict.fromkeys(status.reasons, 1))
             rejected_by = frozenset((status.plugin,)) - {""}
         else:
-            message, rejected_by = status.reason, frozenset()
+            message, rejected_by = shortened(status.reason, MAX_MESSAGE), frozenset()
         queued.message = message
         self._requeue(queued, rejected_by, nominated_node="")
         return Attempt(queued.pod, message=message, is_error=not status.is_rejected)

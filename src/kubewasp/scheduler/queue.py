@@ -251,6 +251,7 @@ class SchedulingQueue:
         """PreEnqueue. A pod that stays gated by the same plugin stays in its place."""
         framework = self._frameworks[queued.pod.spec.scheduler_name]
         status = framework.run_pre_enqueue(queued.pod, queued.gated_by)
+        queued.gate_failed = not status.is_success and not status.is_rejected
         if queued.place == UNSCHEDULABLE and queued.gated_by == status.plugin != "":
             queued.gate_reason = status.reason
             return False

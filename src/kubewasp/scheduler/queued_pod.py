@@ -47,6 +47,7 @@ class QueuedPod:
     rejected_by: frozenset[str] = frozenset()
     gated_by: str = ""
     gate_reason: str = ""
+    gate_failed: bool = False  # PreEnqueue ended with an error, not with a rejection
     place: str = ""
     sort_key: Any = None
     ready_at: float = 0.0

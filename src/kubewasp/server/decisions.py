@@ -91,7 +91,8 @@ class DecisionStore:
         """A record for a share of the attempts. Implements `DecisionRecorder`."""
         if self._chance() >= self._settings.share:
             return None
-        self._record = (pod.uid, DecisionRecord())
+        hinted = frozenset(self._table.order()[: self._settings.nodes].tolist())
+        self._record = (pod.uid, DecisionRecord(hinted_rows=hinted))
         return self._record[1]
 
     def _explained(self, attempt: Attempt, record: DecisionRecord) -> Explanation:

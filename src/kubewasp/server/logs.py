@@ -16,6 +16,7 @@ import re
 import sys
 import time
 import traceback
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
 from kubewasp.server.redaction import REDACTED, document_without_secrets, is_secret_name, without_secrets
@@ -40,7 +41,11 @@ def verbosity(level: int) -> int:
     return logging.INFO - min(max(level, 0), _MAX_VERBOSITY)
 
 
-def configure(format: LogFormat = "text", level: int = 0, stream: TextIO | None = None) -> logging.Handler:  # noqa: A002
+def configure(
+    format: LogFormat = "text",  # noqa: A002
+    level: int = 0,
+    stream: TextIO | None = None,
+) -> logging.StreamHandler[TextIO]:
     """Sets up logging for the process. Other libraries log warnings and errors only."""
     handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
     handler.setFormatter(JsonFormatter() if format == "json" else KlogFormatter())
@@ -57,7 +62,7 @@ class KlogFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         message, keys = _content(record)
         parts = [_header(record), quoted(message)]
-        parts += (f"{_key(name)}={_shown(value)}" for name, value in keys.items())
+        parts += (f"{key_text(name)}={_shown(value)}" for name, value in keys.items())
         return " ".join(parts)
 
 
@@ -83,17 +88,17 @@ def _content(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
     keys: dict[str, Any] = {name: value for name, value in record.__dict__.items() if name not in _STANDARD_ATTRIBUTES}
     line = getattr(record, "guest_line", None)
     if isinstance(line, str):
-        message, fields = _of_guest(line)
+        message, fields = guest_fields(line)
         keys = {**fields, **keys}  # a guest cannot override the plugin's name
     else:
         message = record.getMessage()
     if record.exc_info and record.exc_info[1] is not None:
         keys.setdefault("err", str(record.exc_info[1]) or type(record.exc_info[1]).__name__)
         keys["stacktrace"] = "".join(traceback.format_exception(*record.exc_info)).rstrip()
-    return without_secrets(message), {name: _safe(name, value) for name, value in keys.items()}
+    return without_secrets(message), {name: safe(name, value) for name, value in keys.items()}
 
 
-def _of_guest(line: str) -> tuple[str, Mapping[str, str]]:
+def guest_fields(line: str) -> tuple[str, Mapping[str, str]]:
     """Message and fields of a guest's line; a plain line has no fields."""
     if _STRUCTURED.fullmatch(line) is None:
         return line, {}
@@ -107,7 +112,8 @@ def _of_guest(line: str) -> tuple[str, Mapping[str, str]]:
         return line, {}
 
 
-def _safe(name: str, value: Any) -> Any:
+def safe(name: str, value: Any) -> Any:
+    """The value without secrets, and without numbers that JSON does not have."""
     if isinstance(value, bool | int) or value is None:
         return value
     if isinstance(value, float):
@@ -124,13 +130,19 @@ def _letter(record: logging.LogRecord) -> str:
 
 
 def _header(record: logging.LogRecord) -> str:
-    moment = time.strftime("%m%d %H:%M:%S", time.localtime(record.created))
-    micros = int(record.created % 1 * 1_000_000)
     pid = record.process or os.getpid()
-    return f"{_letter(record)}{moment}.{micros:06d} {pid:7d} {record.filename}:{record.lineno}]"
+    return _letter(record) + header(record.created, pid, f"{record.filename}:{record.lineno}")
 
 
-def _key(name: str) -> str:
+def header(created: float, pid: int, caller: str) -> str:
+    """Klog's header after the letter of the severity."""
+    moment = time.strftime("%m%d %H:%M:%S", time.localtime(created))
+    micros = int(created % 1 * 1_000_000)
+    return f"{moment}.{micros:06d} {pid:7d} {caller}]"
+
+
+@lru_cache(maxsize=1024)
+def key_text(name: str) -> str:
     """The key, quoted unless it is a single word; keys of guests are arbitrary."""
     return name if name and not re.search(r'[\s="]', name) and name.isprintable() else quoted(name)
 
@@ -150,7 +162,11 @@ def _shown(value: Any) -> str:
 def _json(value: Any) -> str:
     """JSON by `json` instead of orjson, which rejects the lone surrogates of undecodable file names."""
     text = json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
-    # JSON leaves line separators such as U+2028 unescaped; some log readers break lines there.
+    return on_one_line(text)
+
+
+def on_one_line(text: str) -> str:
+    """JSON with escapes for line separators such as U+2028: some log readers break lines there."""
     return text if text.isprintable() else "".join(map(_plain, text))
 
 

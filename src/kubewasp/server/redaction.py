@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 REDACTED: Final = "REDACTED"
@@ -12,7 +13,9 @@ _NAME = (
     r"|sig|auth|keyData|key-data|client-key-data)"
 )
 _SECRET_NAME = re.compile(rf"(?i)^{_NAME}$")
-# Cheap first check: most texts have no match and stay unchanged.
+# Cheap first checks: most texts have no match and stay unchanged. Names matter only before one of the signs.
+_WORDS = ("bearer", "basic", "eyj", "-----begin")
+_NAMES = ("@", "token", "passw", "secret", "credential", "sig", "key", "private", "auth")
 _HINT = re.compile(
     r"(?i)://[^/\s]*@|token|passw|secret|credential|sig|api.?key|access.?key|private|auth|bearer|eyJ|key.?data"
 )
@@ -29,7 +32,7 @@ _PAIR = re.compile(
 
 def without_secrets(text: str) -> str:
     """The text with `REDACTED` in place of credentials in URLs, tokens, passwords and private keys."""
-    if _HINT.search(text) is None:
+    if (text.isascii() and not may_have_secret(text)) or _HINT.search(text) is None:
         return text
     text = _PRIVATE_KEY.sub(REDACTED, text)
     text = _USER_INFO.sub(rf"\g<1>{REDACTED}@", text)
@@ -38,6 +41,20 @@ def without_secrets(text: str) -> str:
     return _JWT.sub(REDACTED, text)
 
 
+def may_have_secret(text: str) -> bool:
+    """False for an ASCII text that has no secret; quick, also for many lines at once."""
+    lowered = text.lower()
+    for word in _WORDS:  # loops, as `any` costs more than the search
+        if word in lowered:
+            return True
+    if "=" in text or ":" in text:
+        for name in _NAMES:
+            if name in lowered:
+                return True
+    return False
+
+
+@lru_cache(maxsize=1024)
 def is_secret_name(name: str) -> bool:
     """Whether values of that name are secret, regardless of their form."""
     return _SECRET_NAME.match(name) is not None

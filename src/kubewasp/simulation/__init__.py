@@ -11,10 +11,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__all__ = ["PendingPod", "Placement", "PreemptedPod", "SimulationResult", "simulate"]
+__all__ = [
+    "Comparison",
+    "ErrorCause",
+    "MovedPod",
+    "NodeUsage",
+    "PendingPod",
+    "Placement",
+    "PreemptedPod",
+    "SimulationResult",
+    "Utilization",
+    "compare",
+    "simulate",
+]
 
 if TYPE_CHECKING:
-    from kubewasp.simulation.python_api import PendingPod, Placement, PreemptedPod, SimulationResult, simulate
+    from kubewasp.simulation.python_api import (
+        Comparison,
+        ErrorCause,
+        MovedPod,
+        NodeUsage,
+        PendingPod,
+        Placement,
+        PreemptedPod,
+        SimulationResult,
+        Utilization,
+        compare,
+        simulate,
+    )
 
 
 def __getattr__(name: str) -> object:

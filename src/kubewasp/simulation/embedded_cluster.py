@@ -51,23 +51,20 @@ class SimulatedClock:
 
 
 class EmbeddedCluster:
-    """A cluster in memory with its scheduler. `epoch` is the wall-clock time at the start.
-
-    By default, the scheduler's `client` is the cluster itself.
-    """
+    """A cluster in memory with its scheduler. By default, the scheduler's `client` is the cluster itself."""
 
     def __init__(
         self,
         setup: Setup,
         *,
-        epoch: float = 0.0,
+        clock: SimulatedClock | None = None,
         seed: int = 0,
         client: Client | None = None,
         table: NodeTable | None = None,
         recorder: DecisionRecorder | None = None,
         listeners: Sequence[AttemptListener] = (),
     ) -> None:
-        self.clock = SimulatedClock(epoch)
+        self.clock = SimulatedClock() if clock is None else clock
         self.objects = ClusterObjects(self.clock, ObjectStore())
         self.recorded: list[RecordedEvent] = []
         self.scheduler: Scheduler = setup.scheduler(

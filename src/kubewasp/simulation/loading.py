@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.k8s import manifests, quantity
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.errors import ManifestError, quoted, shown
 from kubewasp.k8s.objects import name_of, namespace_of
+from kubewasp.simulation.manifest_warnings import ManifestWarnings
+from kubewasp.simulation.workload_checks import check_workload
 from kubewasp.simulation.workloads import WORKLOADS, controller_of, expand, identity, is_finished, surplus
 from kubewasp.state.object_kinds import CLUSTER_SCOPED, KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
+    from kubewasp.input_file import InputFile
     from kubewasp.k8s.manifests import Manifest
     from kubewasp.simulation.cluster_objects import ClusterObjects
     from kubewasp.simulation.workloads import Expansion
@@ -51,17 +54,16 @@ _IRRELEVANT = frozenset(
 )
 
 
-# Beyond any real cluster; a larger simulation would run out of memory.
-_MAX_PODS = 1_000_000
-_MAX_COUNT = 2**31 - 1
 _MAX_QUANTITY = 10**15
 _MAX_VOLUME_BYTES = 2**63 - 1
-_GROUPS = {"Deployment": "apps", "ReplicaSet": "apps", "StatefulSet": "apps", "DaemonSet": "apps", "Job": "batch"}
 
 
 @dataclass(slots=True)
 class ClusterInput:
-    """Objects of a simulated cluster. `unknown` are counts of ignored objects by kind, `sources` origins by object."""
+    """Objects of a simulated cluster.
+
+    `unknown` are counts of ignored objects by kind, `sources` origins by object, `mistakes` those of `--strict`.
+    """
 
     nodes: list[Mapping[str, Any]] = field(default_factory=list)
     pods: list[Mapping[str, Any]] = field(default_factory=list)
@@ -69,10 +71,11 @@ class ClusterInput:
     others: list[Mapping[str, Any]] = field(default_factory=list)
     unknown: dict[str, int] = field(default_factory=dict)
     sources: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    mistakes: ManifestWarnings = field(default_factory=ManifestWarnings)
 
     @property
     def warnings(self) -> list[str]:
-        return [*left_out(self.unknown), *self._strays()]
+        return [*self.mistakes.texts(), *left_out(self.unknown), *self._strays()]
 
     def _strays(self) -> list[str]:
         known = {name_of(node) for node in self.nodes}
@@ -90,7 +93,7 @@ def left_out(unknown: Mapping[str, int]) -> list[str]:
     return [f"ignored objects of unsupported kinds: {listed}"]
 
 
-def read(paths: Sequence[Path]) -> ClusterInput:
+def read(paths: Sequence[InputFile]) -> ClusterInput:
     """All objects in files and folders."""
     found = ClusterInput()
     for path in paths:
@@ -106,10 +109,11 @@ def add(found: ClusterInput, manifest: Manifest) -> None:
     if not kind:
         raise ManifestError("", "kind is missing", source=manifest.source)
     if _is_foreign(manifest):
-        if kind not in _IRRELEVANT:
+        if kind not in _IRRELEVANT and not found.mistakes.examine_kind(manifest):
             found.unknown[kind] = found.unknown.get(kind, 0) + 1
         return
     _check(manifest)
+    found.mistakes.examine(manifest)
     body = manifest.body
     key = (kind, "" if kind in CLUSTER_SCOPED else namespace_of(body), name_of(body))
     if key in found.sources:
@@ -187,14 +191,15 @@ def _apply_pod(cluster: ClusterObjects, pod: Mapping[str, Any], found: ClusterIn
 
 
 def _check(manifest: Manifest) -> None:
-    """Validates an object by encoding it, a workload by encoding its pods."""
+    """Validates an object by encoding it."""
     body, kind = manifest.body, manifest.kind
     try:
         metadata = body.get("metadata")
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
             raise ManifestError("metadata.name", f"a {kind} needs a name")
         if kind in WORKLOADS:
-            _check_workload(manifest)
+            check_workload(manifest)
+            _check_amounts(((body.get("spec") or {}).get("template") or {}).get("spec") or {}, "spec.template.spec")
         else:
             manifests.expect_kind(manifest, kind)
             encode(kind, body)
@@ -209,64 +214,6 @@ def _check(manifest: Manifest) -> None:
             _check_quantities((body.get("spec") or {}).get("capacity"), "spec.capacity", maximum=_MAX_VOLUME_BYTES)
     except ManifestError as error:
         raise (error if error.source else error.at(manifest.source)) from None
-
-
-def _check_workload(manifest: Manifest) -> None:
-    body, kind = manifest.body, manifest.kind
-    group = manifest.api_version.rpartition("/")[0]
-    if manifest.api_version and group != _GROUPS.get(kind, ""):
-        expected = f"{_GROUPS[kind]}/v1" if kind in _GROUPS else "v1"
-        raise ManifestError("apiVersion", f"expected {expected} for kind {kind}, got {shown(manifest.api_version)}")
-    _encoded("Pod", {"metadata": body["metadata"]}, "")
-    spec = _object(body, "spec", "spec")
-    for count in ("replicas", "parallelism", "completions"):
-        _check_count(spec.get(count), f"spec.{count}", _MAX_COUNT if count == "completions" else _MAX_PODS)
-    ordinals = _object(spec, "ordinals", "spec.ordinals")
-    _check_count(ordinals.get("start"), "spec.ordinals.start", _MAX_COUNT)
-    selector = spec.get("selector")
-    if selector is not None:
-        if kind == "ReplicationController":
-            _encoded("Service", {"spec": {"selector": selector}}, "")
-        else:
-            _encoded("PodDisruptionBudget", {"spec": {"selector": selector}}, "")
-    template = _object(spec, "template", "spec.template")
-    pod = {"metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}}
-    _encoded("Pod", pod, "spec.template.")
-    _check_amounts(pod["spec"], "spec.template.spec")
-    claims = spec.get("volumeClaimTemplates") or []
-    if not isinstance(claims, list):
-        raise ManifestError("spec.volumeClaimTemplates", f"expected a list, got {shown(claims)}")
-    for number, claim in enumerate(claims):
-        _encoded("PersistentVolumeClaim", claim, f"spec.volumeClaimTemplates[{number}].")
-    status = _object(body, "status", "status")
-    _check_count(status.get("succeeded"), "status.succeeded", _MAX_COUNT)
-    conditions = status.get("conditions") or []
-    if not isinstance(conditions, list) or not all(isinstance(item, dict) for item in conditions):
-        raise ManifestError("status.conditions", "expected a list of objects")
-
-
-def _object(parent: Mapping[str, Any], key: str, path: str) -> dict[str, Any]:
-    value = parent.get(key)
-    if value is not None and not isinstance(value, dict):
-        raise ManifestError(path, f"expected an object, got {shown(value)}")
-    return value or {}
-
-
-def _encoded(kind: str, body: Any, path: str) -> None:
-    """Validates a part of an object in the form of another kind."""
-    if not isinstance(body, dict):
-        raise ManifestError(path.rstrip("."), f"expected an object, got {shown(body)}")
-    try:
-        encode(kind, body)
-    except ManifestError as error:
-        raise ManifestError(path + error.path, error.problem) from None
-
-
-def _check_count(value: Any, path: str, maximum: int) -> None:
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= maximum:
-        raise ManifestError(path, f"expected an integer from 0 to {maximum}, got {shown(value)}")
 
 
 def _check_amounts(spec: Mapping[str, Any], path: str) -> None:
@@ -288,9 +235,9 @@ def _check_quantities(amounts: Mapping[str, Any] | None, path: str, *, maximum: 
             raise ManifestError(f"{path}[{quoted(name)}]", problem)
 
 
-def files(path: Path) -> list[Path]:
+def files(path: InputFile) -> Sequence[InputFile]:
     """The file, or the manifests in the folder."""
-    if path.is_dir():
+    if isinstance(path, Path) and path.is_dir():
         found = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file())
         if not found:
             raise ManifestError("", f"no {', '.join(_SUFFIXES)} file in this folder", source=str(path))

@@ -25,11 +25,13 @@ from kubewasp.k8s.duration import parse_duration
 from kubewasp.k8s.errors import ManifestError, shown
 from kubewasp.k8s.selectors import map_selector
 from kubewasp.simulation import loading
+from kubewasp.simulation.manifest_warnings import ManifestWarnings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from kubewasp.input_file import InputFile
     from kubewasp.k8s.pods import Pod
     from kubewasp.k8s.selectors import LabelSelector
     from kubewasp.simulation.cluster_objects import ClusterObjects
@@ -67,19 +69,25 @@ class Scenario:
     steps: tuple[Step, ...] = ()
     lifetimes: tuple[Lifetime, ...] = ()
     start_time: float | None = None  # seconds since 1970
-    warnings: tuple[str, ...] = ()
+    unknown: Mapping[str, int] = field(default_factory=dict)  # ignored objects by kind
+    mistakes: ManifestWarnings = field(default_factory=ManifestWarnings)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return (*self.mistakes.texts(), *loading.left_out(self.unknown))
 
 
 @dataclass(slots=True)
 class _Reading:
-    """Context of parsing: source, base folder of files, ignored objects by kind."""
+    """Context of parsing: source, base folder of files, ignored objects by kind, mistakes in objects."""
 
     source: str
     folder: Path
     unknown: dict[str, int] = field(default_factory=dict)
+    mistakes: ManifestWarnings = field(default_factory=ManifestWarnings)
 
 
-def load(path: Path) -> Scenario:
+def load(path: InputFile) -> Scenario:
     found = manifests.load(path)
     if len(found) != 1:
         raise ManifestError("", f"expected one Scenario, found {len(found)} documents", source=str(path))
@@ -106,7 +114,7 @@ def parse(body: Mapping[str, Any], source: str, folder: Path) -> Scenario:
     except ManifestError as error:
         raise (error if error.source else error.at(source)) from None
     in_order = tuple(sorted(steps, key=lambda step: step.at))
-    return Scenario(source, in_order, tuple(lifetimes), epoch, tuple(loading.left_out(reading.unknown)))
+    return Scenario(source, in_order, tuple(lifetimes), epoch, reading.unknown, reading.mistakes)
 
 
 def start_time(value: Any, path: str) -> float:
@@ -247,6 +255,7 @@ def _objects(value: Any, path: str, reading: _Reading) -> loading.ClusterInput:
             loading.add(found, manifest)
     for kind, count in found.unknown.items():
         reading.unknown[kind] = reading.unknown.get(kind, 0) + count
+    reading.mistakes.add_all(found.mistakes)
     return found
 
 

@@ -8,13 +8,17 @@ import posixpath
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kubewasp.errors import KubewaspError
+from kubewasp.k8s.duration import format_duration
+from kubewasp.k8s.quantity import format_size
 from kubewasp.wasm.limits import COMPILATION, KIB, MIB, CompileLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+Number = TypeVar("Number", int, float)
 
 DEFAULT_MEMORY = 1024 * MIB
 DEFAULT_STACK = 1 * MIB
@@ -29,6 +33,23 @@ class CapabilityError(KubewaspError):
 
 
 @dataclass(frozen=True, slots=True)
+class SettingNames:
+    """Names of the capabilities in messages: the options of `kubewasp wasi run`, unless others are given."""
+
+    directory: str = "--dir"
+    environment: str = "--env"
+    memory: str = "--memory"
+    stack: str = "--stack"
+    timeout: str = "--timeout"
+    fuel: str = "--fuel"
+    compile_timeout: str = "--compile-timeout"
+    compile_memory: str = "--compile-memory"
+
+
+_OPTIONS = SettingNames()
+
+
+@dataclass(frozen=True, slots=True)
 class Preopen:
     """Preopened directory: host path, name for the program, access."""
 
@@ -37,14 +58,15 @@ class Preopen:
     read_only: bool = False
 
     @classmethod
-    def parse(cls, text: str) -> Preopen:
+    def parse(cls, text: str, names: SettingNames = _OPTIONS) -> Preopen:
         r"""Parses `HOST[:GUEST][:ro]`. A colon in a path is written `\:`, a backslash `\\`."""
         parts = _parts(text)
         read_only = len(parts) > 1 and parts[-1] == "ro"
         if read_only:
             parts.pop()
         if len(parts) > 2 or not all(parts):
-            raise CapabilityError(rf"--dir {text}: expected HOST[:GUEST][:ro]; a colon in a path is written as \:")
+            form = r"HOST[:GUEST][:ro]; a colon in a path is written as \:"
+            raise CapabilityError(f"{names.directory} {text}: expected {form}")
         return cls(parts[0], parts[-1], read_only)
 
     def __str__(self) -> str:
@@ -57,14 +79,16 @@ class Preopen:
         plain = plain_path(self.guest)
         return self.guest if plain.split("/")[0] == ".." else f"/{plain}"
 
-    def check(self) -> None:
-        shown = f"--dir {self}"
+    def check(self, names: SettingNames) -> None:
+        shown = f"{names.directory} {self}"
         if "\0" in self.host + self.guest:
             raise CapabilityError(f"{shown!r}: NUL character in a path")
         path = Path(self.host)
         if path.exists() and not path.is_dir():
             parent = Preopen(str(path.parent), str(path.parent), self.read_only)
-            raise CapabilityError(f"{shown}: {self.host} is not a directory; grant its parent: --dir {parent}")
+            raise CapabilityError(
+                f"{shown}: {self.host} is not a directory; grant its parent: {names.directory} {parent}"
+            )
         try:
             os.close(os.open(self.host, os.O_RDONLY | os.O_DIRECTORY))
         except OSError as error:
@@ -100,19 +124,24 @@ class Capabilities:
     timeout: float | None = None
     fuel: int | None = None
     compilation: CompileLimits = COMPILATION
+    names: SettingNames = _OPTIONS
 
     def __post_init__(self) -> None:
-        _check_range("--memory", self.memory, 64 * KIB, 4096 * MIB)
-        _check_range("--stack", self.stack, 64 * KIB, 4 * MIB)
+        names = self.names
+        _check_range(names.memory, self.memory, (64 * KIB, 4096 * MIB), "size", format_size)
+        _check_range(names.stack, self.stack, (64 * KIB, 4 * MIB), "size", format_size)
         if self.timeout is not None:
-            _check_range("--timeout", self.timeout, 0.001, MAX_TIMEOUT)
+            _check_range(names.timeout, self.timeout, (0.001, MAX_TIMEOUT), "duration", format_duration)
         if self.fuel is not None:
-            _check_range("--fuel", self.fuel, 1, MAX_FUEL)
-        _check_range("--compile-timeout", self.compilation.timeout, 1, 3600)
-        _check_range("--compile-memory", self.compilation.memory, 128 * MIB, 65536 * MIB)
+            _check_range(names.fuel, self.fuel, (1, MAX_FUEL), "number", str)
+        compilation = self.compilation
+        _check_range(names.compile_timeout, compilation.timeout, (1, 3600), "duration", format_duration)
+        _check_range(names.compile_memory, compilation.memory, (128 * MIB, 65536 * MIB), "size", format_size)
         for name, value in self.environment.items():
             if not name or "=" in name or "\0" in name + value:
-                raise CapabilityError(f"--env {name}={value!r}: expected NAME=VALUE, without NUL characters")
+                raise CapabilityError(
+                    f"{names.environment} {name}={value!r}: expected NAME=VALUE, without NUL characters"
+                )
         if any("\0" in argument for argument in self.arguments):
             raise CapabilityError("NUL character in an argument")
         self._check_preopens()
@@ -122,25 +151,31 @@ class Capabilities:
         return sorted(self.preopens, key=lambda preopen: preopen.shown_as != "/")
 
     def _check_preopens(self) -> None:
+        option = self.names.directory
         known: dict[str, Preopen] = {}
         for preopen in self.preopens:
-            preopen.check()
+            preopen.check(self.names)
             other = known.setdefault(plain_path(preopen.guest), preopen)
             if other is not preopen:
                 raise CapabilityError(
-                    f"--dir {other} and --dir {preopen}: same name {preopen.guest} in the program; "
-                    "rename one of them: --dir HOST:GUEST"
+                    f"{option} {other} and {option} {preopen}: same name {preopen.guest} in the program; "
+                    f"rename one of them: {option} HOST:GUEST"
                 )
         writable = [(Path(item.host).resolve(), item) for item in self.preopens if not item.read_only]
         for preopen in self.preopens:
             for path, other in writable:
                 if preopen.read_only and Path(preopen.host).resolve().is_relative_to(path):
                     raise CapabilityError(
-                        f"--dir {preopen}: writable through --dir {other}, which contains it; "
+                        f"{option} {preopen}: writable through {option} {other}, which contains it; "
                         f"add :ro there too, or grant another directory"
                     )
 
 
-def _check_range(name: str, value: float, low: float, high: float) -> None:
-    if isinstance(value, bool) or math.isnan(value) or not low <= value <= high:
-        raise CapabilityError(f"{name}: expected a number from {low} to {high}, got {value}")
+def _check_range(
+    name: str, value: Number, bounds: tuple[Number, Number], what: str, show: Callable[[Number], str]
+) -> None:
+    low, high = bounds
+    if isinstance(value, bool) or not math.isfinite(value):
+        raise CapabilityError(f"{name}: expected a {what}, got {value}")
+    if not low <= value <= high:
+        raise CapabilityError(f"{name}: expected a {what} from {show(low)} to {show(high)}, got {show(value)}")

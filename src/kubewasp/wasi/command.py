@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from wasmtime import Module, Store, Trap, TrapCode, WasiConfig, WasmtimeError
 
+from kubewasp.k8s.quantity import format_size
 from kubewasp.wasi import preview1_host, streams
 from kubewasp.wasi.capabilities import CapabilityError
 from kubewasp.wasi.denials import FIRST_PREOPEN
@@ -114,7 +115,7 @@ def run(
 def new_store(program: WasiProgram, capabilities: Capabilities) -> Store:
     """Store with the limits of the capabilities."""
     store = Store(program.engine.engine)
-    program.bounds(capabilities.memory).apply(store)
+    program.bounds(capabilities).apply(store)
     if capabilities.fuel is not None:
         store.set_fuel(capabilities.fuel)
     ticks = _NO_DEADLINE if capabilities.timeout is None else program.engine.ticker.ticks(capabilities.timeout)
@@ -139,7 +140,7 @@ def wasi_config(
         try:
             wasi.preopen_dir(preopen.host, preopen.shown_as, not preopen.read_only)
         except WasmtimeError:
-            raise CapabilityError(f"--dir {preopen}: cannot be opened") from None
+            raise CapabilityError(f"{capabilities.names.directory} {preopen}: cannot be opened") from None
     stdin, stdout, stderr = inherited
     if stdin:
         wasi.inherit_stdin()
@@ -243,9 +244,9 @@ class _CoreRun:
 def limit_message(ending: Ending, capabilities: Capabilities) -> str:
     """The exceeded limit and its option; empty for other endings."""
     if ending is Ending.TIMED_OUT:
-        return f"time limit of {capabilities.timeout:g} s exceeded; raise --timeout"
+        return f"time limit of {capabilities.timeout:g} s exceeded; raise {capabilities.names.timeout}"
     if ending is Ending.OUT_OF_FUEL:
-        return f"fuel limit of {capabilities.fuel} units exceeded; raise --fuel"
+        return f"fuel limit of {capabilities.fuel} units exceeded; raise {capabilities.names.fuel}"
     return ""
 
 
@@ -263,7 +264,7 @@ def _fuel_used(store: Store, capabilities: Capabilities) -> int | None:
 
 
 def stack_message(capabilities: Capabilities) -> str:
-    return f"stack limit of {capabilities.stack} bytes exceeded; raise --stack"
+    return f"stack limit of {format_size(capabilities.stack)} exceeded; raise {capabilities.names.stack}"
 
 
 def _opened(capabilities: Capabilities) -> list[Preopen | None]:

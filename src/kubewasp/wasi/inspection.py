@@ -67,7 +67,7 @@ def inspect_program(program: WasiProgram) -> ProgramReport:
         sha256=program.digest,
         producers=program.producers,
         could_ask_for=imports,
-        grants=[_GRANTS[words] for words in imports if words in _GRANTS],
+        grants=list(dict.fromkeys(_GRANTS[words] for words in imports if words in _GRANTS)),
         network=_network(program),
         exports=list(program.exports),
         memory_bytes=None if program.memory_pages is None else program.memory_pages * PAGE,
@@ -105,7 +105,8 @@ def _imports_by_purpose(program: WasiProgram) -> dict[str, list[str]]:
             found.setdefault(purpose(name), []).append(name)
         else:
             found.setdefault(_NOT_WASI, []).append(f"{module} {name}")
-    return found
+    # A module may import a function twice.
+    return {words: list(dict.fromkeys(names)) for words, names in found.items()}
 
 
 def _network(program: WasiProgram) -> str:

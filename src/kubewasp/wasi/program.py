@@ -12,17 +12,21 @@ from wasmtime import Linker, MemoryType, Module, Store, WasmtimeError
 from wasmtime import component as components
 from wasmtime.component import Component
 
+from kubewasp.k8s.quantity import format_size
 from kubewasp.wasi import preview1_host
 from kubewasp.wasi.preview1 import MODULE
 from kubewasp.wasi.preview1_interposer import interposed, interposer_imports, interposer_wat, shim_wat
 from kubewasp.wasm import binary
 from kubewasp.wasm.compilation import Compiled, compile_and_keep, compile_text, load_compiled
+from kubewasp.wasm.component.component_module import is_plugin_world
+from kubewasp.wasm.core.abi import KUBERNETES_MODULES
 from kubewasp.wasm.deadlines import Ticker
 from kubewasp.wasm.engine_settings import SWITCHED_OFF, EngineSettings, one_for_each
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.footprint import Bounds, Footprint, HostModules, bounds
 from kubewasp.wasm.footprint import read as read_footprint
+from kubewasp.wasm.hooks import HOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
     from kubewasp.wasi.capabilities import Capabilities
     from kubewasp.wasm.limits import CompileLimits
 
-MAX_BYTES = 1 << 30
 RUN = "wasi:cli/run@0.2."
 # Shim and interposer: two instances and a table.
 _HOST = HostModules(instances=2, tables=1, table_elements=128)
@@ -99,12 +102,13 @@ class WasiProgram:
             return next((name for name in self.exports if name.startswith(RUN)), "")
         return "_start" if "_start" in self.exports else ""
 
-    def bounds(self, memory: int) -> Bounds:
+    def bounds(self, capabilities: Capabilities) -> Bounds:
         """Limits of a store; GuestLoadError if the program begins above the memory limit."""
+        memory = capabilities.memory
         found = self._bounds.get(memory)
         if found is None:
             try:
-                found = self._bounds[memory] = bounds(self.footprint, memory, _HOST, "--memory")
+                found = self._bounds[memory] = bounds(self.footprint, memory, _HOST, capabilities.names.memory)
             except GuestLoadError as error:
                 raise GuestLoadError(f"{self.name}: {str(error).removeprefix('wasm: ')}") from None
         return found
@@ -218,22 +222,32 @@ def check_runnable(program: WasiProgram, capabilities: Capabilities) -> None:
     """GuestLoadError with all reasons why a program cannot run as a command, or not within the memory limit."""
     if program.problems:
         raise GuestLoadError(f"{program.name}: {'; '.join(program.problems)}")
-    program.bounds(capabilities.memory)
     needed = (program.memory_pages or 0) * PAGE
     if needed > capabilities.memory:
         raise GuestLoadError(
-            f"{program.name}: initial memory of {needed} bytes is over the limit of {capabilities.memory}; "
-            "raise --memory"
+            f"{program.name}: initial memory of {format_size(needed)} is over the limit of "
+            f"{format_size(capabilities.memory)}; raise {capabilities.names.memory}"
         )
+    program.bounds(capabilities)
 
 
 def _problems(program: WasiProgram) -> list[str]:
+    if _is_plugin(program):
+        return ["a scheduler plugin, not a WASI command; use `kubewasp plugin call` or `kubewasp plugin inspect`"]
     found = [_import_problem(program, *item) for item in program.imports]
     if not program.run_export:
         found.append(_no_start(program))
     if not program.is_component:
         found += _export_problems(program)
-    return [problem for problem in found if problem]
+    return [problem for problem in dict.fromkeys(found) if problem]
+
+
+def _is_plugin(program: WasiProgram) -> bool:
+    if program.is_component:
+        return is_plugin_world(program.exports)
+    if any(module in KUBERNETES_MODULES for module, _ in program.imports):
+        return True
+    return "_start" not in program.exports and any(name in HOOKS for name in program.exports)
 
 
 def _no_start(program: WasiProgram) -> str:

@@ -38,7 +38,7 @@ class AnswerCache:
 
     def __init__(self) -> None:
         self._statuses: list[Status] = [SUCCESS]
-        self._numbers: dict[tuple[int, str], int] = {}
+        self._numbers: dict[tuple[int, str, str], int] = {}
         self._edition = 0
         self.hits = 0  # answers without a call of the guest
         self._has_called = False
@@ -92,8 +92,9 @@ class AnswerCache:
             raise NotCacheable
         numbers = np.zeros(len(rows), np.int32)
         for place in np.flatnonzero(outcome.values).tolist():
-            reason = int(outcome.reason_numbers[place])
-            numbers[place] = self._number(int(outcome.values[place]), outcome.reasons[reason - 1] if reason else "")
+            number = int(outcome.reason_numbers[place])
+            reason, hint = outcome.reasons[number - 1] if number else "", outcome.hints.get(number, "")
+            numbers[place] = self._number(int(outcome.values[place]), reason, hint)
         return numbers
 
     def _scores(self, cycle: GuestCycle, rows: Rows) -> Scores:
@@ -104,9 +105,9 @@ class AnswerCache:
         scores: Scores = outcome.values >> 32
         return scores
 
-    def _number(self, code: int, reason: str) -> int:
-        number = self._numbers.get((code, reason))
+    def _number(self, code: int, reason: str, hint: str) -> int:
+        number = self._numbers.get((code, reason, hint))
         if number is None:
-            number = self._numbers[code, reason] = len(self._statuses)
-            self._statuses.append(known(Status(code, reason)))
+            number = self._numbers[code, reason, hint] = len(self._statuses)
+            self._statuses.append(known(Status(code, reason, hint=hint)))
         return number

@@ -52,6 +52,8 @@ def is_component(wasm: bytes) -> bool:
 
 
 def check_header(wasm: bytes) -> None:
+    if not wasm:
+        raise BinaryError("this is not WebAssembly: the file is empty")
     if wasm[:4] != MAGIC:
         raise BinaryError("this is not WebAssembly: the file does not start with \\0asm")
     if len(wasm) < 8:

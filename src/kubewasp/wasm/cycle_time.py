@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.wasm.hook_failures import hook_failure
+from kubewasp.wasm.hook_failures import hook_failure, time_limit
 from kubewasp.wasm.hooks import HOOKS
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ cpu_time: Callable[[], float] = getattr(time, "thread_time", time.monotonic)
 class CycleTime:
     """Time that one pod has left in one guest."""
 
-    __slots__ = ("left", "limit")
+    __slots__ = ("_limits", "left")
 
     def __init__(self, limits: Limits) -> None:
-        self.limit = limits.cycle_timeout
-        self.left = self.limit
+        self._limits = limits
+        self.left = limits.cycle_timeout
 
     def exceeded(self, hook: str, plugin: str) -> HookFailure:
-        cause = f"cycle time limit of {self.limit:g} s for one pod exceeded; raise limits.cycleTimeout"
-        return hook_failure(hook, plugin, "timeout", cause)
+        """The failure of a hook that is not called any more."""
+        return hook_failure(hook, plugin, "timeout", time_limit(self._limits, "cycle_timeout"))

@@ -37,7 +37,7 @@ from wasmtime import _bindings as bindings
 from wasmtime import _ffi as ffi
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -232,11 +232,19 @@ def instantiated(store: Store, module: Module, imports: Sequence[Any]) -> Instan
 
 
 def define_function(
-    linker: Linker, module: str, name: str, answer: Callable[..., int | None], *, parameters: int, result: str
+    linker: Linker,
+    module: str,
+    name: str,
+    answer: Callable[..., int | None],
+    *,
+    parameters: int,
+    result: str,
+    wide: Collection[int] = (),
 ) -> None:
     """Defines a host function: unsigned i32 parameters; one result (`i32`, `i64`) or none (an empty name).
 
     `answer` gets a pointer to the caller and the parameters; its result None makes the guest trap. It must not raise.
+    Parameters at the indexes `wide` are i64, of which `answer` gets the low 32 bits.
     """
 
     def callback(_data: object, caller: Any, values: Any, _count: int) -> int:
@@ -248,7 +256,8 @@ def define_function(
         return 0
 
     results = [ValType.i64() if result == "i64" else ValType.i32()] if result else []
-    kind = FuncType([ValType.i32()] * parameters, results)  # a variable: it must live as long as its pointer
+    types = [ValType.i64() if index in wide else ValType.i32() for index in range(parameters)]
+    kind = FuncType(types, results)  # a variable: it must live as long as its pointer
     function = ffi.wasmtime_func_unchecked_callback_t(callback)
     _CALLBACKS.append(function)
     where, what = module.encode(), name.encode()

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Final, Literal
 from kubewasp.errors import KubewaspError
 from kubewasp.framework.handle import DetachedHandle, Handle
 from kubewasp.framework.unexpected import described
+from kubewasp.input_file import StandardInput
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.evaluation import Evaluation, evaluate
+from kubewasp.wasm.event_policy import EventPolicy
 from kubewasp.wasm.guest_cycle import GuestCycle
+from kubewasp.wasm.guest_log import LOGGER_SINK
 from kubewasp.wasm.guest_module import GuestModule, load_guest_module
 from kubewasp.wasm.guest_runner import GuestSettings
 from kubewasp.wasm.hook_caller import NO_OBSERVER, GuestObserver
@@ -23,14 +26,18 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import AnyPod, PoolStats, RunnerPool
+    from kubewasp.wasm.repeatable import Repeatable
 
 FailurePolicy = Literal["Fail", "Ignore"]
 
 
-def _started(module: GuestModule, limits: Limits, settings: GuestSettings, handle: Handle) -> RunnerPool:
+def _started(
+    module: GuestModule, limits: Limits, settings: GuestSettings, handle: Handle, logs: GuestLogSink
+) -> RunnerPool:
     try:
-        return module.start(limits, settings, handle)
+        return module.start(limits, settings, handle, logs)
     except KubewaspError:
         raise
     except Exception as error:
@@ -60,6 +67,7 @@ class Guest:
         signature: A signature that holds for all pods; 0 if there is none.
         start_logs: Log lines of the start function.
         observer: Metrics of calls.
+        logs: Sink of log lines and printed output.
         handle: The scheduler of cycles that are not given one of their own.
     """
 
@@ -75,6 +83,8 @@ class Guest:
         failure_policy: FailurePolicy = "Fail",
         handle: Handle | None = None,
         observer: GuestObserver = NO_OBSERVER,
+        logs: GuestLogSink = LOGGER_SINK,
+        repeatable: Repeatable | None = None,
     ) -> None:
         """Starts a compiled guest; the parameters are those of `load`."""
         if failure_policy not in ("Fail", "Ignore"):
@@ -84,19 +94,21 @@ class Guest:
         self.limits: Final = limits or Limits()
         self.failure_policy: Final = failure_policy
         self.observer: Final = observer
+        self.events: Final = EventPolicy(name)
+        self.logs: Final = logs
         self.handle: Final = handle or DetachedHandle()
-        settings = GuestSettings(name, config, args, log_severity)
-        self.pool: Final = _started(module, self.limits, settings, self.handle)
+        settings = GuestSettings(name, config, args, log_severity, repeatable)
+        self.pool: Final = _started(module, self.limits, settings, self.handle, logs)
         described = self.pool.description
         self.hooks: Final = described.hooks
         self.cluster_events: Final = described.cluster_events
         self.signature: Final = described.signature
-        self.start_logs: Final = described.start_logs
+        self.start_logs: Final = described.start_log.log_lines()
 
     @classmethod
     def load(
         cls,
-        source: str | os.PathLike[str] | bytes,
+        source: str | os.PathLike[str] | StandardInput | bytes,
         *,
         sha256: str | None = None,
         name: str | None = None,
@@ -108,12 +120,14 @@ class Guest:
         use_cache: bool = True,
         handle: Handle | None = None,
         observer: GuestObserver = NO_OBSERVER,
+        logs: GuestLogSink = LOGGER_SINK,
+        repeatable: Repeatable | None = None,
     ) -> Guest:
         """Loads and starts a guest.
 
         Args:
-            source: A path, a `file://`, `http://` or `https://` address, or the wasm itself. A file ending in `.wat`
-                is WebAssembly text.
+            source: A path, a `file://`, `http://` or `https://` address, standard input, or the wasm itself. A file
+                ending in `.wat` is WebAssembly text.
             sha256: The expected SHA-256 of the file, in hexadecimal digits.
             name: The plugin's name; by default that of the file.
             config: The configuration that the guest reads (`guestConfig`).
@@ -124,6 +138,8 @@ class Guest:
             use_cache: Whether compiled code may come from the cache on disk.
             handle: The scheduler for guests that use waiting pods, events or the time; none by default.
             observer: Metrics of calls; none by default.
+            logs: Sink of log lines and printed output; Python's logger `kubewasp.guest` by default.
+            repeatable: Seed and clock in place of the machine's random numbers and clock, for simulations.
 
         Raises:
             GuestLoadError: The guest cannot be used; the text has the cause.
@@ -132,7 +148,8 @@ class Guest:
         bounds = limits if isinstance(limits, Limits) else Limits.from_mapping(limits or {})
         wasm = source if isinstance(source, bytes) else fetch(source, sha256=sha256, max_bytes=bounds.guest_size)
         if name is None:
-            name = "guest" if isinstance(source, bytes) else PurePath(str(source).split("?")[0]).stem or "guest"
+            is_file = not isinstance(source, bytes | StandardInput)
+            name = (PurePath(str(source).split("?")[0].removesuffix(".gz")).stem if is_file else "") or "guest"
         return cls(
             load_guest_module(wasm, bounds, use_cache=use_cache),
             name=name,
@@ -143,6 +160,8 @@ class Guest:
             failure_policy=failure_policy,
             handle=handle,
             observer=observer,
+            logs=logs,
+            repeatable=repeatable,
         )
 
     @property

@@ -163,7 +163,9 @@ class GuestCycle:
     def filter(self, nodes: Sequence[str] | None = None) -> NodeStatuses:
         """The verdicts on the given nodes, or on all."""
         names, outcome = self._for_nodes("filter", nodes)
-        return NodeStatuses(names, outcome.values, outcome.reason_numbers, tuple(outcome.reasons), _trace(outcome))
+        return NodeStatuses(
+            names, outcome.values, outcome.reason_numbers, tuple(outcome.reasons), _trace(outcome), outcome.hints
+        )
 
     def postfilter(self, statuses: Mapping[str, int]) -> PostFilterHookResult:
         """`statuses` has the status code of each rejected node."""
@@ -318,7 +320,7 @@ def check_range(plugin: str, scores: NDArray[np.int64]) -> Status:
 
 
 def _trace(outcome: HookOutcome) -> Trace:
-    return Trace(tuple(outcome.logs), outcome.recorded, outcome.output, outcome.seconds)
+    return Trace(outcome.log, outcome.recorded, outcome.output, outcome.seconds)
 
 
 def _names(nodes: Nodes, rows: NDArray[np.int32]) -> list[str]:

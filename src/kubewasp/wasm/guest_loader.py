@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kubewasp.errors import KubewaspError
 from kubewasp.framework.config.model import ConfigError, Problem
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.guest_log import LOGGER_SINK, GuestLogSink
 from kubewasp.wasm.hook_caller import NO_OBSERVER, GuestObserver
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.plugin import WasmPlugin
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.config.model import WasmPluginSettings
     from kubewasp.framework.handle import SchedulerHandle
+    from kubewasp.wasm.repeatable import Repeatable
 
 # The extension point of each hook.
 _POINTS = {
@@ -43,8 +45,15 @@ class GuestLoader:
     pod's cycle.
     """
 
-    def __init__(self, observer: GuestObserver = NO_OBSERVER) -> None:
+    def __init__(
+        self,
+        observer: GuestObserver = NO_OBSERVER,
+        logs: GuestLogSink = LOGGER_SINK,
+        repeatable: Repeatable | None = None,
+    ) -> None:
         self._observer = observer
+        self._logs = logs
+        self._repeatable = repeatable
         self._guests: dict[tuple[str, int], tuple[WasmPluginSettings, Guest]] = {}
 
     def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
@@ -80,4 +89,6 @@ class GuestLoader:
             limits=Limits.from_config(settings.limits),
             failure_policy=settings.failure_policy,
             observer=self._observer,
+            logs=self._logs,
+            repeatable=self._repeatable,
         )

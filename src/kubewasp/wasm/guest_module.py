@@ -11,6 +11,7 @@ from kubewasp.wasm.errors import GuestLoadError
 
 if TYPE_CHECKING:
     from kubewasp.framework.handle import Handle
+    from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import GuestSettings, RunnerPool
     from kubewasp.wasm.limits import Limits
 
@@ -45,8 +46,8 @@ class GuestModule(Protocol):
     def uses_signatures(self) -> bool:
         """Whether the guest may set a pod's signature in `prefilter`."""
 
-    def start(self, limits: Limits, settings: GuestSettings, handle: Handle) -> RunnerPool:
-        """Starts the first instance; `handle` serves start functions."""
+    def start(self, limits: Limits, settings: GuestSettings, handle: Handle, logs: GuestLogSink) -> RunnerPool:
+        """Starts the first instance; `handle` serves start functions, `logs` takes their log lines."""
 
 
 def load_guest_module(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: bool = False) -> GuestModule:

@@ -15,6 +15,7 @@ import numpy as np
 from kubewasp.k8s.codec import decode, encode
 from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.guest_log import NO_LOG, GuestLog
 from kubewasp.wasm.hooks import MAIN_HOOKS
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from kubewasp.state.node_table import NodeTable
     from kubewasp.wasm.hook_failures import HookFailure
     from kubewasp.wasm.hooks import Hook
-    from kubewasp.wasm.klog import LogLine
+    from kubewasp.wasm.repeatable import GuestSource, Repeatable
 
 # A pod as callers have it: parsed, as a manifest, or as protobuf.
 AnyPod = Pod | Mapping[str, Any] | bytes
@@ -51,18 +52,27 @@ def parsed_pod(pod: AnyPod) -> Pod:
     return PodParser().parse(decode("Pod", pod) if isinstance(pod, bytes) else pod)
 
 
+def pod_key(pod: AnyPod) -> str:
+    """The pod's namespace and name."""
+    if isinstance(pod, Pod):
+        return pod.key
+    metadata = (decode("Pod", pod) if isinstance(pod, bytes) else pod).get("metadata") or {}
+    return f"{metadata.get('namespace') or 'default'}/{metadata.get('name') or ''}"
+
+
 @dataclass(slots=True)
 class HookOutcome:
-    """Outcome of a hook for one or more rows: a value per row, the reasons of those values, logs and payloads.
+    """Outcome of a hook for one or more rows: a value per row, the reasons of those values, log and payloads.
 
-    A value is packed as `hooks.Answer` describes. `reason_numbers` count from 1, 0 is no reason. After a failure there
-    are values for the rows before it only.
+    A value is packed as `hooks.Answer` describes. `reason_numbers` count from 1, 0 is no reason; `hints` has the
+    hints of some reasons by number. After a failure there are values for the rows before it only.
     """
 
     values: NDArray[np.int64]
     reason_numbers: NDArray[np.int64]
     reasons: list[str]
-    logs: list[LogLine] = field(default_factory=list)
+    hints: dict[int, str] = field(default_factory=dict)
+    log: GuestLog = NO_LOG
     received: dict[int, bytes] = field(default_factory=dict)
     events: list[bytes] = field(default_factory=list)
     recorded: tuple[RecordedEvent, ...] = ()
@@ -150,17 +160,25 @@ class GuestDescription:
     hooks: tuple[str, ...]
     cluster_events: tuple[ClusterEvent, ...]
     signature: int = 0
-    start_logs: tuple[LogLine, ...] = ()
+    start_log: GuestLog = NO_LOG
 
 
 @dataclass(frozen=True, slots=True)
 class GuestSettings:
-    """Settings of a guest besides its limits: the plugin's name, its configuration, WASI arguments, log severity."""
+    """Settings of a guest besides its limits: the plugin's name, its configuration, WASI arguments, log severity.
+
+    A `repeatable` guest gets random numbers and time from there, and not from the machine.
+    """
 
     name: str = "guest"
     config: str = ""
     args: Sequence[str] = ()
     log_severity: int = 0
+    repeatable: Repeatable | None = None
+
+    def source(self, instance: int) -> GuestSource | None:
+        """Random numbers and time of an instance; None for those of the machine."""
+        return None if self.repeatable is None else self.repeatable.source(self.name, instance)
 
 
 class RunnerPool(Protocol):

@@ -12,10 +12,10 @@ from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.framework.unexpected import UnexpectedErrors
 from kubewasp.wasm import payloads
 from kubewasp.wasm.errors import GuestLoadError, HeapFullError, InstanceInUseError
-from kubewasp.wasm.guest_runner import no_outcome
+from kubewasp.wasm.guest_log import NO_LOG, HookLog
+from kubewasp.wasm.guest_runner import no_outcome, pod_key
 from kubewasp.wasm.hook_failures import HookFailure, hook_failure
 from kubewasp.wasm.hooks import HOOKS
-from kubewasp.wasm.klog import log_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,6 +73,7 @@ class HookCaller:
         self.failure: HookFailure | None = None
         self.guest = guest
         self.nodes = nodes
+        self._pod = pod
         self._handle = handle
         self._runner: GuestRunner | None = None
         try:
@@ -153,7 +154,9 @@ class HookCaller:
         code = value >> 32 if hook == "permit" else (value + 2**31) % 2**32 - 2**31
         if code == Code.SUCCESS:
             return outcome, SUCCESS
-        return outcome, Status(code, outcome.reasons[-1] if outcome.reasons and outcome.reason_numbers[0] else "")
+        number = int(outcome.reason_numbers[0])
+        reason = outcome.reasons[-1] if outcome.reasons and number else ""
+        return outcome, Status(code, reason, hint=outcome.hints.get(number, ""))
 
     def call_rows(self, hook: str, rows: NDArray[np.int32] | int) -> HookOutcome:
         """Calls a hook for the given rows, or for the first n. From a failure on, the values are the policy's."""
@@ -193,7 +196,7 @@ class HookCaller:
             raise
         except Exception as error:  # noqa: BLE001 - as in `call`
             outcome = self._unexpected("signpod", error)
-        self._record("signpod", outcome)
+        self._record("signpod", outcome, pods)
         if outcome.failure is not None:
             return outcome, self.policy_status("signpod", outcome.failure)
         return outcome, SUCCESS
@@ -219,11 +222,9 @@ class HookCaller:
         code = _IGNORED.get(hook, Code.SUCCESS)
         return Status(code, failed.text) if code != Code.SUCCESS else SUCCESS
 
-    def _record(self, hook: str, outcome: HookOutcome) -> None:
+    def _record(self, hook: str, outcome: HookOutcome, pods: Sequence[AnyPod] = ()) -> None:
         """Passes on log lines and events, and keeps a failure."""
         guest = self.guest
-        for line in outcome.logs:
-            log_line(guest.name, line)
         try:
             outcome.recorded = payloads.recorded_events(outcome.events)
         except payloads.PayloadError as error:
@@ -231,10 +232,20 @@ class HookCaller:
                 outcome.failure = hook_failure(hook, guest.name, "payload", str(error))
                 outcome.values, outcome.reason_numbers = outcome.values[:0], outcome.reason_numbers[:0]
                 self.runner.broken = True
-        for event in outcome.recorded:
-            self._handle.record_event(event)
+        if outcome.recorded:
+            at_hand = pods or (self._pod,)
+            outcome.recorded = guest.events.permitted(outcome.recorded, at_hand, self.nodes, self._handle.clock)
+            for event in outcome.recorded:
+                self._handle.record_event(event)
         kind = ""
         if outcome.failure is not None:
             self.failure = outcome.failure
             kind = outcome.failure.kind
+        if outcome.log is not NO_LOG or outcome.recorded:
+            self._hand_over(hook, outcome)
         guest.observer.guest_call(guest.name, hook, outcome.seconds, kind)
+
+    def _hand_over(self, hook: str, outcome: HookOutcome) -> None:
+        """Gives log and events to the sink, unread."""
+        pod, now, is_failed = pod_key(self._pod), self._handle.clock.wall(), outcome.failure is not None
+        self.guest.logs.write(HookLog(self.guest.name, hook, pod, now, outcome.log, outcome.recorded, is_failed))

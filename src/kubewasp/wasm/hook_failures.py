@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from wasmtime import Trap
 
+from kubewasp.wasm.limits import config_name
+
 if TYPE_CHECKING:
     from wasmtime import Frame
+
+    from kubewasp.wasm.limits import Limits
+
+# Fields of `Limits`.
+TimeSetting = Literal["call_timeout", "start_timeout", "cycle_timeout"]
 
 # Modules between a guest and the host; their frames are left out of stack traces.
 OUR_MODULES = ("kubewasp_adapter", "kubewasp_shim", "kubewasp_wasi_door", "kubewasp_wasi_shim")
 # A frame in the text of an error: `0: 0x26 - module!name`.
 _FRAME = re.compile(r"^ *\d+: +(0x[0-9a-f]+) - (.*?)!(.*)$", re.MULTILINE)
 _UNNAMED, _NUMBERED = re.compile(r"<wasm function (\d+)>"), r"func[\1]"
+# Go's linker writes `main.(*Plugin).Filter` with underscores.
+_GO_METHOD, _AS_IN_GO = re.compile(r"\.__(\w+?)_\.(?=\w)"), r".(*\1)."
 _MAX_FRAMES = 16
 _MAX_OUTPUT = 4096
+_MAX_NAME = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +49,22 @@ def hook_failure(hook: str, plugin: str, kind: str, cause: str, *, output: str =
     return HookFailure("\n".join([*lines, trace] if trace else lines), cause, kind)
 
 
+def time_limit(limits: Limits, setting: TimeSetting, *, place: str = "", function: str = "") -> str:
+    """The cause of a call that took too long: where it was, and the limit that ended it."""
+    on = f" on {place}" if place else ""
+    within = f"{',' if place else ''} in {function}" if function else ""
+    of_pod = " for one pod" if setting == "cycle_timeout" else ""
+    limit = f"time limit of {getattr(limits, setting):g} s{of_pod}"
+    return f"{limit} exceeded{on}{within}; the limit is limits.{config_name(setting)}"
+
+
+def innermost_function(trace: str) -> str:
+    """The function of a stack trace that an author looks for: the innermost of package main, or of all named ones."""
+    names = [line.strip().partition(" @ ")[0] for line in trace.splitlines()[1:]]
+    named = [name for name in names if name and not name.startswith(("func[", "…"))]
+    return next((name for name in named if name.startswith("main.")), named[0] if named else "")[:_MAX_NAME]
+
+
 def stack_trace(error: Exception) -> str:
     """Stack trace of a trap, a line per frame; empty for other errors."""
     if not isinstance(error, Trap):
@@ -54,7 +80,7 @@ def stack_trace_of_text(error: Exception) -> str:
 
 
 def _trace(frames: list[str]) -> str:
-    lines = [f"\t{frame}" for frame in frames]
+    lines = [f"\t{_GO_METHOD.sub(_AS_IN_GO, frame)}" for frame in frames]
     if len(lines) > _MAX_FRAMES:
         lines[_MAX_FRAMES:] = [f"\t… {len(lines) - _MAX_FRAMES} more"]
     return "\n".join(["wasm stack trace:", *lines]) if lines else ""

@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kubewasp.framework.status import Code, Status, code_label
+from kubewasp.wasm.guest_log import NO_LOG, GuestLog
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -17,12 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Side effects of a call: log lines, recorded events, output; and its duration."""
+    """Side effects of a call: log, recorded events, output; and its duration."""
 
-    logs: tuple[LogLine, ...] = ()
+    log: GuestLog = NO_LOG
     events: tuple[RecordedEvent, ...] = ()
     output: str = ""
     seconds: float = 0.0
+
+    @property
+    def logs(self) -> tuple[LogLine, ...]:
+        """The log lines, read anew each time."""
+        return self.log.log_lines()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +111,7 @@ class NodeStatuses:
     reason_numbers: NDArray[np.int64]
     reasons: tuple[str, ...]
     trace: Trace = field(default_factory=Trace, repr=False)
+    hints: Mapping[int, str] = field(default_factory=dict, repr=False)  # by reason number
 
     def __post_init__(self) -> None:
         self.codes.setflags(write=False)
@@ -116,7 +125,8 @@ class NodeStatuses:
         return self.reasons[number - 1] if number and self.codes[index] != Code.SUCCESS else ""
 
     def status(self, index: int) -> Status:
-        return Status(int(self.codes[index]), self.reason(index))
+        hint = self.hints.get(int(self.reason_numbers[index]), "") if self.codes[index] != Code.SUCCESS else ""
+        return Status(int(self.codes[index]), self.reason(index), hint=hint)
 
     @property
     def feasible(self) -> tuple[str, ...]:
@@ -156,4 +166,4 @@ class NodeScores(NodeStatuses):
 
 def known(status: Status) -> Status:
     """The status, or Error for a number that is no status code."""
-    return status if 0 <= status.code <= Code.SKIP else Status(Code.ERROR, status.reasons)
+    return status if 0 <= status.code <= Code.SKIP else Status(Code.ERROR, status.reasons, hint=status.hint)

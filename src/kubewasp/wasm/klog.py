@@ -10,8 +10,6 @@ from dataclasses import dataclass
 _LEVELS = (logging.INFO, logging.WARNING, logging.ERROR, logging.ERROR)
 _LETTERS = "IWEF"
 
-logger = logging.getLogger("kubewasp.guest")
-
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
@@ -22,16 +20,16 @@ class LogLine:
 
     @property
     def level(self) -> int:
-        return _LEVELS[min(max(self.severity, 0), 3)]
+        return level_of(self.severity)
 
     @property
     def letter(self) -> str:
         return _LETTERS[min(max(self.severity, 0), 3)]
 
 
-def log_line(plugin: str, line: LogLine) -> None:
-    """Logs a guest's line, with the plugin's name."""
-    logger.log(line.level, "%s: %s", plugin, line.text, extra={"plugin": plugin, "guest_line": line.text})
+def level_of(severity: int) -> int:
+    """Python's level of a severity; severities of guests are arbitrary numbers."""
+    return _LEVELS[min(max(severity, 0), 3)]
 
 
 def plain(message: bytes) -> str:
@@ -39,17 +37,22 @@ def plain(message: bytes) -> str:
     return message.decode("utf-8", "replace").removesuffix("\n")
 
 
-def structured(message: bytes, pairs: bytes) -> str:
-    """`"message" key="value" …`; pairs are NUL-terminated keys and values in turn. Without pairs, just the message."""
-    if not pairs:
-        return plain(message)
-    words = [item.decode("utf-8", "replace") for item in pairs.split(b"\0")]
-    if words and words[-1] == "":
+def pairs_of(pairs: bytes) -> list[tuple[str, str]]:
+    """NUL-terminated keys and values in turn."""
+    words = pairs.decode("utf-8", "replace").split("\0")
+    if words[-1] == "":
         words.pop()
     if len(words) % 2:
         words.append("(MISSING)")
+    return list(zip(words[::2], words[1::2], strict=True))
+
+
+def structured(message: bytes, pairs: bytes) -> str:
+    """`"message" key="value" …`; without pairs, just the message."""
+    if not pairs:
+        return plain(message)
     parts = [_quoted(message.decode("utf-8", "replace"))]
-    parts.extend(f"{key}={_quoted(value)}" for key, value in zip(words[::2], words[1::2], strict=True))
+    parts.extend(f"{key}={_quoted(value)}" for key, value in pairs_of(pairs))
     return " ".join(parts)
 
 

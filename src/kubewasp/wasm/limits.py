@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.errors import KubewaspError
 from kubewasp.k8s import quantity
-from kubewasp.k8s.duration import parse_duration
+from kubewasp.k8s.duration import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,11 +79,14 @@ class Limits:
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
             shown = config_name(name)
-            wanted = "a number" if name in _TIMES else "an integer"
-            if isinstance(value, bool) or not isinstance(value, int | float if name in _TIMES else int):
+            is_time = name in _TIMES
+            wanted = "a number" if is_time else "an integer"
+            if isinstance(value, bool) or not isinstance(value, int | float if is_time else int):
                 raise LimitError(f"limits.{shown}: expected {wanted}, got {value!r}")
             if not low <= value <= high:
-                raise LimitError(f"limits.{shown}: expected {wanted} from {low} to {high}, got {value!r}")
+                first, last, given = (_shown(name, number) for number in (low, high, value))
+                kind = "duration" if is_time else "size"
+                raise LimitError(f"limits.{shown}: expected a {kind} from {first} to {last}, got {given}")
 
     @classmethod
     def from_mapping(cls, settings: Mapping[str, object]) -> Limits:
@@ -122,6 +126,12 @@ def config_name(name: str) -> str:
     """The name in a configuration file: `callTimeout` for `call_timeout`."""
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
+
+
+def _shown(name: str, value: float) -> str:
+    if not math.isfinite(value):
+        return str(value)
+    return format_duration(value) if name in _TIMES else quantity.format_size(int(value))
 
 
 def _parsed(name: str, value: Any) -> Any:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from kubewasp.state.node_table import NodeTable
     from kubewasp.wasm.guest import Guest
     from kubewasp.wasm.guest_cycle import GuestCycle
+    from kubewasp.wasm.guest_runner import HookOutcome
 
 logger = logging.getLogger(__name__)
 
@@ -125,7 +126,7 @@ class WasmPlugin(
         pairs, places = np.unique(outcome.values[failing] << 32 | outcome.reason_numbers[failing], return_inverse=True)
         numbers = np.zeros(len(rows), np.int64)
         numbers[failing] = places + 1
-        return Verdicts(numbers, [SUCCESS, *(_status(pair, outcome.reasons) for pair in pairs.tolist())])
+        return Verdicts(numbers, [SUCCESS, *(_status(pair, outcome) for pair in pairs.tolist())])
 
     def post_filter(
         self, state: CycleState, pod: Pod, table: NodeTable, statuses: Mapping[str, Status]
@@ -240,6 +241,7 @@ def _encoded(item: Any) -> bytes:
     return item.encoded if isinstance(item, Pod | Node) else b""
 
 
-def _status(pair: int, reasons: Sequence[str]) -> Status:
+def _status(pair: int, outcome: HookOutcome) -> Status:
     number = pair & 0xFFFFFFFF
-    return known(Status(pair >> 32, reasons[number - 1] if number else ""))
+    reason, hint = outcome.reasons[number - 1] if number else "", outcome.hints.get(number, "")
+    return known(Status(pair >> 32, reason, hint=hint))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kubewasp.wasm.repeatable import GuestSource
+
 EINVAL = 28
 _EBADF = 8
 SUBSCRIPTION_SIZE, EVENT_SIZE = 48, 32
@@ -18,10 +20,13 @@ _ABSOLUTE = 1
 _MONOTONIC = 1
 
 
-def answer(subscriptions: bytes, count: int, readable: Callable[[int], bool] | None = None) -> tuple[float, bytes]:
+def answer(
+    subscriptions: bytes, count: int, readable: Callable[[int], bool] | None = None, source: GuestSource | None = None
+) -> tuple[float, bytes]:
     """Seconds to sleep, and the events to report afterwards.
 
-    `readable` checks an open file for input. Without it, only the standard streams are open.
+    `readable` checks an open file for input. Without it, only the standard streams are open. `source` has the time of a
+    repeatable guest.
     """
     ready: list[bytes] = []
     clocks: list[tuple[float, bytes]] = []
@@ -31,7 +36,7 @@ def answer(subscriptions: bytes, count: int, readable: Callable[[int], bool] | N
         userdata, tag = struct.unpack_from("<QB", subscriptions, at)
         if tag == _CLOCK:
             clock, timeout, _, flags = struct.unpack_from("<I4xQQH", subscriptions, at + 16)
-            clocks.append((_delay(clock, timeout, flags), _event(userdata, 0, tag)))
+            clocks.append((_delay(clock, timeout, flags, source), _event(userdata, 0, tag)))
         elif tag in (_FD_READ, _FD_WRITE):
             (fd,) = struct.unpack_from("<I", subscriptions, at + 16)
             open_files = (0,) if tag == _FD_READ else (1, 2)
@@ -49,9 +54,12 @@ def answer(subscriptions: bytes, count: int, readable: Callable[[int], bool] | N
     return delay, b"".join(event for seconds, event in clocks if seconds <= delay)
 
 
-def _delay(clock: int, timeout: int, flags: int) -> float:
+def _delay(clock: int, timeout: int, flags: int, source: GuestSource | None) -> float:
     if flags & _ABSOLUTE:
-        timeout -= time.monotonic_ns() if clock == _MONOTONIC else time.time_ns()
+        if source is None:
+            timeout -= time.monotonic_ns() if clock == _MONOTONIC else time.time_ns()
+        else:
+            timeout -= source.monotonic_ns() if clock == _MONOTONIC else source.wall_ns()
     return max(timeout, 0) / 1e9
 
 

@@ -1,4 +1,4 @@
-"""Sources of guests: a path, `file://`, `http://`, `https://`."""
+"""Sources of guests: a path, `file://`, `http://`, `https://`, standard input."""
 
 from __future__ import annotations
 
@@ -10,41 +10,64 @@ import re
 import time
 import urllib.error
 import urllib.request
+from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from kubewasp.framework.config.guest_urls import local_path
+from kubewasp.input_file import StandardInput
+from kubewasp.k8s.quantity import format_size
+from kubewasp.wasm.compressed import TooLargeError, UnpackError, decoded, gunzip, is_gzip
 from kubewasp.wasm.errors import GuestLoadError
 
 if TYPE_CHECKING:
-    from io import BufferedIOBase
+    from collections.abc import Iterator
+    from typing import IO
+
+    from kubewasp.input_file import InputFile
 
 HTTP_TIMEOUT = 30.0
+MAX_BYTES = 1 << 30  # the largest limits.guestSize
 _CHUNK = 1 << 20
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_WAT_PLACE = re.compile(r"--> .*:(\d+):(\d+)$", re.MULTILINE)
 _CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")
 
 
 def fetch(
-    source: str | os.PathLike[str], *, sha256: str | None = None, max_bytes: int, timeout: float = HTTP_TIMEOUT
+    source: str | os.PathLike[str] | StandardInput,
+    *,
+    sha256: str | None = None,
+    max_bytes: int,
+    timeout: float = HTTP_TIMEOUT,
 ) -> bytes:
-    """Reads or downloads wasm. A file ending in `.wat` is WebAssembly text and is assembled."""
-    text = os.fspath(source)
-    scheme, separator, rest = text.partition("://")
-    shown = without_credentials(text)
-    if not separator:
-        content = _read(text, text, max_bytes)
-    elif scheme.lower() == "file":
-        # `file:///absolute`, and also `file://relative/to/here`, as kube-scheduler-wasm-extension reads it
-        content, shown = _read(unquote(rest), text, max_bytes), text
-    elif scheme.lower() in ("http", "https"):
+    """Reads or downloads wasm, also compressed with gzip.
+
+    WebAssembly text is assembled: a file ending in `.wat` or `.wat.gz`, text on standard input. `max_bytes` is
+    limits.guestSize, or a bound that no setting raises.
+    """
+    text = str(source) if isinstance(source, StandardInput) else os.fspath(source)
+    path, shown = local_path(text), without_credentials(text)
+    if isinstance(source, StandardInput):
+        content = _read(source, text, max_bytes)
+    elif path is not None:
+        shown = text
+        content = _read(Path(path), text, max_bytes)
+    elif (scheme := text.partition("://")[0]).lower() in ("http", "https"):
         content = _download(text, shown, max_bytes, timeout)
     else:
         raise GuestLoadError(f"wasm: cannot load {shown}: unknown scheme {scheme}://, use file://, http:// or https://")
     if sha256 is not None:
         _check_digest(shown, content, sha256)
-    return _assemble(shown, content) if text.endswith(".wat") else content
+    if is_gzip(content):
+        with _unpacking(shown, max_bytes):
+            content = gunzip(content, max_bytes)
+    is_text = text.removesuffix(".gz").endswith(".wat")
+    if isinstance(source, StandardInput):
+        is_text = content.lstrip()[:1] in (b"(", b";")
+    return _assemble(shown, content) if is_text else content
 
 
 def without_credentials(address: str) -> str:
@@ -52,10 +75,10 @@ def without_credentials(address: str) -> str:
     return _CREDENTIALS.sub("", address)
 
 
-def _read(path: str, source: str, max_bytes: int) -> bytes:
+def _read(file: InputFile, source: str, max_bytes: int) -> bytes:
     try:
-        with Path(path).open("rb") as file:
-            return _bounded(file, source, max_bytes)
+        with file.open("rb") as opened:
+            return _bounded(opened, source, max_bytes)
     except OSError as error:
         raise GuestLoadError(f"wasm: cannot load {source}: {error.strerror or error}") from None
     except ValueError as error:
@@ -72,7 +95,7 @@ def _download(url: str, shown: str, max_bytes: int, timeout: float) -> bytes:
             request.add_unredirected_header("Authorization", f"Basic {basic}")
         with _opener().open(request, timeout=timeout) as response:
             content = _bounded(response, shown, max_bytes, until=time.monotonic() + timeout)
-            missing = response.length
+            missing, encoding = response.length, response.headers.get("Content-Encoding", "")
     except urllib.error.HTTPError as error:
         error.close()
         raise GuestLoadError(f"wasm: cannot load {shown}: HTTP {error.code} {error.reason}") from None
@@ -86,7 +109,8 @@ def _download(url: str, shown: str, max_bytes: int, timeout: float) -> bytes:
     if missing:
         total = len(content) + missing
         raise GuestLoadError(f"wasm: cannot load {shown}: the connection ended after {len(content)} of {total} bytes")
-    return content
+    with _unpacking(shown, max_bytes):  # some servers compress although only the identity was accepted
+        return decoded(content, encoding, max_bytes)
 
 
 def _opener() -> urllib.request.OpenerDirector:
@@ -105,15 +129,31 @@ def _opener() -> urllib.request.OpenerDirector:
     return opener
 
 
-def _bounded(file: BufferedIOBase, source: str, max_bytes: int, until: float = math.inf) -> bytes:
+def _bounded(file: IO[bytes], source: str, max_bytes: int, until: float = math.inf) -> bytes:
     content = bytearray()
-    while chunk := file.read1(_CHUNK):
+    read = getattr(file, "read1", file.read)
+    while chunk := read(_CHUNK):
         content += chunk
         if len(content) > max_bytes:
-            raise GuestLoadError(f"wasm: {source} is larger than {max_bytes} bytes; raise limits.guestSize")
+            raise _too_large(source, max_bytes)
         if time.monotonic() > until:
             raise TimeoutError
     return bytes(content)
+
+
+@contextmanager
+def _unpacking(source: str, max_bytes: int) -> Iterator[None]:
+    try:
+        yield
+    except TooLargeError:
+        raise _too_large(source, max_bytes) from None
+    except UnpackError as error:
+        raise GuestLoadError(f"wasm: cannot load {source}: {error}") from None
+
+
+def _too_large(source: str, max_bytes: int) -> GuestLoadError:
+    remedy = "; raise limits.guestSize" if max_bytes < MAX_BYTES else ""
+    return GuestLoadError(f"wasm: {source} is larger than {format_size(max_bytes)}{remedy}")
 
 
 def _check_digest(source: str, content: bytes, expected: str) -> None:
@@ -131,4 +171,7 @@ def _assemble(source: str, content: bytes) -> bytes:
     try:
         return bytes(wat2wasm(content.decode("utf-8")))
     except (WasmtimeError, UnicodeDecodeError) as error:
-        raise GuestLoadError(f"wasm: {source} is not WebAssembly text: {str(error).strip()}") from None
+        found = _WAT_PLACE.search(str(error))
+        place = f" line {found[1]}, column {found[2]}:" if found else ""
+        problem = str(error).strip().partition("\n")[0]
+        raise GuestLoadError(f"wasm: {source} is not WebAssembly text:{place} {problem}") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.wasi.capabilities import Capabilities, CapabilityError, Preopen
+from kubewasp.wasi.capabilities import Capabilities, CapabilityError, Preopen, SettingNames
 from kubewasp.wasi.command import Ending, run
 from kubewasp.wasi.program import check_runnable, load_program
 from kubewasp.wasm.errors import GuestLoadError
@@ -31,6 +31,16 @@ _KINDS: Final[dict[Ending, ErrorKind]] = {
     Ending.TIMED_OUT: "timeout",
     Ending.OUT_OF_FUEL: "timeout",
 }
+# Settings of a guest in the configuration file.
+_NAMES: Final = SettingNames(
+    directory="dirs:",
+    environment="env:",
+    memory="limits.memory",
+    stack="limits.stack",
+    timeout="limits.timeout",
+    compile_timeout="limits.compileTimeout",
+    compile_memory="limits.compileMemory",
+)
 # Header Proxy would become HTTP_PROXY: httpoxy.org.
 _NOT_FORWARDED: Final = (b"proxy", b"content-type", b"content-length")
 
@@ -88,12 +98,13 @@ class CommandRunner:
             stack=limits.stack,
             timeout=limits.timeout,
             compilation=limits.compilation,
+            names=_NAMES,
         )
 
 
 def _preopen(config: GuestConfig, text: str) -> Preopen:
     """Relative host paths start at the folder of the configuration."""
-    found = Preopen.parse(text)
+    found = Preopen.parse(text, _NAMES)
     return Preopen(str(config.folder / found.host), found.guest, found.read_only)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kubewasp.k8s import quantity
-from kubewasp.k8s.duration import parse_duration
+from kubewasp.k8s.duration import format_duration, parse_duration
 from kubewasp.wasm.limits import COMPILATION, KIB, MIB, CompileLimits, config_name
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ Style = Literal["wasi", "module", "http-wasm"]
 STYLES: Final = ("wasi", "module", "http-wasm")
 DEFAULT_LISTEN: Final = "127.0.0.1:8080"
 DEFAULT_WORKERS: Final = 32
+_COUNT: Final = "instances"
 _TIMES: Final = ("timeout", "start_timeout", "client_timeout", "compile_timeout")
 _RANGES: Final[dict[str, tuple[float, float]]] = {
     "memory": (64 * KIB, 4096 * MIB),
@@ -79,13 +80,20 @@ def _checked(name: str, given: object) -> float:
     value = given
     if isinstance(given, str):
         value = parse_duration(given) if is_time else quantity.parse(given).value()
-    wanted = "a duration such as 500ms" if is_time else "an integer such as 64Mi"
+    wanted = "a duration such as 500ms" if is_time else "a number" if name == _COUNT else "a size such as 64Mi"
     if isinstance(value, bool) or not isinstance(value, int | float if is_time else int):
         raise ValueError(f"expected {wanted}, got {given!r}")  # noqa: TRY004 - user input
     low, high = _RANGES[name]
     if not low <= value <= high:
-        raise ValueError(f"expected {wanted}, from {low} to {high}, got {given!r}")
+        first, last = (_shown(name, bound) for bound in (low, high))
+        raise ValueError(f"expected {wanted}, from {first} to {last}, got {given!r}")
     return value
+
+
+def _shown(name: str, bound: float) -> str:
+    if name in _TIMES:
+        return format_duration(bound)
+    return f"{bound:g}" if name == _COUNT else quantity.format_size(int(bound))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from kubewasp.framework.config.fields import Problems, Section
 from kubewasp.framework.config.model import ConfigError, Problem
 from kubewasp.framework.config.reading import read_document
+from kubewasp.input_file import input_file
 from kubewasp.server.http_server import ServeError, host_and_port
 from kubewasp.web.web_config import (
     DEFAULT_LISTEN,
@@ -26,15 +27,17 @@ from kubewasp.web.web_config import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kubewasp.input_file import InputFile
+
 _METHOD: Final = re.compile(r"[A-Z][A-Z-]{0,30}")
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VARIABLE: Final = re.compile(r"[^=\0]+")
 
 
-def load_web_config(path: str | Path) -> WebConfig:
+def load_web_config(path: str | InputFile) -> WebConfig:
     """The configuration in a YAML file; relative paths start at its folder. ConfigError with all problems."""
-    return read_web_config(read_document(path, "web configuration"), str(path), folder=Path(path).parent)
+    return read_web_config(read_document(path, "web configuration"), str(path), folder=input_file(path).parent)
 
 
 def read_web_config(document: object, source: str = "", *, folder: Path | None = None) -> WebConfig:

@@ -215,17 +215,19 @@ def test_resources_fit_is_checked_only_where_it_is_enabled() -> None:
 @pytest.mark.parametrize(
     ("plugin", "args", "problem"),
     [
-        ("VolumeBinding", {"bindTimeout": 1}, "bindTimeout: unknown field; did you mean bindTimeoutSeconds?"),
+        ("VolumeBinding", {"bindTimeout": 1}, 'bindTimeout: unknown field; did you mean "bindTimeoutSeconds"?'),
         ("NodeResourcesFit", fit(kind="x"), "scoringStrategy.kind: unknown field"),
         ("NodeResourcesFit", fit(resources=[{"weigth": 1}]),
-         "scoringStrategy.resources[0].weigth: unknown field; did you mean weight?"),
+         'scoringStrategy.resources[0].weigth: unknown field; did you mean "weight"?'),
         ("NodeResourcesFit", fit(requestedToCapacityRatio={"shapes": []}, type="RequestedToCapacityRatio"),
-         "scoringStrategy.requestedToCapacityRatio.shapes: unknown field; did you mean shape?"),
+         'scoringStrategy.requestedToCapacityRatio.shapes: unknown field; did you mean "shape"?'),
         ("NodeResourcesFit", {"ignoredResources": "cpu"}, 'ignoredResources: expected a list, got "cpu"'),
         ("NodeResourcesFit", {"ignoredResources": [1]}, "ignoredResources[0]: expected a string, got 1"),
-        ("PodTopologySpread", spread(maxskew=1), "defaultConstraints[0].maxskew: unknown field; did you mean maxSkew?"),
-        ("NodeAffinity", {"addedAffinity": {"required": 1}}, "addedAffinity.required: unknown field"),
-        ("NodeAffinity", required(value="x"), f"{EXPRESSION}.value: unknown field; did you mean values?"),
+        ("PodTopologySpread", spread(maxskew=1),
+         'defaultConstraints[0].maxskew: unknown field; did you mean "maxSkew"?'),
+        ("NodeAffinity", {"addedAffinity": {"required": 1}},
+         'addedAffinity.required: unknown field; did you mean "requiredDuringSchedulingIgnoredDuringExecution"?'),
+        ("NodeAffinity", required(value="x"), f'{EXPRESSION}.value: unknown field; did you mean "values"?'),
         ("DynamicResources", {"filterTimeout": 10},
          "filterTimeout: expected a duration such as 500ms or 1m30s, got 10"),
         ("VolumeBinding", {"kind": "NodeAffinityArgs"}, "kind: args for plugin VolumeBinding were not of type "
@@ -293,7 +295,7 @@ def test_guests_come_from_files_and_the_web(url: str) -> None:
         ({"guestURL": "p", "limits": []}, "limits: expected an object, got a list"),
         ({"guestURL": "p", "failurePolicy": "fail"},
          'failurePolicy: Unsupported value: "fail": supported values: "Fail", "Ignore"'),
-        ({"guestURL": "p", "limit": {}}, "limit: unknown field; did you mean limits?"),
+        ({"guestURL": "p", "limit": {}}, 'limit: unknown field; did you mean "limits"?'),
     ],
 )  # fmt: skip
 def test_settings_of_a_wasm_plugin_are_read_strictly(args: Any, problem: str) -> None:

@@ -14,9 +14,10 @@ from kubewasp.framework.config.model import (
     SchedulerConfig,
     WasmPluginSettings,
 )
+from kubewasp.framework.config.profiles import expanded
 from kubewasp.framework.config.reading import MAX_BYTES, default_config, load_config, parse_config, read_config
 from kubewasp.k8s.errors import ManifestError
-from tests.framework.configs import HEAD, named, problems, read
+from tests.framework.configs import BUILT_IN_POINTS, HEAD, named, problems, read
 
 HEAD_YAML = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -60,7 +61,7 @@ def test_a_config_error_is_a_manifest_error() -> None:
         ("[]", "expected an object, found a list"),
         ("hello", "expected an object, found a string"),
         (b"\xff", "not UTF-8 text: byte 1 is wrong"),
-        (b" " * (MAX_BYTES + 1), "larger than 8 MiB"),
+        (b" " * (MAX_BYTES + 1), "larger than 8Mi"),
         (HEAD_YAML + "a: [", "line 4: "),
         (HEAD_YAML + "parallelism: 1\nparallelism: 2", 'line 4: duplicate key "parallelism" in the same object'),
         ('{"kind": "a", "kind": "b"}', 'duplicate key "kind" in the same object'),
@@ -94,7 +95,7 @@ def test_every_problem_is_told_on_a_line_of_its_own() -> None:
     assert text.splitlines() == [
         "scheduler.yaml: 3 problems",
         '  parallelism: expected an integer, got "x"',
-        "  profile: unknown field; did you mean profiles?",
+        '  profile: unknown field; did you mean "profiles"?',
         "  percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]",
     ]
 
@@ -107,7 +108,7 @@ def test_one_problem_is_told_in_one_line() -> None:
     ("fields", "problem"),
     [
         ({"nonsense": 1}, "nonsense: unknown field"),
-        ({"Parallelism": 1}, "Parallelism: unknown field; did you mean parallelism?"),
+        ({"Parallelism": 1}, 'Parallelism: unknown field; did you mean "parallelism"?'),
         ({"a b": 1}, '["a b"]: unknown field'),
         ({"parallelism": True}, "parallelism: expected an integer, got true"),
         ({"parallelism": 2**31}, "parallelism: expected a 32-bit integer, got 2147483648"),
@@ -117,15 +118,16 @@ def test_one_problem_is_told_in_one_line() -> None:
         ({"profiles": ["a"]}, 'profiles[0]: expected an object, got "a"'),
         ({"profiles": [{"schedulerName": 1}]}, "profiles[0].schedulerName: expected a string, got 1"),
         ({"profiles": [{"plugins": []}]}, "profiles[0].plugins: expected an object, got a list"),
-        ({"profiles": [{"plugins": {"scores": {}}}]}, "profiles[0].plugins.scores: unknown field; did you mean score?"),
+        ({"profiles": [{"plugins": {"scores": {}}}]},
+         'profiles[0].plugins.scores: unknown field; did you mean "score"?'),
         ({"profiles": [{"plugins": {"score": {"enable": []}}}]},
-         "profiles[0].plugins.score.enable: unknown field; did you mean enabled?"),
+         'profiles[0].plugins.score.enable: unknown field; did you mean "enabled"?'),
         ({"profiles": [{"plugins": {"score": {"enabled": [{"name": "A"}, {"name": "B", "weight": "x"}]}}}]},
          'profiles[0].plugins.score.enabled[1].weight: expected an integer, got "x"'),
         ({"profiles": [{"plugins": {"score": {"disabled": ["A"]}}}]},
          'profiles[0].plugins.score.disabled[0]: expected an object, got "A"'),
         ({"profiles": [{"pluginConfig": [{"name": "A", "arg": {}}]}]},
-         "profiles[0].pluginConfig[0].arg: unknown field; did you mean args?"),
+         'profiles[0].pluginConfig[0].arg: unknown field; did you mean "args"?'),
         ({"profiles": [{"pluginConfig": [{"name": "A", "args": "x"}]}]},
          'profiles[0].pluginConfig[0].args: expected an object, got "x"'),
         ({"leaderElection": {"leaseDuration": 15}},
@@ -135,18 +137,18 @@ def test_one_problem_is_told_in_one_line() -> None:
         ({"leaderElection": {"leaseDuration": "9999999h"}},
          'leaderElection.leaseDuration: expected a duration such as 500ms or 1m30s, got "9999999h"'),
         ({"leaderElection": {"leaseDurations": "1s"}},
-         "leaderElection.leaseDurations: unknown field; did you mean leaseDuration?"),
+         'leaderElection.leaseDurations: unknown field; did you mean "leaseDuration"?'),
         ({"clientConnection": {"qps": "50"}}, 'clientConnection.qps: expected a number, got "50"'),
         ({"clientConnection": {"qps": 1e39}}, "clientConnection.qps: expected a 32-bit number, got 1e+39"),
         ({"clientConnection": {"kubeconfig": "\ud800"}},
          'clientConnection.kubeconfig: expected valid Unicode text, got "\\ud800"'),
-        ({"extenders": [{"urlprefix": "x"}]}, "extenders[0].urlprefix: unknown field; did you mean urlPrefix?"),
+        ({"extenders": [{"urlprefix": "x"}]}, 'extenders[0].urlprefix: unknown field; did you mean "urlPrefix"?'),
         ({"extenders": [{"tlsConfig": {"certData": "!"}}]}, "extenders[0].tlsConfig.certData: expected base64 text"),
         ({"extenders": [{"tlsConfig": {"keyData": 7}}]}, "extenders[0].tlsConfig.keyData: expected base64 text"),
         ({"extenders": [{"tlsConfig": {"key": ""}}]},
-         "extenders[0].tlsConfig.key: unknown field; did you mean keyFile?"),
+         'extenders[0].tlsConfig.key: unknown field; did you mean "keyFile"?'),
         ({"extenders": [{"managedResources": [{"name": "a/b", "ignoreByScheduler": True}]}]},
-         "extenders[0].managedResources[0].ignoreByScheduler: unknown field; did you mean ignoredByScheduler?"),
+         'extenders[0].managedResources[0].ignoreByScheduler: unknown field; did you mean "ignoredByScheduler"?'),
     ],
 )  # fmt: skip
 def test_unknown_fields_and_wrong_types_are_refused_with_their_path(fields: dict[str, Any], problem: str) -> None:
@@ -484,6 +486,38 @@ def test_a_wasm_plugin_cannot_have_the_name_of_another_plugin(name: str) -> None
     config = read(profiles=[{"pluginConfig": [{"name": "Own", "args": {"x": 1}}]}])
     with pytest.raises(ConfigError, match=f'"{name}" is the name of another plugin'):
         config.with_wasm_plugin(name, "p.wasm")
+
+
+def test_wasm_plugins_can_be_left_out() -> None:
+    entry = {"name": "policy", "args": {"guestURL": "p.wasm"}}
+    plugins = {"score": {"enabled": [{"name": "policy", "weight": 5}, {"name": "NodeName"}]}}
+    added = read(profiles=[{"pluginConfig": [entry], "plugins": plugins}]).with_wasm_plugin("other", "o.wasm")
+    [profile] = added.without_wasm_plugins().profiles
+    assert profile.wasm == {}
+    assert [plugin.name for plugin in profile.plugins["score"].enabled] == ["NodeName"]
+    assert not {"policy", "other"} & set(profile.plugin_names)
+
+
+@pytest.mark.parametrize(
+    "plugins",
+    [
+        {"queueSort": {"enabled": [{"name": "policy"}], "disabled": [{"name": "*"}]}},
+        {"queueSort": {"disabled": [{"name": "PrioritySort"}]}, "multiPoint": {"enabled": [{"name": "policy"}]}},
+        {"multiPoint": {"enabled": [{"name": "policy"}], "disabled": [{"name": "PrioritySort"}]}},
+        {"multiPoint": {"enabled": [{"name": "policy"}]}},
+    ],
+)
+def test_without_the_wasm_plugin_that_sorts_the_default_one_does(plugins: dict[str, Any]) -> None:
+    entry = {"name": "policy", "args": {"guestURL": "p.wasm"}}
+    [profile] = read(profiles=[{"pluginConfig": [entry], "plugins": plugins}]).without_wasm_plugins().profiles
+    assert expanded(profile, BUILT_IN_POINTS, percentage=0).names("queueSort") == ("PrioritySort",)
+
+
+def test_without_the_wasm_plugin_that_binds_the_default_one_does() -> None:
+    entry = {"name": "policy", "args": {"guestURL": "p.wasm"}}
+    plugins = {"bind": {"enabled": named("policy"), "disabled": named("*")}}
+    [profile] = read(profiles=[{"pluginConfig": [entry], "plugins": plugins}]).without_wasm_plugins().profiles
+    assert expanded(profile, BUILT_IN_POINTS, percentage=0).names("bind") == ("DefaultBinder",)
 
 
 def test_a_configuration_can_be_read_without_a_source() -> None:

@@ -119,7 +119,7 @@ def test_the_command_warns_of_another_machine_first(tmp_path: Path, capsys: pyte
     other.machine = other.machine | {"cores": 64}
     other.versions = other.versions | {"python": "3.13.1"}
     paths = written(tmp_path, "a.json", example.result()), written(tmp_path, "b.json", other)
-    assert compare_command.run(*paths, check=True, as_json=False)
+    assert compare_command.run(*paths, check=True, form="table")
     said = capsys.readouterr()
     assert "another machine: cores 2 and then 64" in said.err
     assert "other versions: python 3.11.7 and then 3.13.1" in said.err
@@ -129,18 +129,18 @@ def test_the_command_warns_of_another_machine_first(tmp_path: Path, capsys: pyte
 
 def test_the_command_fails_a_check_when_something_is_worse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = written(tmp_path, "a.json", one(100, 101)), written(tmp_path, "b.json", one(150, 151))
-    assert compare_command.run(*paths, check=False, as_json=False)
+    assert compare_command.run(*paths, check=False, form="table")
     assert "+50 %" in capsys.readouterr().out
-    assert not compare_command.run(*paths, check=True, as_json=False)
+    assert not compare_command.run(*paths, check=True, form="table")
     assert "1 worse, 0 better, 0 the same" in capsys.readouterr().out
-    assert compare_command.run(*reversed(paths), check=True, as_json=False)
+    assert compare_command.run(*reversed(paths), check=True, form="table")
 
 
 def test_the_command_prints_json(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     import json
 
     paths = written(tmp_path, "a.json", one(0, exact=True)), written(tmp_path, "b.json", one(3, exact=True))
-    assert compare_command.run(*paths, check=False, as_json=True)
+    assert compare_command.run(*paths, check=False, form="json")
     found = json.loads(capsysbinary.readouterr().out)
     assert found["worse"] == [
         {

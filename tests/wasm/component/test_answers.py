@@ -92,8 +92,9 @@ def test_after_an_exception_there_may_be_fewer_answers() -> None:
 def test_remarks_are_bounded() -> None:
     outcome = no_outcome()
     answers.take_remarks({"logs": [[0, "x"]] * 1500, "dropped": 5, "output": "o"}, outcome, LIMITS)
-    assert len(outcome.logs) == 1001
-    assert outcome.logs[-1].text == "505 more log lines and events were dropped"
+    lines = outcome.log.log_lines()
+    assert len(lines) == 1001
+    assert lines[-1].text == "505 more log lines and events were dropped"
     assert outcome.output == "o"
 
 

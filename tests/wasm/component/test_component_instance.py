@@ -82,7 +82,7 @@ def test_a_constructor_that_does_not_return_is_a_load_error() -> None:
 
 
 def test_what_is_printed_and_logged_in_the_constructor_is_kept() -> None:
-    logs = started("print('printed'); self.log.error('logged')").description.logs
+    logs = started("print('printed'); self.log.error('logged')").description.log.log_lines()
     assert [(line.severity, line.text) for line in logs] == [(2, "logged"), (0, "printed")]
 
 
@@ -131,7 +131,8 @@ def test_there_is_no_network() -> None:
 
 def test_an_endless_loop_ends_at_the_time_limit() -> None:
     kind, text = failure(started(call_timeout=0.1), "while True: pass")
-    assert (kind, text) == ("timeout", 'wasm: preenqueue error: time limit of 0.1 s exceeded (plugin "probe")')
+    cause = "time limit of 0.1 s exceeded; the limit is limits.callTimeout"
+    assert (kind, text) == ("timeout", f'wasm: preenqueue error: {cause} (plugin "probe")')
 
 
 def test_too_deep_a_recursion_ends_at_the_stack_limit() -> None:

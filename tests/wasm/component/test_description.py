@@ -20,7 +20,7 @@ def test_a_description_is_read() -> None:
     assert found.hooks == ("filter",)
     assert found.events == (ClusterEvent("Node", 9),)
     assert (found.wants_pods, found.wants_waiting_pods, found.signature) == (True, False, 5)
-    assert found.logs[0].text == "careful"
+    assert found.log.log_lines()[0].text == "careful"
 
 
 def test_the_plugins_own_error_is_told() -> None:
@@ -78,4 +78,6 @@ def test_start_logs_are_bounded() -> None:
     logs = [[0, "x" * 5000]] * 2000
     text = json.dumps({"protocol": 1, "hooks": ["filter"], "logs": logs})
     found = description.parse(text, Limits(log=1024))
-    assert (len(found.logs), len(found.logs[0].text)) == (1000, 1024)
+    lines = found.log.log_lines()
+    assert (len(lines), len(lines[0].text)) == (1001, 1024)
+    assert lines[-1].text == "1000 more log lines and events were dropped"

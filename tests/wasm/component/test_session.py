@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,9 +40,9 @@ def requests() -> Iterator[list[str]]:
     sent: list[str] = []
     before = ComponentInstance.exchange
 
-    def exchange(self: ComponentInstance, request: str, *, hook: str, seconds: float) -> str:
+    def exchange(self: ComponentInstance, request: str, **arguments: Any) -> str:
         sent.append(request)
-        return before(self, request, hook=hook, seconds=seconds)
+        return before(self, request, **arguments)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ComponentInstance, "exchange", exchange)
@@ -388,7 +389,7 @@ def test_an_exit_is_a_failure(guest: Guest, nodes: Nodes) -> None:
 @pytest.mark.parametrize(
     ("code", "cause"),
     [
-        ("while True: pass", "time limit of 0.2 s exceeded"),
+        ("while True: pass", "time limit of 0.2 s exceeded on node node-1; the limit is limits.callTimeout"),
         ("x = []\nwhile True: x.append(bytes(1000000))", "memory limit of 67108864 bytes exceeded"),
         ("import json; json.loads('[' * 100000)", "stack limit of 1048576 bytes exceeded"),
         ("import os; os._exit(1)", "guest exited with code 1"),
@@ -416,6 +417,24 @@ def test_nodes_before_a_timeout_keep_their_answers() -> None:
         found = cycle.filter()
     assert found.codes[0] == Code.UNSCHEDULABLE
     assert found.codes[99] == Code.ERROR
+    # The size of a batch depends on the guest's pace.
+    nodes_of_batch = r"one of \d+ nodes, node-\d+ to node-\d+|node node-90"
+    assert re.search(f"time limit of 0.5 s exceeded on ({nodes_of_batch}); the limit is", found.reason(99))
+
+
+def test_after_a_timeout_the_position_of_the_next_one_is_known() -> None:
+    guest = probe(Limits(call_timeout=0.5))
+    nodes = samples.nodes(100)
+    code = "while node.name == 'node-90': pass\nanswer = 'seen'"
+    found = []
+    for _ in range(2):
+        with guest.cycle(pod(filter=code), nodes) as cycle:
+            found.append(cycle.filter().reason(99))
+    assert "plugin.py:" not in found[0]
+    assert "time limit of 0.5 s exceeded on node node-90, in " in found[1]
+    assert "plugin.py:" in found[1]
+    with guest.cycle(pod(filter="answer = 'fine'"), nodes) as cycle:  # not watched any more
+        assert cycle.filter().reason(99) == "fine"
 
 
 def test_a_plugin_that_cannot_be_started_again_is_a_failure(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -555,6 +574,6 @@ def test_the_hooks_of_a_pod_share_a_time_limit(monkeypatch: pytest.MonkeyPatch) 
     guest = probe(Limits(cycle_timeout=2.0))
     with guest.cycle(pod(), samples.nodes(2)) as cycle:
         assert [cycle.reserve("node-1").status.code for _ in range(4)] == [0, 0, 0, Code.ERROR]
-        assert "cycle time limit of 2 s for one pod exceeded" in cycle.reserve("node-1").reason
+        assert "time limit of 2 s for one pod exceeded" in cycle.reserve("node-1").reason
     with guest.cycle(pod(), samples.nodes(2)) as cycle:
         assert cycle.reserve("node-1").status.is_success, "another pod, another budget"

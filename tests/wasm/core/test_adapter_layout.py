@@ -27,7 +27,6 @@ def test_areas_of_the_own_memory_do_not_overlap() -> None:
     areas = [
         (layout.CRC_TABLE, 256 * 4),
         (layout.TEXTS, len(layout.FIXED_TEXTS)),
-        (layout.AFTER_RUN, 8),
         (layout.ONE_ROW, 4),
         (layout.ONE_RESULT, layout.RESULT.itemsize),
         (layout.SIGNATURE, 8),
@@ -38,6 +37,7 @@ def test_areas_of_the_own_memory_do_not_overlap() -> None:
         (layout.NOW, 8),
         (layout.QUEUED_AT, 8),
         (layout.NODE_PODS, 8),
+        (layout.AFTER_RUN, layout.LENGTHS_AFTER_RUN.size),
         (layout.SLOTS, 8 * len(hooks.INPUTS)),
         (layout.RECENT_REASONS, 16 * layout.RECENT_REASON_COUNT),
         (layout.REGIONS, 0),
@@ -47,7 +47,7 @@ def test_areas_of_the_own_memory_do_not_overlap() -> None:
 
 
 def test_structs_and_records_agree() -> None:
-    assert layout.JOURNAL_HEADER.size == layout.JOURNAL.itemsize
+    assert layout.LINE_HEADER.size == layout.LINE.itemsize
     assert layout.DIRECTORY_HEADER.size == layout.DIRECTORY.itemsize
     assert layout.ROW.itemsize == 1 << layout.PLACEHOLDERS["row.shift"]
 

@@ -17,8 +17,9 @@ def told(error: Exception, *, callback_error: BaseException | None = None, outpu
         refused=0,
         output=output,
         memory=0,
-        limits=Limits(),
-        seconds=0.25,
+        limits=Limits(call_timeout=0.25),
+        setting="call_timeout",
+        node="n-17",
     )
 
 
@@ -52,7 +53,7 @@ def test_output_is_cut() -> None:
 @pytest.mark.parametrize(
     ("callback_error", "kind", "cause"),
     [
-        (TimeLimit(), "timeout", "time limit of 0.25 s exceeded"),
+        (TimeLimit(), "timeout", "time limit of 0.25 s exceeded on node n-17; the limit is limits.callTimeout"),
         (IndexError("result.node_names"), "trap", "result.node_names: buffer outside of the guest's memory"),
         (Overrun("result.node_names", 20, 10), "overrun", "result.node_names: 20 bytes are over the limit of 10"),
         (RuntimeError("the store is gone"), "host", "RuntimeError: the store is gone"),

@@ -66,8 +66,31 @@ def test_a_trap_in_a_start_function_is_a_load_error() -> None:
 
 def test_a_start_function_that_never_ends_is_a_load_error() -> None:
     assert load_error("start_loop", limits={"start_timeout": 0.05}).startswith(
-        'wasm: _start error: time limit of 0.05 s exceeded (plugin "start_loop")'
+        'wasm: _start error: time limit of 0.05 s exceeded; the limit is limits.startTimeout (plugin "start_loop")'
     )
+
+
+SLOW = """(module
+  (import "kubewasp/v1" "current_node" (func $row (result i32)))
+  (memory (export "memory") 1)
+  (func $main.spin (loop $forever (br $forever)))
+  (func $main.__Plugin_.Filter (if (i32.eq (call $row) (i32.const 2)) (then (call $main.spin))))
+  (func $sdk.run (call $main.__Plugin_.Filter))
+  (func (export "filter") (result i32) (call $sdk.run) (i32.const 0)))"""
+
+
+def test_a_time_limit_names_the_node_the_function_and_the_setting(pod: dict[str, Any]) -> None:
+    guest = Guest.load(wat_text(SLOW), name="slow", limits={"call_timeout": 0.05})
+    with guest.cycle(pod, samples.nodes(5)) as cycle:
+        found = cycle.filter()
+    assert found.codes.tolist() == [0, 0, 1, 1, 1]
+    first, title, *frames = found.reason(2).splitlines()
+    assert first == (
+        "wasm: filter error: time limit of 0.05 s exceeded on node node-3, in main.spin; the limit is "
+        'limits.callTimeout (plugin "slow")'
+    )
+    assert title == "wasm stack trace:"
+    assert [frame.strip().partition(" @ ")[0] for frame in frames[:2]] == ["main.spin", "main.(*Plugin).Filter"]
 
 
 def test_a_panic_of_a_go_guest_that_starts_is_a_load_error_with_its_text() -> None:

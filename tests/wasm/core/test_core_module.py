@@ -241,7 +241,7 @@ def test_a_memory_limit_may_be_raised_for_a_large_guest() -> None:
 @pytest.mark.parametrize(
     ("wasm", "text"),
     [
-        (b"", "wasm: this is not WebAssembly: the file does not start with \\0asm"),
+        (b"", "wasm: this is not WebAssembly: the file is empty"),
         (b"#!/bin/sh", "wasm: this is not WebAssembly: the file does not start with \\0asm"),
         (b"\0asm\x01", "wasm: the file is truncated: it ends within its 8-byte header"),
         (b"\0asm\x01\0\0\0", "wasm: guest doesn't export memory[memory]"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import statistics
 import time
 from pathlib import Path
@@ -11,19 +12,24 @@ from typing import TYPE_CHECKING
 from kubewasp.cli.plugin_bench import measure
 from kubewasp.k8s import sample_cluster
 from kubewasp.k8s.codec import encode
+from kubewasp.server.guest_log_writer import GuestLogWriter
 from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.core.core_module import CoreModule
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
 from tests.guests import build
+from tools.bench import talking_guest
 from tools.bench.bars.bar import Bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from kubewasp.server.logs import LogFormat
+
 NODES = 5000
 SIZES = (100, 1000, 5000, 10_000)
 CYCLES = 10_000
+LOGGED = 500
 
 
 def bars(step: Callable[[str], None]) -> Iterator[Bar]:
@@ -33,6 +39,8 @@ def bars(step: Callable[[str], None]) -> Iterator[Bar]:
     yield from _growth()
     step("unchanged nodes")
     yield _unchanged()
+    step(f"a guest that logs a line for each of {LOGGED:,} nodes")
+    yield from _logging()
     step("loading a 2 MB guest")
     yield from _loading()
     step(f"{CYCLES:,} cycles")
@@ -75,6 +83,38 @@ def _unchanged() -> Bar:
     guest.evaluate(pod, nodes)
     written = heap.bytes_written - before - len(pod)
     return Bar("second cycle: bytes written besides the pod", written, "bytes", at_most=0)
+
+
+def _logging() -> Iterator[Bar]:
+    """CPU time of a line: that of the thread which calls the guest, and of all threads, without the guest's silence."""
+    silent = talking_guest.filtering(LOGGED, talking_guest.Kept(), severity=1)
+    formats: tuple[LogFormat, ...] = ("text", "json")
+    for format_ in formats:
+        for fold in (True, False):
+            writer = GuestLogWriter(talking_guest.null_handler(), format_, fold=fold, monotonic=_jumping())
+            talking = talking_guest.filtering(LOGGED, writer)
+            calling, total = zip(*(_spent(talking, writer.flush) for _ in range(20)), strict=True)
+            calling_silent, total_silent = zip(*(_spent(silent, writer.flush) for _ in range(20)), strict=True)
+            writer.close()
+            of_caller = (min(calling) - min(calling_silent)) * 1e6 / LOGGED
+            of_all = (min(total) - min(total_silent)) * 1e6 / LOGGED
+            what = f"log line, {format_}, {'folded' if fold else 'not folded'}"
+            yield Bar(f"{what}: all threads", of_all, "µs", at_most=5)
+            yield Bar(f"{what}: calling thread", of_caller, "µs", at_most=1)
+
+
+def _spent(work: Callable[[], object], flush: Callable[[], None]) -> tuple[float, float]:
+    """CPU seconds of this thread in the work, and of the process until all is written."""
+    thread, process = time.thread_time(), time.process_time()
+    work()
+    calling = time.thread_time() - thread
+    flush()
+    return calling, time.process_time() - process
+
+
+def _jumping() -> Callable[[], float]:
+    """Clock by which no bound per second is ever reached."""
+    return map(float, itertools.count(step=1000)).__next__
 
 
 def _loading() -> Iterator[Bar]:

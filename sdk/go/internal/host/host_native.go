@@ -15,6 +15,7 @@ type Host interface {
 	SendNodeNames(names []byte)
 	SendNominatedNode(name string)
 	SendReason(text string)
+	SendHint(text string)
 	RecordEvent(json []byte)
 	LogSeverity() int
 	Log(severity int, message string)

@@ -35,6 +35,9 @@ func resultNominatedNodeName(buf unsafe.Pointer, length uint32)
 //go:wasmimport k8s.io/scheduler result.status_reason
 func resultStatusReason(buf unsafe.Pointer, length uint32)
 
+//go:wasmimport kubewasp/v1 result.hint
+func resultHint(buf unsafe.Pointer, length uint32)
+
 //go:wasmimport k8s.io/scheduler handle.eventrecorder.eventf
 func recordEvent(buf unsafe.Pointer, length uint32)
 
@@ -148,7 +151,7 @@ func int32sAt(n []int32) (unsafe.Pointer, uint32) {
 }
 
 // Exit ends a guest that cannot start; its output is the reason.
-func Exit() { procExit(1) }
+func Exit(code int) { procExit(int32(code)) }
 
 func (Host) Config(buf []byte) int {
 	at, limit := bytesAt(buf)
@@ -174,6 +177,7 @@ func (Host) SendClusterEvents(pairs []int32) { resultClusterEvents(int32sAt(pair
 func (Host) SendNodeNames(names []byte)      { resultNodeNames(bytesAt(names)) }
 func (Host) SendNominatedNode(name string)   { resultNominatedNodeName(textAt(name)) }
 func (Host) SendReason(text string)          { resultStatusReason(textAt(text)) }
+func (Host) SendHint(text string)            { resultHint(textAt(text)) }
 func (Host) RecordEvent(json []byte)         { recordEvent(bytesAt(json)) }
 func (Host) LogSeverity() int                { return int(klogSeverity()) }
 

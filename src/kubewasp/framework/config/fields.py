@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -17,6 +16,7 @@ import orjson
 from kubewasp.framework.config.model import ConfigError, Problem
 from kubewasp.k8s.duration import parse_duration
 from kubewasp.k8s.errors import quoted, shown
+from kubewasp.k8s.spelling import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -204,8 +204,7 @@ class Section:
         """Reports fields that were never read. Call it last."""
         for name in self._fields:
             if name not in self._read:
-                close = get_close_matches(name[:100], self._read, 1)
-                hint = f"; did you mean {close[0]}?" if close else ""
+                hint = did_you_mean(nearest(name, self._read))
                 self.problems.unreadable(self.at(name), f"unknown field{hint}")
 
     def _list(self, name: str) -> list[Any]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from kubewasp.framework.config.default_plugins import BUILT_IN
+from kubewasp.framework.config.default_plugins import BUILT_IN, plugins_at
 from kubewasp.k8s.errors import ManifestError, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from kubewasp.input_file import StandardInput
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
@@ -37,6 +39,7 @@ POINTS: Final = (
 )
 MULTI_POINT: Final = "multiPoint"
 SCORED_POINTS: Final = ("score", "placementScore")
+_NEEDED: Final = ("queueSort", "bind")  # a profile needs a plugin at these
 
 FailurePolicy = Literal["Fail", "Ignore"]
 
@@ -156,7 +159,7 @@ class PluginSet:
 class WasmPluginSettings:
     """The settings of a wasm plugin. `limits` is unparsed."""
 
-    guest_url: str
+    guest_url: str | StandardInput
     guest_config: str = ""
     log_severity: int = 0
     args: tuple[str, ...] = ()
@@ -218,27 +221,56 @@ class SchedulerConfig:
     source: str = ""
     warnings: tuple[str, ...] = ()
 
-    def with_wasm_plugin(self, name: str, guest_url: str, guest_config: str | None = None) -> SchedulerConfig:
+    def with_wasm_plugin(
+        self, name: str, guest_url: str | StandardInput, guest_config: str | None = None, *, weight: int = 0
+    ) -> SchedulerConfig:
         """The configuration with a wasm plugin, enabled at all its extension points in every profile.
 
-        An existing wasm plugin of that name gets this guest and this configuration (if given) and keeps its other
-        settings.
+        An existing wasm plugin of that name gets this guest, this configuration and this weight (if given) and keeps
+        its other settings.
         """
         if name in BUILT_IN or any(name in profile.args for profile in self.profiles):
             problem = Problem(
                 "", f"{quoted(name)} is the name of another plugin, give the wasm plugin a name of its own"
             )
             raise ConfigError([problem], source=self.source)
-        profiles = tuple(_with_wasm_plugin(profile, name, guest_url, guest_config) for profile in self.profiles)
+        profiles = tuple(_with_wasm_plugin(profile, name, guest_url, guest_config, weight) for profile in self.profiles)
         return replace(self, profiles=profiles)
 
+    def without_wasm_plugins(self) -> SchedulerConfig:
+        """The configuration without its wasm plugins. Where they alone sort or bind, the default plugins do."""
+        return replace(self, profiles=tuple(map(_without_wasm_plugins, self.profiles)))
 
-def _with_wasm_plugin(profile: ProfileConfig, name: str, guest_url: str, guest_config: str | None) -> ProfileConfig:
+
+def _without_wasm_plugins(profile: ProfileConfig) -> ProfileConfig:
+    plugins = {
+        point: replace(given, enabled=tuple(plugin for plugin in given.enabled if plugin.name not in profile.wasm))
+        for point, given in profile.plugins.items()
+    }
+    everywhere = {plugin.name for plugin in plugins.get(MULTI_POINT, PluginSet()).enabled}
+    for point in _NEEDED:
+        given, defaults = plugins.get(point, PluginSet()), plugins_at(point)
+        is_there = everywhere.intersection(defaults) and not {"*", *defaults}.intersection(given.disabled)
+        if not given.enabled and not is_there:
+            plugins[point] = PluginSet(tuple(map(EnabledPlugin, defaults)))
+    return replace(profile, plugins=plugins, wasm={})
+
+
+def _with_wasm_plugin(
+    profile: ProfileConfig, name: str, guest_url: str | StandardInput, guest_config: str | None, weight: int
+) -> ProfileConfig:
     settings = replace(profile.wasm.get(name, WasmPluginSettings(guest_url)), guest_url=guest_url)
     if guest_config is not None:
         settings = replace(settings, guest_config=guest_config)
     plugins = dict(profile.plugins)
     if name not in profile.plugin_names:
         everywhere = plugins.get(MULTI_POINT, PluginSet())
-        plugins[MULTI_POINT] = replace(everywhere, enabled=(*everywhere.enabled, EnabledPlugin(name)))
+        plugins[MULTI_POINT] = replace(everywhere, enabled=(*everywhere.enabled, EnabledPlugin(name, weight)))
+    elif weight:
+        plugins = {point: _weighted(given, name, weight) for point, given in plugins.items()}
     return replace(profile, plugins=plugins, wasm={**profile.wasm, name: settings})
+
+
+def _weighted(given: PluginSet, name: str, weight: int) -> PluginSet:
+    enabled = tuple(EnabledPlugin(name, weight) if plugin.name == name else plugin for plugin in given.enabled)
+    return replace(given, enabled=enabled)

@@ -10,12 +10,14 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.framework.config.fields import Problems, Section
+from kubewasp.framework.config.guest_urls import in_folder
 from kubewasp.framework.config.model import API_VERSION, WasmPluginSettings
 from kubewasp.k8s.duration import format_duration
 from kubewasp.k8s.names import name_problems, value_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from kubewasp.framework.config.model import FailurePolicy
 
@@ -91,13 +93,17 @@ def _check_resources_fit(args: Args, path: str, problems: Problems) -> None:
         _check_shape(ratio["shape"], f"{path}.shape", problems)
 
 
-def read_wasm_settings(section: Section, check_limits: LimitsCheck | None) -> WasmPluginSettings:
-    """The args of a wasm plugin. `check_limits` returns the problem of limits as `limits.NAME: problem`, or ""."""
+def read_wasm_settings(section: Section, check_limits: LimitsCheck | None, folder: Path | None) -> WasmPluginSettings:
+    """The args of a wasm plugin; a relative guest URL starts at `folder`.
+
+    `check_limits` returns the problem of limits as `limits.NAME: problem`, or "".
+    """
     problems = section.problems
     section.text("apiVersion")
     section.text("kind")
+    url = section.text(GUEST_URL)
     settings = WasmPluginSettings(
-        guest_url=section.text(GUEST_URL),
+        guest_url=url if folder is None else in_folder(url, folder),
         guest_config=section.text("guestConfig"),
         log_severity=section.integer("logSeverity"),
         args=tuple(section.texts("args")),
@@ -106,12 +112,10 @@ def read_wasm_settings(section: Section, check_limits: LimitsCheck | None) -> Wa
         failure_policy=_failure_policy(section),
     )
     section.refuse_unknown()
-    if not settings.guest_url:
+    if not url:
         problems.required(section.at(GUEST_URL))
-    elif not _GUEST_URL.fullmatch(settings.guest_url):
-        problems.invalid(
-            section.at(GUEST_URL), settings.guest_url, "must be a path or a file://, http:// or https:// address"
-        )
+    elif not _GUEST_URL.fullmatch(url):
+        problems.invalid(section.at(GUEST_URL), url, "must be a path or a file://, http:// or https:// address")
     if settings.sha256 and not _SHA256.fullmatch(settings.sha256):
         problems.invalid(section.at("sha256"), settings.sha256, "must be 64 hexadecimal digits")
     wrong_limit = check_limits(settings.limits) if check_limits else ""

@@ -5,6 +5,7 @@ Rules, order and error texts are those of kube-scheduler.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.framework.config.default_plugins import DEFAULT_PLUGINS
@@ -90,7 +91,7 @@ def _named(point: str, plugins: PluginSet, implemented: Mapping[str, Collection[
     names: list[str] = []
     for plugin in plugins.enabled:
         if plugin.name not in implemented:
-            raise _error(point, f'{_interface(point)} "{plugin.name}" does not exist')
+            raise _error(point, _unknown(point, plugin.name, implemented))
         if point not in implemented[plugin.name]:
             raise _error(point, f'plugin "{plugin.name}" does not extend {_interface(point)} plugin')
         if plugin.name in names:
@@ -113,7 +114,7 @@ def _expanded(
     added: list[str] = []
     for plugin in everywhere:
         if plugin.name not in implemented:
-            raise _error(MULTI_POINT, f'{_interface(point)} "{plugin.name}" does not exist')
+            raise _error(MULTI_POINT, _unknown(point, plugin.name, implemented))
         if point not in implemented[plugin.name] or plugin.name in disabled:
             continue
         if plugin.name in named:
@@ -124,6 +125,13 @@ def _expanded(
             added.append(plugin.name)
     first = [name for name in named if name in overriding]
     return [*first, *added, *(name for name in named if name not in overriding)]
+
+
+def _unknown(point: str, name: str, known: Iterable[str]) -> str:
+    """The text of kube-scheduler, and a plugin with a similar name."""
+    similar = get_close_matches(name[:100], known, 1)
+    hint = f"; did you mean {similar[0]}?" if similar else ""
+    return f'{_interface(point)} "{name}" does not exist{hint}'
 
 
 def _check_counts(scheduler_name: str, named: Mapping[str, Sequence[str]]) -> None:

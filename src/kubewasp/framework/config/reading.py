@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.framework.config.default_plugins import BUILT_IN
@@ -39,29 +38,36 @@ from kubewasp.framework.config.plugin_args import (
     read_wasm_settings,
 )
 from kubewasp.framework.config.profiles import merged
+from kubewasp.input_file import input_file
 from kubewasp.k8s import yaml_documents
 from kubewasp.k8s.duration import format_duration
 from kubewasp.k8s.errors import described, quoted, shown
 from kubewasp.k8s.names import name_problems
 from kubewasp.k8s.pods import DEFAULT_SCHEDULER
+from kubewasp.k8s.quantity import format_size
 from kubewasp.k8s.resources import is_extended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from kubewasp.framework.config.model import WasmPluginSettings
     from kubewasp.framework.config.plugin_args import LimitsCheck
+    from kubewasp.input_file import InputFile
 
 MAX_BYTES: Final = 8 * 2**20
 _REMOVED_PLUGINS: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 
 
-def load_config(path: str | Path, *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
-    """The configuration in a file. `check_limits` validates the limits of wasm plugins, known to a higher layer."""
-    return parse_config(_content(path), str(path), check_limits=check_limits)
+def load_config(path: str | InputFile, *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
+    """The configuration in a file; relative guest URLs start at its folder.
+
+    `check_limits` validates the limits of wasm plugins, known to a higher layer.
+    """
+    return parse_config(_content(path), str(path), check_limits=check_limits, folder=input_file(path).parent)
 
 
-def read_document(path: str | Path, kind: str) -> Any:
+def read_document(path: str | InputFile, kind: str) -> Any:
     """The single document of any configuration file; `kind` is its name in errors."""
     return _parsed(_content(path), str(path), kind)
 
@@ -71,27 +77,31 @@ def default_config() -> SchedulerConfig:
     return read_config({"apiVersion": API_VERSION, "kind": KIND})
 
 
-def parse_config(content: bytes, source: str, *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
+def parse_config(
+    content: bytes, source: str, *, check_limits: LimitsCheck | None = None, folder: Path | None = None
+) -> SchedulerConfig:
     """The configuration in the content of a file; errors begin with `source`."""
-    return read_config(_parsed(content, source, KIND), source, check_limits=check_limits)
+    return read_config(_parsed(content, source, KIND), source, check_limits=check_limits, folder=folder)
 
 
-def read_config(document: Any, source: str = "", *, check_limits: LimitsCheck | None = None) -> SchedulerConfig:
-    """The configuration in a JSON object."""
+def read_config(
+    document: Any, source: str = "", *, check_limits: LimitsCheck | None = None, folder: Path | None = None
+) -> SchedulerConfig:
+    """The configuration in a JSON object. Relative guest URLs start at `folder`, or the working directory."""
     problems = Problems()
     if not isinstance(document, dict):
         raise ConfigError([Problem("", f"expected an object, found {described(document)}")], source=source)
     root = Section(document, "", problems)
     _check_kind(root)
     problems.raise_if_any(source)
-    config = _Reader(problems, check_limits).read(root)
+    config = _Reader(problems, check_limits, folder).read(root)
     problems.raise_if_any(source)
     return replace(config, source=source)
 
 
-def _content(path: str | Path) -> bytes:
+def _content(path: str | InputFile) -> bytes:
     try:
-        with Path(path).open("rb") as file:
+        with input_file(path).open("rb") as file:
             return file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
@@ -100,7 +110,7 @@ def _content(path: str | Path) -> bytes:
 
 def _parsed(content: bytes, source: str, kind: str) -> Any:
     if len(content) > MAX_BYTES:
-        raise ConfigError([Problem("", f"larger than {MAX_BYTES // 2**20} MiB")], source=source)
+        raise ConfigError([Problem("", f"larger than {format_size(MAX_BYTES)}")], source=source)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -150,9 +160,10 @@ def _check_kind(root: Section) -> None:
 class _Reader:
     """Reader of one configuration; collects problems and warnings."""
 
-    def __init__(self, problems: Problems, check_limits: LimitsCheck | None) -> None:
+    def __init__(self, problems: Problems, check_limits: LimitsCheck | None, folder: Path | None) -> None:
         self._problems = problems
         self._check_limits = check_limits
+        self._folder = folder
         self._warnings: list[str] = []
 
     def read(self, root: Section) -> SchedulerConfig:
@@ -247,7 +258,7 @@ class _Reader:
             elif has_args(name):
                 args[name] = read_args(name, given)
             elif given.has(GUEST_URL):
-                wasm[name] = read_wasm_settings(given, self._check_limits)
+                wasm[name] = read_wasm_settings(given, self._check_limits, self._folder)
             else:
                 args[name] = given.everything()
                 if name in BUILT_IN and args[name]:

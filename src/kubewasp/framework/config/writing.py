@@ -110,7 +110,7 @@ def _plugin_config(profile: Profile | ProfileConfig) -> list[Json]:
 
 def _wasm(settings: WasmPluginSettings) -> Json:
     written: Json = {
-        "guestURL": settings.guest_url,
+        "guestURL": str(settings.guest_url),
         "guestConfig": settings.guest_config,
         "logSeverity": settings.log_severity,
         "args": list(settings.args),

@@ -8,8 +8,8 @@ import numpy as np
 import orjson
 
 from kubewasp.framework.status import Code
+from kubewasp.wasm.component.component_log import ComponentLog
 from kubewasp.wasm.hooks import NODE_NAMES, NOMINATED_NODE, NORMALIZED_ROWS, SORT_KEY, Answer
-from kubewasp.wasm.klog import LogLine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     _Numbers = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 MAX_LINES = 1000
+_MAX_HINT = 1024  # longer hints are cut
 _OVERRIDE = 1
 
 
@@ -42,21 +43,27 @@ def parse(text: str, limits: Limits) -> dict[str, Any]:
 
 def take_remarks(answer: dict[str, Any], outcome: HookOutcome, limits: Limits) -> None:
     """Adds log lines, events and output."""
-    outcome.output = (outcome.output + _text(answer.get("output") or "", "output"))[: limits.output]
-    dropped = _integer(answer.get("dropped") or 0, "dropped")
-    for line in _list(answer, "logs"):
-        severity, text = _pair(line, "logs")
-        if len(outcome.logs) >= MAX_LINES:
-            dropped += 1
-        else:
-            outcome.logs.append(LogLine(_integer(severity, "logs"), _text(text, "logs")[: limits.log]))
+    printed = _text(answer.get("output") or "", "output")[: limits.output]
+    outcome.output = (outcome.output + printed)[: limits.output]
+    lines, dropped = log_lines(answer, limits, MAX_LINES - outcome.log.lines)
     for event in _list(answer, "events"):
         if len(outcome.events) >= MAX_LINES:
             dropped += 1
         else:
             outcome.events.append(_json(event, "events"))
-    if dropped:
-        outcome.logs.append(LogLine(1, f"{dropped} more log lines and events were dropped"))
+    if lines or printed or dropped:
+        log = outcome.log
+        if not isinstance(log, ComponentLog):
+            log = outcome.log = ComponentLog()
+        log.add(lines, printed, dropped)
+
+
+def log_lines(answer: dict[str, Any], limits: Limits, room: int) -> tuple[list[tuple[int, str]], int]:
+    """Log lines with their severities, at most `room`; the number of lines dropped here or by the guest."""
+    sent, room = _list(answer, "logs"), max(room, 0)
+    pairs = [_pair(line, "logs") for line in sent[:room]]
+    lines = [(_integer(severity, "logs"), _text(text, "logs")[: limits.log]) for severity, text in pairs]
+    return lines, max(_integer(answer.get("dropped") or 0, "dropped"), 0) + max(len(sent) - room, 0)
 
 
 def waiting_pods(answer: dict[str, Any]) -> tuple[list[str], list[tuple[str, str]]]:
@@ -68,7 +75,7 @@ def waiting_pods(answer: dict[str, Any]) -> tuple[list[str], list[tuple[str, str
 
 def take_one(hook: Hook, answer: dict[str, Any], outcome: HookOutcome, limits: Limits) -> None:
     """Adds the answer of a hook that is called once per pod."""
-    code, reason = _status(answer.get("status"), limits)
+    code, reason, hint = _status(answer.get("status"), limits)
     value = code
     if hook.answer is Answer.PERMIT:
         value = code << 32 | _integer(answer.get("timeout") or 0, "timeout") & 0xFFFFFFFF
@@ -84,8 +91,9 @@ def take_one(hook: Hook, answer: dict[str, Any], outcome: HookOutcome, limits: L
     if hook.name == "normalizescore" and "scores" in answer:
         outcome.received[NORMALIZED_ROWS] = _integers(answer["scores"], "scores").astype("<i8").tobytes()
     outcome.values = np.array([value], np.int64)
-    outcome.reason_numbers = np.array([int(bool(reason))], np.int64)
-    outcome.reasons = [reason] if reason else []
+    outcome.reason_numbers = np.array([int(bool(reason or hint))], np.int64)
+    outcome.reasons = [reason] if reason or hint else []
+    outcome.hints = {1: hint} if hint else {}
 
 
 def take_rows(hook: Hook, answer: dict[str, Any], outcome: HookOutcome, limits: Limits, *, asked: int) -> int:
@@ -123,20 +131,27 @@ def _verdicts(answer: dict[str, Any], outcome: HookOutcome, limits: Limits) -> _
     statuses = [_status(item, limits) for item in _list(answer, "statuses")]
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(statuses):
         raise AnswerError("verdicts: there is no such status")
-    codes = np.array([code for code, _ in statuses], np.int64)
+    codes = np.array([code for code, _, _ in statuses], np.int64)
     # Reasons count from 1, after those of earlier rows.
     places = np.zeros(len(statuses), np.int64)
-    for number, (_, reason) in enumerate(statuses):
-        if reason:
+    for number, (_, reason, hint) in enumerate(statuses):
+        if reason or hint:
             outcome.reasons.append(reason)
             places[number] = len(outcome.reasons)
+        if hint:
+            outcome.hints[len(outcome.reasons)] = hint
     return codes[numbers], places[numbers]
 
 
-def _status(sent: Any, limits: Limits) -> tuple[int, str]:
+def _status(sent: Any, limits: Limits) -> tuple[int, str, str]:
+    """Code, reason and hint; the hint may be left out."""
     if sent is None:
-        return Code.SUCCESS, ""
-    code, reason = _pair(sent, "status")
+        return Code.SUCCESS, "", ""
+    has_hint = isinstance(sent, list) and len(sent) == 3
+    hint = sent[2] if has_hint else ""
+    code, reason = _pair(sent[:2] if has_hint else sent, "status")
+    if not isinstance(hint, str):
+        raise AnswerError("status: the hint is not a string")
     code = _integer(code, "status")
     if not -(2**31) <= code < 2**31:
         raise AnswerError("status: expected a 32-bit integer")
@@ -144,7 +159,7 @@ def _status(sent: Any, limits: Limits) -> tuple[int, str]:
         raise AnswerError("status: the reason is not a string")
     if len(reason) > limits.reason:
         raise AnswerError(f"a reason of {len(reason)} characters is over the limit of {limits.reason}")
-    return code, reason
+    return code, reason, hint[:_MAX_HINT]
 
 
 def _list(answer: dict[str, Any], key: str) -> list[Any]:

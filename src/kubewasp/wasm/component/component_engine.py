@@ -11,13 +11,15 @@ import time
 from typing import TYPE_CHECKING, NoReturn
 
 from wasmtime import WasmtimeError
-from wasmtime.component import Linker
+from wasmtime.component import Linker, Record
 
 from kubewasp.wasm.deadlines import Ticker
 from kubewasp.wasm.engine_settings import EngineSettings, one_for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from kubewasp.wasm.repeatable import GuestSource
 
 # Features that componentize-py's output does not need; all are on by default.
 _OFF = (
@@ -52,14 +54,18 @@ class ComponentEngine:
         self.fueled = fueled
         self.ticker = Ticker(self.engine)
 
-    def linker(self, imports: Iterable[str]) -> Linker:
-        """A linker for a component with those imports. A shadow must have the imported version."""
+    def linker(self, imports: Iterable[str], source: GuestSource | None = None) -> Linker:
+        """A linker for a component with those imports, or for one repeatable instance of it.
+
+        A shadow must have the imported version.
+        """
+        shadowed = _SHADOWED if source is None else _SHADOWED | _repeatable(source)
         linker = Linker(self.engine)
         linker.add_wasip2()
         linker.allow_shadowing = True
         with linker.root() as root:
             for interface in imports:
-                functions = _SHADOWED.get(interface.partition("@")[0])
+                functions = shadowed.get(interface.partition("@")[0])
                 if functions is not None:
                     with root.add_instance(interface) as instance:
                         for name, function in functions.items():
@@ -93,6 +99,47 @@ _SHADOWED: dict[str, dict[str, Callable[..., object]]] = {
     "wasi:sockets/tcp-create-socket": {"create-tcp-socket": _refused(NO_NETWORK)},
     "wasi:sockets/udp-create-socket": {"create-udp-socket": _refused(NO_NETWORK)},
 }
+
+
+# More would be no seed; a list of bytes costs a microsecond per byte.
+_MOST_RANDOM_BYTES = 1 << 20
+
+
+def _repeatable(source: GuestSource) -> dict[str, dict[str, Callable[..., object]]]:
+    """Clocks and random numbers of a repeatable instance."""
+
+    def random_bytes(_store: object, count: int) -> bytes:
+        if count > _MOST_RANDOM_BYTES:
+            raise WasmtimeError(f"more than {_MOST_RANDOM_BYTES} random bytes in one call")
+        return source.random_bytes(count)
+
+    def random_number(*_: object) -> int:
+        return source.random_number()
+
+    def seed(*_: object) -> tuple[int, int]:
+        return source.random_number(), source.random_number()
+
+    def wall(*_: object) -> Record:
+        found = Record()
+        found.seconds, found.nanoseconds = divmod(source.wall_ns(), 10**9)  # type: ignore[attr-defined]
+        return found
+
+    def monotonic(*_: object) -> int:
+        return source.monotonic_ns()
+
+    def resolution(*_: object) -> Record:
+        found = Record()
+        found.seconds, found.nanoseconds = 0, 1  # type: ignore[attr-defined]
+        return found
+
+    clock = "wasi:clocks/monotonic-clock"
+    return {
+        clock: _SHADOWED[clock] | {"now": monotonic},
+        "wasi:clocks/wall-clock": {"now": wall, "resolution": resolution},
+        "wasi:random/random": {"get-random-bytes": random_bytes, "get-random-u64": random_number},
+        "wasi:random/insecure": {"get-insecure-random-bytes": random_bytes, "get-insecure-random-u64": random_number},
+        "wasi:random/insecure-seed": {"insecure-seed": seed},
+    }
 
 
 def component_engine(stack: int, *, fueled: bool = False) -> ComponentEngine:

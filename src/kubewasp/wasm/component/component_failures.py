@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 from wasmtime import ExitTrap
 
 from kubewasp.wasm.component.component_engine import MAY_NOT_WAIT, NO_NETWORK
-from kubewasp.wasm.hook_failures import HookFailure, hook_failure
+from kubewasp.wasm.hook_failures import HookFailure, hook_failure, time_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from wasmtime import WasmtimeError
 
+    from kubewasp.wasm.component.watched_position import Position
+    from kubewasp.wasm.hook_failures import TimeSetting
     from kubewasp.wasm.limits import Limits
 
 _TRAP = re.compile(r"wasm trap: .*")
@@ -23,11 +25,21 @@ _MAX_FRAMES = 8
 
 
 def ended(
-    error: WasmtimeError, *, hook: str, plugin: str, limits: Limits, seconds: float, timed_out: bool
+    error: WasmtimeError,
+    *,
+    hook: str,
+    plugin: str,
+    limits: Limits,
+    setting: TimeSetting,
+    timed_out: bool,
+    place: str,
+    position: Position,
 ) -> HookFailure:
     """The failure of a call that did not return (a trap, a time limit, an exit): the instance is broken."""
     if timed_out:
-        return hook_failure(hook, plugin, "timeout", f"time limit of {seconds:g} s exceeded")
+        place = f"node {position.node}" if position.node else place
+        cause = time_limit(limits, setting, place=place, function=position.function)
+        return hook_failure(hook, plugin, "timeout", cause)
     text = str(error)
     kind, cause, trace = _cause(error, text, limits)
     if not trace:

@@ -18,11 +18,12 @@ from kubewasp.wasm.footprint import Footprint, bounds
 from kubewasp.wasm.footprint import read as read_footprint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from wasmtime.component import Linker
 
     from kubewasp.framework.handle import Handle
+    from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import GuestSettings, RunnerPool
     from kubewasp.wasm.limits import CompileLimits, Limits
 
@@ -56,10 +57,10 @@ class ComponentModule:
         """Yes: only a started component reports whether it does."""
         return True
 
-    def start(self, limits: Limits, settings: GuestSettings, handle: Handle) -> RunnerPool:  # noqa: ARG002 - no imports
+    def start(self, limits: Limits, settings: GuestSettings, handle: Handle, logs: GuestLogSink) -> RunnerPool:
         from kubewasp.wasm.component.component_pool import ComponentPool
 
-        return ComponentPool(self, limits, settings)
+        return ComponentPool(self, limits, settings, handle.clock, logs)
 
 
 def load_component(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: bool = False) -> ComponentModule:
@@ -98,8 +99,15 @@ def _compiled(engine: ComponentEngine, wasm: bytes, limits: CompileLimits) -> Co
         raise GuestLoadError(f"wasm: guest is not a valid component: {cause}") from None
 
 
+def is_plugin_world(exports: Collection[str]) -> bool:
+    """Whether a component with these exports is a plugin, possibly an invalid one."""
+    return any(name in exports for name in _EXPORTS)
+
+
 def _check_world(imports: tuple[str, ...], exports: Mapping[str, Any]) -> None:
     """Raises one GuestLoadError with all missing or wrong exports and all unknown imports."""
+    if not is_plugin_world(exports) and any(name.startswith("wasi:cli/run@") for name in exports):
+        raise GuestLoadError("wasm: the component is a WASI command, not a plugin; use `kubewasp wasi run`")
     problems = []
     for name, wanted in _EXPORTS.items():
         if name not in exports:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from kubewasp.framework.cluster_events import RESOURCES, ClusterEvent
 from kubewasp.framework.unexpected import described
 from kubewasp.wasm.component import answers
-from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.component.component_log import ComponentLog
+from kubewasp.wasm.errors import GuestLoadError, GuestStartError
+from kubewasp.wasm.guest_log import NO_LOG, GuestLog
 from kubewasp.wasm.hooks import HOOKS
-from kubewasp.wasm.klog import LogLine
 
 if TYPE_CHECKING:
     from kubewasp.wasm.limits import Limits
@@ -31,7 +32,7 @@ class ComponentDescription:
     signs: bool = False
     sdk: str = ""
     plugin: str = ""
-    logs: tuple[LogLine, ...] = ()
+    log: GuestLog = NO_LOG
 
 
 def parse(text: str, limits: Limits) -> ComponentDescription:
@@ -50,7 +51,7 @@ def parse(text: str, limits: Limits) -> ComponentDescription:
     failure = sent.get("error")
     if failure:
         shown = failure[: limits.reason] if isinstance(failure, str) else "the error is not a string"
-        raise GuestLoadError(f"wasm: start error: {shown}")
+        raise GuestStartError(f"wasm: start error: {shown}", refused=sent.get("refused") is True)
     try:
         return _description(sent, limits)
     except (KeyError, TypeError, ValueError, IndexError, RecursionError) as wrong:
@@ -83,8 +84,15 @@ def _description(sent: dict[str, Any], limits: Limits) -> ComponentDescription:
         signs=bool(sent.get("signs")),
         sdk=_text(sent.get("sdk")),
         plugin=_text(sent.get("plugin")),
-        logs=tuple(
-            LogLine(int(severity), _text(line)[: limits.log])
-            for severity, line in (sent.get("logs") or ())[: answers.MAX_LINES]
-        ),
+        log=_log(sent, limits),
     )
+
+
+def _log(sent: dict[str, Any], limits: Limits) -> GuestLog:
+    lines, dropped = answers.log_lines(sent, limits, answers.MAX_LINES)
+    output = _text(sent.get("output"))[: limits.output]
+    if not lines and not output and not dropped:
+        return NO_LOG
+    log = ComponentLog()
+    log.add(lines, output, dropped)
+    return log

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from kubewasp.state.node_table import NodeTable
     from kubewasp.wasm.component.component_instance import ComponentInstance
     from kubewasp.wasm.guest_runner import AnyPod
-    from kubewasp.wasm.hook_failures import HookFailure
+    from kubewasp.wasm.hook_failures import HookFailure, TimeSetting
     from kubewasp.wasm.hooks import Hook
     from kubewasp.wasm.limits import Limits
 
@@ -277,7 +277,17 @@ class ComponentSession:
         if shared.instance.description.wants_waiting_pods:
             header["waiting"] = list(self._waiting(lines))
         header |= {"hook": hook, "cycle": 0 if hook in _OF_THE_QUEUE else self.cycle}
-        return self._answer(hook, header, [*changes, *lines], outcome)
+        return self._answer(hook, header, [*changes, *lines], outcome, place=lambda: self._place(header, rows))
+
+    def _place(self, header: dict[str, Any], rows: NDArray[np.int32] | None) -> str:
+        """The node of a request, or its first and its last one: which of them the guest was at is not known."""
+        if "row" in header:
+            return f"node {self.inputs.nodes.name(header['row'])}"
+        if rows is None or header["hook"] not in ("filter", "score"):
+            return ""
+        first, end = header.get("part", (0, len(rows)))
+        names = self.inputs.nodes.names_of(rows[[first, end - 1]])
+        return f"node {names[0]}" if end - first == 1 else f"one of {end - first} nodes, {names[0]} to {names[1]}"
 
     def _changes(self, hook: str, outcome: HookOutcome) -> list[str]:
         """Changes of the cluster. Of large ones, the first part is sent ahead."""
@@ -292,26 +302,31 @@ class ComponentSession:
                 lines, size = [], 0
         return lines
 
-    def _answer(self, hook: str, header: dict[str, Any], lines: list[str], outcome: HookOutcome) -> dict[str, Any]:
+    def _answer(
+        self,
+        hook: str,
+        header: dict[str, Any],
+        lines: list[str],
+        outcome: HookOutcome,
+        *,
+        place: Callable[[], str] = str,
+    ) -> dict[str, Any]:
         shared = self.shared
         # Changes of the cluster sent ahead are not the pod's.
         is_timed = header["hook"] != "sync" and IN_CYCLE[HOOKS[hook].index]
+        setting: TimeSetting = "call_timeout"
         allowed = self._limits.call_timeout
         if is_timed and self._cycle_time.left < allowed:
-            allowed = self._cycle_time.left
+            allowed, setting = self._cycle_time.left, "cycle_timeout"
             if allowed <= 0:
                 raise ComponentFailure(self._cycle_time.exceeded(hook, self._plugin))
         header["now"] = int(self.inputs.handle.clock.wall() * 1e9)
         if shared.forget:
             header["forget"] = [shared.forget.popleft() for _ in range(len(shared.forget))]
         first = orjson.dumps(header, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+        request = "\n".join([first, *lines]) if lines else first
         began = cycle_time.cpu_time()
-        try:
-            text = shared.instance.exchange("\n".join([first, *lines]) if lines else first, hook=hook, seconds=allowed)
-        except ComponentFailure as error:
-            if allowed < self._limits.call_timeout and error.failure.kind == "timeout":
-                raise ComponentFailure(self._cycle_time.exceeded(hook, self._plugin)) from None
-            raise
+        text = shared.instance.exchange(request, hook=hook, seconds=allowed, setting=setting, place=place)
         if is_timed:
             self._cycle_time.left -= cycle_time.cpu_time() - began
         outcome.seconds += shared.instance.seconds

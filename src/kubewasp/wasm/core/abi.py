@@ -125,6 +125,7 @@ EXTENSION_IMPORTS: tuple[Import, ...] = _table(
     allow_waiting_pod uid uid_len -> found
     reject_waiting_pod uid uid_len reason reason_len -> found
     at_hand buf -> row
+    result.hint buf len
     """,
 )
 

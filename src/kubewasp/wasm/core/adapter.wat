@@ -43,23 +43,33 @@
   (global $severity (export "severity") (mut i32) (i32.const 0))
   (global $journal (export "journal") (mut i32) (i32.const 0))
   (global $journal_limit (export "journal_limit") (mut i32) (i32.const 0))
+  (global $lines (export "lines") (mut i32) (i32.const 0))
+  (global $lines_limit (export "lines_limit") (mut i32) (i32.const 0))
   (global $log_limit (export "log_limit") (mut i32) (i32.const 0))
   (global $reason (export "reason") (mut i32) (i32.const 0))
   (global $reason_limit (export "reason_limit") (mut i32) (i32.const 0))
+  (global $hint (export "hint") (mut i32) (i32.const 0))
   (global $output (export "output") (mut i32) (i32.const 0))
   (global $output_limit (export "output_limit") (mut i32) (i32.const 0))
 
   ;; Read by Python.
   (global $journal_len (export "journal_len") (mut i32) (i32.const 0))
+  (global $lines_len (export "lines_len") (mut i32) (i32.const 0))
+  (global $line_count (export "line_count") (mut i32) (i32.const 0))
   (global $output_len (export "output_len") (mut i32) (i32.const 0))
   (global $output_dropped (export "output_dropped") (mut i64) (i64.const 0))
   (global $at (export "at") (mut i32) (i32.const 0))
   (global $refused_len (export "refused_len") (mut i32) (i32.const 0))
 
-  ;; The current node: its row, or -1, and the place of its name.
-  (global $row (mut i32) (i32.const -1))
+  ;; The current node: its row, or -1, which Python reads after a trap, and the place of its name.
+  (global $row (export "row") (mut i32) (i32.const -1))
   (global $name (mut i64) (i64.const 0))
   (global $reason_len (mut i32) (i32.const 0))
+  ;; The pending hint: the index of its call plus 1 (0 without a hint), and its length. $split is the length of the reason
+  ;; and the separator while both are committed.
+  (global $hinted (mut i32) (i32.const 0))
+  (global $hint_len (mut i32) (i32.const 0))
+  (global $split (mut i32) (i32.const 0))
   ;; Counts of the reasons in the journal, and of those that may be in the list of recent ones.
   (global $reasons (export "reasons") (mut i32) (i32.const 0))
   (global $remembered (mut i32) (i32.const 0))
@@ -439,6 +449,14 @@
     (memory.copy $own $guest (global.get $reason) (local.get $buf) (local.get $len))
     (global.set $reason_len (local.get $len)))
 
+  ;; The last hint wins as well. It is for people, so it is cut instead of refused.
+  (func $kubewasp/v1.result.hint (param $buf i32) (param $len i32)
+    (local.set $len
+      (select (local.get $len) (i32.const @hint.limit) (i32.lt_u (local.get $len) (i32.const @hint.limit))))
+    (memory.copy $own $guest (global.get $hint) (local.get $buf) (local.get $len))
+    (global.set $hint_len (local.get $len))
+    (global.set $hinted (i32.add (global.get $at) (i32.const 1))))
+
   ;; A payload over its limit. Python reads the length here, and the function's name from the trap.
   (func $refuse (param $len i32) (global.set $refused_len (local.get $len)) (unreachable))
 
@@ -476,30 +494,34 @@
     (i32.store $own (i32.const @own.signature) (local.get $low))
     (i32.store $own (i32.const @own.signature_high) (local.get $high)))
 
-  ;; ---------------------------------------------------------------- journal: log lines and reasons, in order
-  ;; The payload of `logs` is the message and then the pairs.
+  ;; ---------------------------------------------------------------- lines: log lines and output, in order
+  ;; The payload of `logs` is the message and then the pairs. Python copies all lines of a batch at once, and reads them
+  ;; on another thread: they are apart from the reasons, which it needs at once.
 
-  ;; Begins a record and returns the address of its payload. Python empties a full journal.
-  (func $record (param $kind i32) (param $severity i32) (param $message i32) (param $len i32) (result i32)
+  ;; Begins a record and returns the address of its payload. Python empties a full region.
+  (func $line (param $kind i32) (param $severity i32) (param $message i32) (param $len i32) (result i32)
     (local $at i32)
-    (if (i32.gt_u (local.get $len) (i32.sub (global.get $journal_limit) (i32.const @journal.room)))
-      (then (call $refuse (local.get $len))))
-    (if (i32.gt_u (i32.add (i32.add (global.get $journal_len) (local.get $len)) (i32.const @journal.room))
-          (global.get $journal_limit))
-      (then
-        (call $check (call $host_drain))
-        (global.set $journal_len (i32.const 0))
-        (global.set $remembered (i32.const 0))))
-    (local.set $at (i32.add (global.get $journal) (global.get $journal_len)))
-    (i32.store $own offset=@journal_header.kind (local.get $at) (local.get $kind))
-    (i32.store $own offset=@journal_header.row (local.get $at) (global.get $row))
-    (i32.store $own offset=@journal_header.severity (local.get $at) (local.get $severity))
-    (i32.store $own offset=@journal_header.message (local.get $at) (local.get $message))
-    (i32.store $own offset=@journal_header.size (local.get $at) (local.get $len))
-    (global.set $journal_len
-      (i32.add (global.get $journal_len)
-        (i32.and (i32.add (local.get $len) (i32.const @journal.padding)) (i32.const -8))))
-    (i32.add (local.get $at) (i32.const @journal_header.bytes)))
+    (if (i32.gt_u (i32.add (i32.add (global.get $lines_len) (local.get $len)) (i32.const @line.room))
+          (global.get $lines_limit))
+      (then (call $drain)))
+    (local.set $at (i32.add (global.get $lines) (global.get $lines_len)))
+    (i32.store $own offset=@line.kind (local.get $at) (local.get $kind))
+    (i32.store $own offset=@line.row (local.get $at) (global.get $row))
+    (i32.store $own offset=@line.severity (local.get $at) (local.get $severity))
+    (i32.store $own offset=@line.message (local.get $at) (local.get $message))
+    (i32.store $own offset=@line.size (local.get $at) (local.get $len))
+    (global.set $lines_len
+      (i32.add (global.get $lines_len)
+        (i32.and (i32.add (local.get $len) (i32.const @line.padding)) (i32.const -8))))
+    (global.set $line_count (i32.add (global.get $line_count) (i32.const 1)))
+    (i32.add (local.get $at) (i32.const @line.bytes)))
+
+  (func $drain
+    (call $check (call $host_drain))
+    (global.set $journal_len (i32.const 0))
+    (global.set $remembered (i32.const 0))
+    (global.set $lines_len (i32.const 0))
+    (global.set $line_count (i32.const 0)))
 
   (func $k8s.io/klog.severity (result i32) (global.get $severity))
 
@@ -507,7 +529,7 @@
     (local $at i32)
     (if (i32.lt_s (local.get $severity) (global.get $severity)) (then (return)))
     (call $bound (local.get $msg) (local.get $msg_len))
-    (local.set $at (call $record (i32.const @journal.log) (local.get $severity) (local.get $msg_len) (local.get $msg_len)))
+    (local.set $at (call $line (i32.const @kind_of_line.log) (local.get $severity) (local.get $msg_len) (local.get $msg_len)))
     (memory.copy $own $guest (local.get $at) (local.get $msg) (local.get $msg_len)))
 
   (func $k8s.io/klog.logs
@@ -519,7 +541,7 @@
     (if (i32.gt_u (i32.add (local.get $msg_len) (local.get $kvs_len)) (global.get $log_limit))
       (then (call $refuse (i32.add (local.get $msg_len) (local.get $kvs_len)))))
     (local.set $at
-      (call $record (i32.const @journal.logs) (local.get $severity) (local.get $msg_len)
+      (call $line (i32.const @kind_of_line.logs) (local.get $severity) (local.get $msg_len)
         (i32.add (local.get $msg_len) (local.get $kvs_len))))
     (memory.copy $own $guest (local.get $at) (local.get $msg) (local.get $msg_len))
     (memory.copy $own $guest (i32.add (local.get $at) (local.get $msg_len)) (local.get $kvs) (local.get $kvs_len)))
@@ -535,10 +557,29 @@
         (drop (i32.load8_u $guest (i32.const -1)))
         unreachable)))
 
+  ;; ---------------------------------------------------------------- journal: reasons, in order
+
+  ;; Begins a record and returns the address of its payload. Python empties a full journal.
+  (func $record (param $split i32) (param $len i32) (result i32)
+    (local $at i32)
+    (if (i32.gt_u (local.get $len) (i32.sub (global.get $journal_limit) (i32.const @journal.room)))
+      (then (call $refuse (local.get $len))))
+    (if (i32.gt_u (i32.add (i32.add (global.get $journal_len) (local.get $len)) (i32.const @journal.room))
+          (global.get $journal_limit))
+      (then (call $drain)))
+    (local.set $at (i32.add (global.get $journal) (global.get $journal_len)))
+    (i32.store $own (local.get $at) (local.get $len))
+    (i32.store $own offset=4 (local.get $at) (local.get $split))
+    (global.set $journal_len
+      (i32.add (global.get $journal_len)
+        (i32.and (i32.add (local.get $len) (i32.const @journal.padding)) (i32.const -8))))
+    (i32.add (local.get $at) (i32.const @journal.header)))
+
   ;; Writes the pending reason to the journal, unless it is a recent one, and returns its number (from 1). Filters have
   ;; few reasons: Python reads each of them once for hundreds of nodes.
   (func $commit_reason (result i32)
     (local $entry i32) (local $end i32) (local $at i32)
+    (if (global.get $hinted) (then (return (call $commit_hinted))))
     (if (i32.eqz (global.get $reason_len)) (then (return (i32.const 0))))
     (local.set $entry (i32.const @own.recent_reasons))
     (local.set $end
@@ -556,7 +597,7 @@
                 (then (return (i32.load $own offset=8 (local.get $entry)))))))
           (local.set $entry (i32.add (local.get $entry) (i32.const 16)))
           (br $next))))
-    (local.set $at (call $record (i32.const @journal.reason) (i32.const 0) (i32.const 0) (global.get $reason_len)))
+    (local.set $at (call $record (global.get $split) (global.get $reason_len)))
     (memory.copy $own $own (local.get $at) (global.get $reason) (global.get $reason_len))
     (global.set $reasons (i32.add (global.get $reasons) (i32.const 1)))
     (local.set $entry
@@ -566,6 +607,21 @@
     (i32.store $own offset=8 (local.get $entry) (global.get $reasons))
     (global.set $remembered (i32.add (global.get $remembered) (i32.const 1)))
     (global.get $reasons))
+
+  ;; The reason, a separator and the hint as one text. A hint of an earlier call, which succeeded, is dropped.
+  (func $commit_hinted (result i32)
+    (local $number i32)
+    (if (i32.eq (global.get $hinted) (i32.add (global.get $at) (i32.const 1)))
+      (then
+        (i32.store8 $own (i32.add (global.get $reason) (global.get $reason_len)) (i32.const 0))
+        (global.set $split (i32.add (global.get $reason_len) (i32.const 1)))
+        (memory.copy $own $own
+          (i32.add (global.get $reason) (global.get $split)) (global.get $hint) (global.get $hint_len))
+        (global.set $reason_len (i32.add (global.get $split) (global.get $hint_len)))))
+    (global.set $hinted (i32.const 0))
+    (local.set $number (call $commit_reason))
+    (global.set $split (i32.const 0))
+    (local.get $number))
 
   (func $same (param $one i32) (param $other i32) (param $len i32) (result i32)
     (loop $eight
@@ -589,7 +645,8 @@
 
   ;; ---------------------------------------------------------------- WASI
 
-  ;; stdout and stderr are kept up to a limit; the rest is counted and dropped. There are no other files.
+  ;; stdout and stderr are kept up to a limit per call, for its failure, and as log lines of severity 0; the rest is
+  ;; counted and dropped. There are no other files.
   (func $wasi_snapshot_preview1.fd_write
     (param $fd i32) (param $iovs i32) (param $iovs_len i32) (param $written i32) (result i32)
     (local $len i32) (local $room i32) (local $total i32)
@@ -609,6 +666,8 @@
           (memory.copy $own $guest
             (i32.add (global.get $output) (global.get $output_len))
             (i32.load $guest (local.get $iovs)) (local.get $room))
+          (if (i32.le_s (global.get $severity) (i32.const 0))
+            (then (call $print (local.get $fd) (local.get $room) (i32.sub (local.get $len) (local.get $room)))))
           (global.set $output_len (i32.add (global.get $output_len) (local.get $room)))
           (local.set $total (i32.add (local.get $total) (local.get $len)))
           (local.set $iovs (i32.add (local.get $iovs) (i32.const 8)))
@@ -616,6 +675,19 @@
           (br $next))))
     (i32.store $guest (local.get $written) (local.get $total))
     (i32.const 0))
+
+  ;; Adds the end of the output to the lines, and the number of bytes that did not fit.
+  (func $print (param $fd i32) (param $len i32) (param $lost i32)
+    (local $at i32)
+    (if (local.get $len)
+      (then
+        (local.set $at
+          (call $line (i32.const @kind_of_line.output) (local.get $fd) (i32.const 0) (local.get $len)))
+        (memory.copy $own $own
+          (local.get $at) (i32.add (global.get $output) (global.get $output_len)) (local.get $len))))
+    (if (local.get $lost)
+      (then
+        (drop (call $line (i32.const @kind_of_line.lost_output) (local.get $fd) (local.get $lost) (i32.const 0))))))
 
   ;; Python sleeps, within the time limit; -1 means that the limit was reached.
   (func $wasi_snapshot_preview1.poll_oneoff (param $in i32) (param $out i32) (param $n i32) (param $events i32) (result i32)
@@ -662,8 +734,14 @@
           (br $next))))
     (global.set $row (i32.const -1))
     (global.set $name (i64.const 0))
+    (call $report))
+
+  ;; Leaves the lengths of journal, output and lines for Python.
+  (func $report
     (i32.store $own (i32.const @own.journal_length) (global.get $journal_len))
-    (i32.store $own (i32.const @own.output_length) (global.get $output_len)))
+    (i32.store $own (i32.const @own.output_length) (global.get $output_len))
+    (i32.store $own (i32.const @own.lines_length) (global.get $lines_len))
+    (i32.store $own (i32.const @own.line_count) (global.get $line_count)))
 
   ;; Replaces $count places of pods at $pods by the pods' signatures. To the guest, every pod is a cycle of its own.
   (func (export "sign") (param $hook i32) (param $pods i32) (param $count i32)
@@ -682,8 +760,7 @@
           (local.set $pods (i32.add (local.get $pods) (i32.const 8)))
           (global.set $at (i32.add (global.get $at) (i32.const 1)))
           (br $next))))
-    (i32.store $own (i32.const @own.journal_length) (global.get $journal_len))
-    (i32.store $own (i32.const @own.output_length) (global.get $output_len)))
+    (call $report))
 
   (func $invoke (param $hook i32) (param $kind i32) (result i64)
     (if (i32.eq (local.get $kind) (i32.const @kind.i32))
@@ -697,6 +774,9 @@
   (func $begin (export "begin") (param $first i32)
     (global.set $journal_len (i32.const 0))
     (global.set $remembered (i32.const 0))
+    (global.set $lines_len (i32.const 0))
+    (global.set $line_count (i32.const 0))
+    (global.set $hinted (i32.const 0))
     (global.set $reason_len (i32.const 0))
     (global.set $output_len (i32.const 0))
     (global.set $output_dropped (i64.const 0))

@@ -30,7 +30,6 @@ FIXED_TEXTS: Final = b"".join(_TEXTS.values())
 
 CRC_TABLE: Final = 0  # 256 entries of 4 bytes, filled by the adapter's start function
 TEXTS: Final = 1024
-AFTER_RUN: Final = 1152  # after a run: lengths of the journal and of the last call's output, 4 bytes each
 ONE_ROW: Final = 1160  # input of a single call
 ONE_RESULT: Final = 1168  # result of a single call
 SIGNATURE: Final = 1184  # by the guest, 8 bytes: signature of the pod
@@ -41,22 +40,30 @@ EVENT: Final = 1208  # by Python, 4 bytes each: resource and action of the event
 NOW: Final = 1216  # by Python, 8 bytes each: time, time of queueing, place of the pods of one node
 QUEUED_AT: Final = 1224
 NODE_PODS: Final = 1232
+# After a run, 4 bytes each: lengths of the journal, of the last call's output and of the lines, and number of lines.
+AFTER_RUN: Final = 1240
 SLOTS: Final = 1280  # by Python: places of the inputs; UNFILLED makes the adapter call `fill` first
 RECENT_REASONS: Final = 1408  # the last reasons of the journal: address, length, number, unused (4 bytes each)
-REGIONS: Final = 4096  # journal, reason, output, row numbers and results, at addresses that Python chooses
+REGIONS: Final = 4096  # journal, lines, reason, output, row numbers and results, at addresses that Python chooses
 UNFILLED: Final = 2**64 - 1
 RECENT_REASON_COUNT: Final = 8
+HINT_LIMIT: Final = 1024  # bytes; longer hints are cut
 
 PLACE: Final = Struct("<Q")
 INT32: Final = Struct("<i")
 INT64: Final = Struct("<q")
 INT32_PAIR: Final = Struct("<II")
+LENGTHS_AFTER_RUN: Final = Struct("<IIII")
 
 RESULT: Final = np.dtype([("value", "<i8"), ("reason", "<i8")])
-# A journal record: this header, then the payload, padded to 8 bytes. The message is the first part of the payload.
-JOURNAL: Final = np.dtype([(name, "<u4") for name in ("kind", "row", "severity", "message", "size", "unused")])
-JOURNAL_HEADER: Final = Struct("<IiiIII")
-LOG, LOGS, REASON = 1, 2, 3
+# A journal record: the length of a reason, then the reason, padded to 8 bytes. With a hint, the second number is the
+# length of the reason and a separator, which the hint follows; it is 0 without one.
+JOURNAL_HEADER: Final = Struct("<II")
+# A line record: this header, then the payload, padded to 8 bytes. `message` is the length of the first part of a log
+# line's payload. Output has its stream in place of the severity, lost output its bytes in place of `message`.
+LINE: Final = np.dtype([(name, "<u4") for name in ("kind", "row", "severity", "message", "size", "unused")])
+LINE_HEADER: Final = Struct("<IiiIII")
+LOG, LOGS, OUTPUT, LOST_OUTPUT = 1, 2, 3, 4
 
 # ---------------------------------------------------------------- shared memory, one per engine
 DIRECTORY: Final = np.dtype(
@@ -99,6 +106,8 @@ PLACEHOLDERS: Final[dict[str, int]] = (
         "own.texts": TEXTS,
         "own.journal_length": AFTER_RUN,
         "own.output_length": AFTER_RUN + 4,
+        "own.lines_length": AFTER_RUN + 8,
+        "own.line_count": AFTER_RUN + 12,
         "own.signature": SIGNATURE,
         "own.signature_high": SIGNATURE + 4,
         "own.implemented": IMPLEMENTED,
@@ -116,15 +125,20 @@ PLACEHOLDERS: Final[dict[str, int]] = (
         "own.recent_reasons": RECENT_REASONS,
         "recent_reasons.count": RECENT_REASON_COUNT,
         "recent_reasons.mask": RECENT_REASON_COUNT - 1,
+        "hint.limit": HINT_LIMIT,
         "hooks.count": len(HOOKS),
         "kind.i32": KIND_OF_TYPE["i32"],
         "kind.i64": KIND_OF_TYPE["i64"],
-        "journal.log": LOG,
-        "journal.logs": LOGS,
-        "journal.reason": REASON,
+        "kind_of_line.log": LOG,
+        "kind_of_line.logs": LOGS,
+        "kind_of_line.output": OUTPUT,
+        "kind_of_line.lost_output": LOST_OUTPUT,
         # Room for a record besides its payload: header and padding.
-        "journal.room": JOURNAL.itemsize + 8,
-        "journal.padding": JOURNAL.itemsize + 7,
+        "line.room": LINE.itemsize + 8,
+        "line.padding": LINE.itemsize + 7,
+        "journal.header": JOURNAL_HEADER.size,
+        "journal.room": JOURNAL_HEADER.size + 8,
+        "journal.padding": JOURNAL_HEADER.size + 7,
         "row.shift": ROW.itemsize.bit_length() - 1,
         # Of an image in the answer of nodeImageStates: a comma or brace, and the fixed texts.
         "image.fixed": 1 + sum(len(_TEXTS[name]) for name in ("image_size", "image_nodes", "image_end")),
@@ -138,7 +152,7 @@ PLACEHOLDERS: Final[dict[str, int]] = (
     | _offsets("image", IMAGE)
     | _offsets("record", RECORD)
     | _offsets("result", RESULT)
-    | _offsets("journal_header", JOURNAL)
+    | _offsets("line", LINE)
     | _numbered("slot", INPUTS)
     | _numbered("payload", PAYLOADS)
 )

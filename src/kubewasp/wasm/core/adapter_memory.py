@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from kubewasp.wasm.core.adapter_layout import REGIONS, RESULT
+from kubewasp.wasm.core.adapter_layout import HINT_LIMIT, REGIONS, RESULT
 from kubewasp.wasm.ffi import PAGE
 
 if TYPE_CHECKING:
@@ -38,12 +38,17 @@ class AdapterMemory:
         self._bounds = bounds
         self._memory = cast("Memory", exports["memory"])
         at = REGIONS
-        journal = max(limits.log, limits.reason) + 64 & -8
-        for region, size in (("journal", journal), ("reason", limits.reason), ("output", limits.output)):
+        hinted = limits.reason + 1 + HINT_LIMIT  # a reason, a separator and a hint
+        journal, lines = (max(limits.log, other) + 64 & -8 for other in (hinted, limits.output))
+        regions = {"journal": journal, "lines": lines, "reason": limits.reason, "output": limits.output}
+        for region, size in regions.items():
             self.set(region, at)
             self.set(f"{region}_limit", size)
-            at = at + size + 7 & -8
+            at = at + (hinted if region == "reason" else size) + 7 & -8
+        self.set("hint", at)
+        at += HINT_LIMIT
         self.journal = self.get("journal")
+        self.lines = self.get("lines")
         self.set("log_limit", limits.log)
         self.set("severity", severity)
         self.rows = at

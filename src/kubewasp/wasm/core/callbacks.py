@@ -15,6 +15,7 @@ from wasmtime import FuncType, ValType
 from kubewasp.wasm import poll_oneoff
 from kubewasp.wasm.core.core_failures import Overrun
 from kubewasp.wasm.core.node_records import LONGEST_NAME
+from kubewasp.wasm.ffi import define_function
 from kubewasp.wasm.hooks import PAYLOADS
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kubewasp.wasm.core.core_inputs import CoreInputs
     from kubewasp.wasm.core.node_records import GuestResources
     from kubewasp.wasm.deadlines import CallDeadline
+    from kubewasp.wasm.repeatable import GuestSource
 
 _PARAMETERS = {
     "fill": 1,
@@ -38,6 +40,10 @@ _PARAMETERS = {
     "poll": 4,
 }
 NAMES = tuple(_PARAMETERS)
+# WASI functions of a repeatable guest, by name: number of parameters, and the indexes of those with 64 bits.
+REPEATABLE: dict[str, tuple[int, tuple[int, ...]]] = {"random_get": (2, ()), "clock_time_get": (3, (1,))}
+_EBADF = 8
+_REALTIME, _MONOTONIC = range(2)
 
 
 class _Current(threading.local):
@@ -48,10 +54,21 @@ _current = _Current()
 
 
 def define(linker: Linker) -> None:
-    """Defines the functions that adapter.wat imports from `host`."""
+    """Defines the functions that adapter.wat imports from `host`, and those of WASI for repeatable guests."""
     for name, parameters in _PARAMETERS.items():
         kind = FuncType([ValType.i32()] * parameters, [ValType.i32()])
         linker.define_func("host", name, kind, _callback(name))
+    for name, (parameters, wide) in REPEATABLE.items():
+        answer = _trapping(_callback(name))
+        define_function(linker, "repeatable", name, answer, parameters=parameters, wide=wide, result="i32")
+
+
+def _trapping(callback: Callable[..., int]) -> Callable[..., int | None]:
+    def answer(_caller: object, *arguments: int) -> int | None:
+        found = callback(*arguments)
+        return None if found < 0 else found
+
+    return answer
 
 
 def _callback(name: str) -> Callable[..., int]:
@@ -88,10 +105,13 @@ class GuestMemory:
     def size(self) -> int:
         return self._memory.data_len(self._store)
 
-    def read(self, address: int, length: int, what: str) -> bytes:
-        address, length = address & 0xFFFFFFFF, length & 0xFFFFFFFF
+    def check(self, length: int, what: str) -> None:
         if length > self._max_read:
             raise Overrun(what, length, self._max_read)
+
+    def read(self, address: int, length: int, what: str) -> bytes:
+        address, length = address & 0xFFFFFFFF, length & 0xFFFFFFFF
+        self.check(length, what)
         if address + length > self.size:
             raise IndexError(what)
         return bytes(self._memory.read(self._store, address, address + length)) if length else b""
@@ -119,6 +139,7 @@ class InstanceCallbacks:
         output: CallOutput,
         resources: GuestResources,
         deadline: CallDeadline,
+        source: GuestSource | None,
     ) -> None:
         self.error: BaseException | None = None
         self._plugin = plugin
@@ -127,6 +148,7 @@ class InstanceCallbacks:
         self._output = output
         self._resources = resources
         self._deadline = deadline
+        self._source = source
 
     def fill(self, slot: int) -> None:
         self._inputs.fill(slot)
@@ -171,8 +193,25 @@ class InstanceCallbacks:
         if not 0 < count <= 1024:
             return poll_oneoff.EINVAL
         asked = self._memory.read(subscriptions, count * poll_oneoff.SUBSCRIPTION_SIZE, "poll_oneoff")
-        delay, answer = poll_oneoff.answer(asked, count)
+        delay, answer = poll_oneoff.answer(asked, count, source=self._source)
         self._deadline.sleep(delay)
+        if self._source is not None:
+            self._source.sleep(delay)
         self._memory.write(events, answer, "poll_oneoff")
         self._memory.write(written, (len(answer) // poll_oneoff.EVENT_SIZE).to_bytes(4, "little"), "poll_oneoff")
+        return 0
+
+    def random_get(self, buf: int, length: int) -> int:
+        """WASI's function, for a repeatable guest."""
+        self._memory.check(length, "random_get")
+        self._memory.write(buf, cast("GuestSource", self._source).random_bytes(length), "random_get")
+        return 0
+
+    def clock_time_get(self, clock: int, _precision: int, result: int) -> int:
+        """WASI's function, for a repeatable guest."""
+        source = cast("GuestSource", self._source)
+        if clock not in (_REALTIME, _MONOTONIC):
+            return _EBADF
+        now = source.wall_ns() if clock == _REALTIME else source.monotonic_ns()
+        self._memory.write(result, now.to_bytes(8, "little"), "clock_time_get")
         return 0

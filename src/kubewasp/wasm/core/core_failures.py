@@ -10,10 +10,17 @@ from wasmtime import ExitTrap, Trap, TrapCode
 from kubewasp.wasm.core.abi import BY_KEY
 from kubewasp.wasm.core.node_records import TooManyResourcesError
 from kubewasp.wasm.deadlines import TimeLimit
-from kubewasp.wasm.hook_failures import OUR_MODULES, hook_failure, stack_trace, stack_trace_of_text
+from kubewasp.wasm.hook_failures import (
+    OUR_MODULES,
+    hook_failure,
+    innermost_function,
+    stack_trace,
+    stack_trace_of_text,
+    time_limit,
+)
 
 if TYPE_CHECKING:
-    from kubewasp.wasm.hook_failures import HookFailure
+    from kubewasp.wasm.hook_failures import HookFailure, TimeSetting
     from kubewasp.wasm.limits import Limits
 
 _TRAP = re.compile(r"wasm trap: .*")
@@ -37,7 +44,8 @@ def described(
     output: str,
     memory: int,
     limits: Limits,
-    seconds: float,
+    setting: TimeSetting,
+    node: str,
 ) -> HookFailure:
     """The failure of a call that ended with an error.
 
@@ -51,14 +59,17 @@ def described(
         output: The guest's stdout and stderr in this call.
         memory: The size of the guest's memory in bytes.
         limits: The guest's limits.
-        seconds: The time limit of this call.
+        setting: The time limit of this call.
+        node: The current node of the call; empty if it has none.
     """
     kind, cause = _cause(error, callback_error, refused, limits)
+    trace = stack_trace_of_text(error) if timed_out else stack_trace(error)
     if timed_out or kind == "timeout":
-        kind, cause = "timeout", f"time limit of {seconds:g} s exceeded"
+        place = f"node {node}" if node else ""
+        function = innermost_function(trace)
+        kind, cause = "timeout", time_limit(limits, setting, place=place, function=function)
     if kind == "trap" and memory > limits.memory * 0.9:
         cause += f" ({memory} of {limits.memory} bytes of memory in use)"
-    trace = stack_trace_of_text(error) if timed_out else stack_trace(error)
     return hook_failure(hook, plugin, kind, cause, output=output, trace=trace)
 
 

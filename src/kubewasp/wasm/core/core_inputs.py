@@ -84,6 +84,10 @@ class CoreInputs:
         if self._nodes is not None:
             self._nodes.sync(table=self._table, **self._synced)
 
+    def node_name(self, row: int) -> str:
+        """The name of a row's node; empty if there is none."""
+        return "" if self._nodes is None else self._nodes.name(row)
+
     def sync_for(self, row: int) -> None:
         """Syncs before a call with that current node; a call without one sees changes of records only."""
         if row >= 0 or self._table is not None:

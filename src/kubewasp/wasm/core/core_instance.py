@@ -12,7 +12,7 @@ from wasmtime import ExitTrap, Func, Global, Instance, Store, Table, Trap, WasiC
 
 from kubewasp.wasm import cycle_time
 from kubewasp.wasm.core import callbacks
-from kubewasp.wasm.core.abi import ADAPTER_IMPORTS
+from kubewasp.wasm.core.abi import ADAPTER_IMPORTS, WASI
 from kubewasp.wasm.core.adapter_layout import (
     IMPLEMENTED,
     INT32,
@@ -32,9 +32,10 @@ from kubewasp.wasm.core.core_inputs import CoreInputs
 from kubewasp.wasm.cycle_time import IN_CYCLE, CycleTime
 from kubewasp.wasm.deadlines import CallDeadline
 from kubewasp.wasm.engine_settings import FUEL
-from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.errors import GuestLoadError, GuestStartError
 from kubewasp.wasm.ffi import AdapterCall, exported_function, exported_memory, find_export
 from kubewasp.wasm.footprint import HostModules, bounds
+from kubewasp.wasm.guest_log import NO_LOG, START, HookLog
 from kubewasp.wasm.hooks import HOOKS
 
 if TYPE_CHECKING:
@@ -47,11 +48,12 @@ if TYPE_CHECKING:
     from kubewasp.wasm.core.core_module import CoreModule
     from kubewasp.wasm.core.node_records import GuestResources
     from kubewasp.wasm.footprint import Bounds
+    from kubewasp.wasm.guest_log import GuestLog, GuestLogSink
     from kubewasp.wasm.guest_runner import AnyPod, GuestSettings, HookOutcome
-    from kubewasp.wasm.hook_failures import HookFailure
+    from kubewasp.wasm.hook_failures import HookFailure, TimeSetting
     from kubewasp.wasm.hooks import Hook
-    from kubewasp.wasm.klog import LogLine
     from kubewasp.wasm.limits import Limits
+    from kubewasp.wasm.repeatable import GuestSource
 
 
 # A batch is at most this many times the previous one: the duration of a call is unknown before the first has returned.
@@ -74,8 +76,10 @@ class CoreInstance:
         settings: GuestSettings,
         *,
         handle: Handle,
+        logs: GuestLogSink,
         resources: GuestResources,
         config_place: int = 0,
+        source: GuestSource | None = None,
     ) -> None:
         self.name = settings.name
         self.broken = False
@@ -89,7 +93,8 @@ class CoreInstance:
         if engine.fueled:
             store.set_fuel(FUEL)
         self._bounds = limited = bounds(module.footprint, limits.memory, _HOST)
-        self._guest, adapter = _instantiated(store, module, limited, settings.args)
+        is_repeatable = source is not None
+        self._guest, adapter = _instantiated(store, module, limited, settings.args, is_repeatable=is_repeatable)
         self._run = AdapterCall(store, cast("Func", adapter["run"]), 7)
         self._sign = AdapterCall(store, cast("Func", adapter["sign"]), 3)
         self._memory = AdapterMemory(store, adapter, limits, limited, severity=settings.log_severity)
@@ -103,24 +108,36 @@ class CoreInstance:
             output=self._output,
             resources=resources,
             deadline=self._deadline,
+            source=source,
         )
         self._gate = CallGate(self.name, engine, self._deadline, self._callbacks)
         self._paces: dict[int, int] = {}  # by hook: rows in a tenth of the time limit
         self._seconds_per_row: dict[int, float] = {}  # by hook, in its last call
         self._may_keep_lock = engine.ticker.needs_no_lock and limits.call_timeout <= _LONGEST_WITH_LOCK
         cast("Func", adapter["begin"])(store, 1)
-        self.start_logs = self._started(module.start_functions)
+        self.start_log = self._started(module, handle, logs)
 
-    def _started(self, functions: Sequence[str]) -> list[LogLine]:
+    def _started(self, module: CoreModule, handle: Handle, logs: GuestLogSink) -> GuestLog:
+        """Runs the start functions; returns their log, which goes to the sink also if one of them fails."""
         self.inputs.set_time()
-        for name in functions:
+        failed: GuestStartError | None = None
+        for name in module.start_functions:
             with self._gate:
                 start = exported_function(self._store, self._guest, name.encode())
                 error = self._gate.run(self._limits.start_timeout, start, self._store)
             if error is not None and not (isinstance(error, ExitTrap) and error.code == 0):
-                raise GuestLoadError(self._failure(name, error, self._limits.start_timeout).text) from None
+                # A guest that reads its configuration ends with code 1 to refuse it; a panic of Go has code 2.
+                refused = isinstance(error, ExitTrap) and error.code == 1 and module.reads_config
+                text = self._failure(name, error, "start_timeout").text
+                failed = GuestStartError(text, refused=refused)
+                break
         self._output.read_rest()
-        return self._output.outcome.logs
+        log = self._output.outcome.log
+        if log is not NO_LOG:
+            logs.write(HookLog(self.name, START, "", handle.clock.wall(), log, is_failed=failed is not None))
+        if failed is not None:
+            raise failed
+        return log
 
     # ------------------------------------------------------------------ calls
 
@@ -203,11 +220,11 @@ class CoreInstance:
         else:
             output.read_rest()
             output.outcome.values = output.outcome.values[: self._memory.get("at")]
-            output.outcome.failure = self._failure(hook.name, error, allowed)
-            if allowed < self._limits.call_timeout and output.outcome.failure.kind == "timeout":
-                output.outcome.failure = self.cycle_time.exceeded(hook.name, self.name)
+            node = self.inputs.node_name(self._memory.get("row"))
+            setting: TimeSetting = "cycle_timeout" if allowed < self._limits.call_timeout else "call_timeout"
+            output.outcome.failure = self._failure(hook.name, error, setting, node)
 
-    def _failure(self, hook: str, error: Exception, seconds: float) -> HookFailure:
+    def _failure(self, hook: str, error: Exception, setting: TimeSetting, node: str = "") -> HookFailure:
         self.broken = True
         stopped = self._callbacks.error or self._deadline.interrupt
         if isinstance(stopped, KeyboardInterrupt | SystemExit):  # not a failure of the guest
@@ -222,7 +239,8 @@ class CoreInstance:
             output=self._memory.output(),
             memory=self.memory_bytes,
             limits=self._limits,
-            seconds=seconds,
+            setting=setting,
+            node=node,
         )
 
     # ------------------------------------------------------------------ state
@@ -266,7 +284,7 @@ class CoreInstance:
 
 
 def _instantiated(
-    store: Store, module: CoreModule, limited: Bounds, args: Sequence[str]
+    store: Store, module: CoreModule, limited: Bounds, args: Sequence[str], *, is_repeatable: bool
 ) -> tuple[Instance, Mapping[str, object]]:
     """The guest, and the exports of its adapter."""
     engine = module.engine
@@ -276,6 +294,8 @@ def _instantiated(
         store.set_wasi(wasi)
     shim = Instance(store, engine.shim, []).exports(store)
     answered = {(item.module, item.name): shim[item.key] for item in ADAPTER_IMPORTS}
+    if is_repeatable:
+        answered |= {(WASI, name): engine.linker.get(store, "repeatable", name) for name in callbacks.REPEATABLE}
     imports = [answered.get(item) or engine.linker.get(store, *item) for item in module.imports]
     limited.apply(store)
     try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from wasmtime import FuncType, MemoryType, Module, Store, WasmtimeError
 
 from kubewasp.wasm import binary
 from kubewasp.wasm.compilation import compile_and_keep, load_compiled
-from kubewasp.wasm.core.abi import API, BY_KEY, EXTENSION, KUBERNETES_MODULES, START_FUNCTIONS, WASI
+from kubewasp.wasm.core.abi import API, BY_KEY, EXTENSION, KUBERNETES_MODULES, SCHEDULER, START_FUNCTIONS, WASI
 from kubewasp.wasm.core.core_engine import STRICT, CoreEngine, core_engine
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
@@ -21,8 +21,11 @@ from kubewasp.wasm.hooks import HOOKS, MAIN_HOOKS, Hook
 
 if TYPE_CHECKING:
     from kubewasp.framework.handle import Handle
+    from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import GuestSettings, RunnerPool
     from kubewasp.wasm.limits import CompileLimits, Limits
+
+_COMMAND: Final = "; it is a WASI command: use `kubewasp wasi run`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +46,10 @@ class CoreModule:
     from_cache: bool = False
     compile_seconds: float = 0.0
 
-    def start(self, limits: Limits, settings: GuestSettings, handle: Handle) -> RunnerPool:
+    def start(self, limits: Limits, settings: GuestSettings, handle: Handle, logs: GuestLogSink) -> RunnerPool:
         from kubewasp.wasm.core.core_pool import CorePool
 
-        return CorePool(self, limits, settings, handle)
+        return CorePool(self, limits, settings, handle, logs)
 
     @property
     def uses_wasi(self) -> bool:
@@ -76,6 +79,11 @@ class CoreModule:
         """Whether the guest may read node records, which need a node table."""
         return any(map(self.uses, ("at_hand", "node_info", "node_pods")))
 
+    @property
+    def reads_config(self) -> bool:
+        """Whether the guest may read its configuration."""
+        return (SCHEDULER, "get_config") in self.imports
+
     def uses(self, name: str) -> bool:
         """Whether the guest imports that function of kubewasp/v1."""
         return (EXTENSION, name) in self.imports
@@ -104,7 +112,7 @@ def load_core_module(wasm: bytes, limits: Limits, *, use_cache: bool = True, fue
         compiled=module,
         digest=hashlib.sha256(wasm).hexdigest(),
         size=len(wasm),
-        hooks=_hooks(exports),
+        hooks=_hooks(exports, is_command=_is_command(imports, exports)),
         imports=tuple(_checked_import(engine, *item) for item in imports),
         start_functions=tuple(name for name in (binary.START_SECTION_EXPORT, *_wasi_start(exports)) if name in exports),
         memory_pages=memory.limits.min,
@@ -156,7 +164,7 @@ def _signatures(module: Module, wasm: bytes) -> tuple[list[tuple[str, str, str]]
     return imports, {item.name: found.exported.get(item.name, "not a function") for item in module.exports}
 
 
-def _hooks(exports: dict[str, str]) -> dict[str, Hook]:
+def _hooks(exports: dict[str, str], *, is_command: bool) -> dict[str, Hook]:
     found: dict[str, Hook] = {}
     for name, hook in HOOKS.items():
         if name not in exports:
@@ -167,10 +175,14 @@ def _hooks(exports: dict[str, str]) -> dict[str, Hook]:
             )
         found[name] = hook
     if not found:
-        raise GuestLoadError("wasm: guest does not export any plugin functions")
+        raise GuestLoadError(f"wasm: guest does not export any plugin functions{_COMMAND if is_command else ''}")
     if not any(name in found for name in MAIN_HOOKS) and list(found) != ["prefilter"]:
         raise GuestLoadError("wasm: filter, score, reserve, permit or bind must be exported")
     return found
+
+
+def _is_command(imports: list[tuple[str, str, str]], exports: dict[str, str]) -> bool:
+    return "_start" in exports and not any(module in KUBERNETES_MODULES for module, _, _ in imports)
 
 
 def _wasi_start(exports: dict[str, str]) -> tuple[str, ...]:

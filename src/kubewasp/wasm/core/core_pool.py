@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import TYPE_CHECKING, cast
 
@@ -12,11 +13,11 @@ from kubewasp.wasm.core.node_records import GuestResources
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest_runner import HIGH_WATER, GuestDescription, PoolStats, checked_hooks
 from kubewasp.wasm.hooks import CLUSTER_EVENTS, HOOKS, STATE_HOOKS
-from kubewasp.wasm.klog import log_line
 
 if TYPE_CHECKING:
     from kubewasp.framework.handle import Handle
     from kubewasp.wasm.core.core_module import CoreModule
+    from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import GuestRunner, GuestSettings
     from kubewasp.wasm.limits import Limits
 
@@ -27,16 +28,20 @@ _FEW_IDLE, _MOST_IDLE, _IDLE_BYTES = 4, 64, 128 * 1024 * 1024
 class CorePool:
     """Implements `RunnerPool`."""
 
-    def __init__(self, module: CoreModule, limits: Limits, settings: GuestSettings, handle: Handle) -> None:
+    def __init__(
+        self, module: CoreModule, limits: Limits, settings: GuestSettings, handle: Handle, logs: GuestLogSink
+    ) -> None:
         self.stats = PoolStats()
         self.memory_bytes = 0
         self._module = module
         self._limits = limits
         self._settings = settings
         self._handle = handle
+        self._logs = logs
         self._resources = GuestResources(module.engine.resources)
         self._idle: list[CoreInstance] = []
         self._lock = threading.Lock()
+        self._numbers = itertools.count()
         heap = module.engine.heap
         text = settings.config.encode()
         with heap.lock:
@@ -47,7 +52,7 @@ class CorePool:
             hooks=hooks,
             # Set in a start function, a signature holds for all pods.
             signature=first.take_signature(),
-            start_logs=tuple(first.start_logs),
+            start_log=first.start_log,
             cluster_events=self._events(first) if "enqueue" in hooks else ALL_EVENTS,
         )
         self.release(first)
@@ -89,14 +94,14 @@ class CorePool:
             self._limits,
             self._settings,
             handle=self._handle,
+            logs=self._logs,
             resources=self._resources,
             config_place=self._config[0] | self._config[1] << 32,
+            source=self._settings.source(next(self._numbers)),
         )
         with self._lock:
             self.stats.created += 1
             self._measure(instance)
-        for line in instance.start_logs:
-            log_line(self._settings.name, line)
         return instance
 
     def _events(self, instance: CoreInstance) -> tuple[ClusterEvent, ...]:

@@ -92,6 +92,11 @@ class SharedNodes:
                 self._publish_directory()
             return self.directory
 
+    def name(self, row: int) -> str:
+        """The name of a row's node; empty if there is none."""
+        nodes = self._nodes()
+        return "" if nodes is None or not 0 <= row < nodes.row_count else nodes.name(row) or ""
+
     def place_pods(self, row: int) -> int:
         """Writes the pods of a node, if needed, and returns their place."""
         with self._heap.lock:

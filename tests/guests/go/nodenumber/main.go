@@ -4,7 +4,10 @@ package main
 
 import (
 	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
 	"strings"
+	"time"
 )
 
 const (
@@ -50,6 +53,10 @@ func filter() int32 {
 	node := string(currentNodeName())
 	if node == "panic" {
 		panic("the node is called panic")
+	}
+	if node == "entropy" {
+		statusReason(entropy())
+		return unschedulable
 	}
 	if strings.Contains(settings, `"`+node+`"`) {
 		statusReason("node " + node + " is closed")
@@ -141,4 +148,16 @@ func lastDigit(text []byte) byte {
 		return last
 	}
 	return 0
+}
+
+// entropy is what a program has from the machine: a random number, the order of a map, the time, a duration with a sleep.
+func entropy() string {
+	order := ""
+	for digit := range map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true} {
+		order += fmt.Sprint(digit)
+	}
+	began := time.Now()
+	time.Sleep(time.Millisecond)
+	slept := time.Since(began) >= time.Millisecond
+	return fmt.Sprintf("%d %s %s %t", rand.Uint64(), order, began.UTC().Format(time.RFC3339), slept)
 }

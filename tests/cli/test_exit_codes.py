@@ -1,0 +1,177 @@
+"""Exit codes of all commands: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.all_commands import KUBEWASP, Found, name
+from tests.cli.conftest import Kubewasp
+from tests.guests.build import ROOT, wat
+from tests.permissions import file_permissions_obeyed
+
+COMMAND = Path(sys.executable).parent / "kubewasp"
+LEAVES = [found for found in KUBEWASP if not found.is_group or found.words == ("extender",)]
+NO_FAILURE = {("version",), ("completion",), ("config", "default")}
+SMALL = ROOT / "examples" / "clusters" / "small.yaml"
+# Commands that read a file, with the place of the file.
+READERS = {
+    "simulate": ("simulate", "FILE"),
+    "simulate --scenario": ("simulate", str(SMALL), "--scenario", "FILE"),
+    "explain": ("explain", "default/web", "FILE"),
+    "explain --kubeconfig": ("explain", "default/web", "--kubeconfig", "FILE"),
+    "run": ("run", "--config", "FILE"),
+    "config check": ("config", "check", "FILE"),
+    "extender": ("extender", "--config", "FILE"),
+    "extender config": ("extender", "config", "--config", "FILE"),
+    "http serve": ("http", "serve", "--config", "FILE"),
+    "http check": ("http", "check", "--config", "FILE"),
+    "http routes": ("http", "routes", "--config", "FILE"),
+    "plugin inspect": ("plugin", "inspect", "FILE"),
+    "plugin call": ("plugin", "call", "FILE", "filter"),
+    "plugin call --pod": ("plugin", "call", str(wat("filter")), "filter", "--pod", "FILE"),
+    "plugin call --node": ("plugin", "call", str(wat("filter")), "filter", "--node", "FILE"),
+    "plugin bench": ("plugin", "bench", "FILE"),
+    "wasi inspect": ("wasi", "inspect", "FILE"),
+}
+OTHER_FAILURES = {
+    "plugin new": ("plugin", "new", "No Name", "--lang", "go"),
+    "plugin build": ("plugin", "build", "FILE"),
+    "plugin test": ("plugin", "test", "FILE"),
+}
+
+
+def error_line(kubewasp: Kubewasp, *arguments: object, code: int) -> str:
+    """The only line on stderr of a command that fails."""
+    ended = kubewasp(*arguments)
+    assert (ended.code, ended.out) == (code, ""), ended.err
+    found = re.fullmatch(r"error: (.+)\n", ended.err)
+    assert found, ended.err
+    return found[1]
+
+
+@pytest.mark.parametrize("found", KUBEWASP, ids=name)
+def test_wrong_options_are_wrong_usage(found: Found, kubewasp: Kubewasp) -> None:
+    told = kubewasp(*found.words, "--no-such-option").usage_error
+    assert told.startswith("no such option: --no-such-option")
+
+
+@pytest.mark.parametrize("found", LEAVES, ids=name)
+def test_too_many_arguments_are_wrong_usage(found: Found, kubewasp: Kubewasp) -> None:
+    if any(param.nargs == -1 for param in found.command.params):
+        return
+    words = [value for param in found.command.params if param.required for value in given(param)]
+    told = kubewasp(*found.words, *words, "superfluous", "superfluous").usage_error
+    assert re.match(r"unexpected argument: |no such command ", told), told
+
+
+def given(param: object) -> list[str]:
+    """A value for a required parameter."""
+    value = {"lang": "go", "shell": "bash"}.get(param.name, "x")  # type: ignore[attr-defined]
+    return [param.opts[0], value] if param.param_type_name == "option" else [value]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("found", LEAVES, ids=name)
+def test_missing_arguments_are_wrong_usage(found: Found, kubewasp: Kubewasp) -> None:
+    required = [param for param in found.command.params if param.required]
+    if required:
+        assert re.match(r"missing (argument|option) [A-Z\[-]", kubewasp(*found.words).usage_error)
+
+
+def test_every_command_that_can_fail_is_in_the_tables() -> None:
+    tried = {words[: len(found.words)] for words in (READERS | OTHER_FAILURES).values() for found in LEAVES}
+    assert {found.words for found in LEAVES} - tried == NO_FAILURE | {("wasi", "run")}
+
+
+@pytest.mark.parametrize("words", (READERS | OTHER_FAILURES).values(), ids=list(READERS | OTHER_FAILURES))
+def test_a_file_that_is_not_there_is_one_line_with_its_name(
+    words: tuple[str, ...], kubewasp: Kubewasp, tmp_path: Path
+) -> None:
+    missing = tmp_path / "missing"
+    told = error_line(kubewasp, *(missing if word == "FILE" else word for word in words), code=1)
+    assert str(missing) in told or "FILE" not in words
+
+
+@pytest.mark.parametrize(
+    ("words", "content"),
+    [
+        pytest.param(words, content, id=f"{command}: {content}")
+        for command, words in READERS.items()
+        for content in ("folder", "binary", "empty", "bad yaml")
+        if (words[0], content) != ("simulate", "empty")  # a cluster without objects
+    ],
+)
+def test_a_file_that_makes_no_sense_is_one_line_with_its_name(
+    words: tuple[str, ...], content: str, kubewasp: Kubewasp, tmp_path: Path
+) -> None:
+    file = tmp_path / "input"
+    if content == "folder":
+        file.mkdir()
+    else:
+        file.write_bytes({"binary": b"\x00\xff\xfe" * 100, "empty": b"", "bad yaml": b"a: [1\n"}[content])
+    told = error_line(kubewasp, *(file if word == "FILE" else word for word in words), code=1)
+    assert "Traceback" not in told
+    assert file.name in told
+
+
+@pytest.mark.parametrize("words", READERS.values(), ids=list(READERS))
+def test_a_file_without_permission_is_one_line_with_its_name(
+    words: tuple[str, ...], kubewasp: Kubewasp, tmp_path: Path
+) -> None:
+    file = tmp_path / "secret"
+    file.touch(mode=0)
+    with file_permissions_obeyed():
+        told = error_line(kubewasp, *(file if word == "FILE" else word for word in words), code=1)
+    assert str(file) in told
+    assert "Permission denied" in told
+
+
+def opened(pipe: Path, process: subprocess.Popen[bytes]) -> int:
+    """The writing end of a pipe, once the process has opened the other end."""
+    while process.poll() is None:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # no reader yet
+            os.sched_yield()
+    raise AssertionError(process.communicate())
+
+
+@pytest.mark.parametrize("command", sorted(READERS.keys() - {"explain --kubeconfig"}))  # read in the event loop
+def test_an_interrupt_ends_with_130_and_no_text(command: str, tmp_path: Path) -> None:
+    """The command waits for the content of a pipe."""
+    words = READERS[command]
+    pipe = tmp_path / "input"
+    os.mkfifo(pipe)
+    arguments = [str(pipe) if word == "FILE" else word for word in words]
+    with subprocess.Popen([COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        writer = opened(pipe, process)
+        process.send_signal(signal.SIGINT)
+        os.close(writer)  # ends also a read that began in the instant before the signal
+        code = process.wait()
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert (code, process.stdout.read(), process.stderr.read()) == (130, b"", b"")
+
+
+def test_the_module_is_the_command() -> None:
+    ended = subprocess.run([sys.executable, "-m", "kubewasp", "--version"], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("kubewasp ")
+
+
+def test_an_interrupt_during_the_imports_has_no_traceback() -> None:
+    code = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from kubewasp.__main__ import main\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")

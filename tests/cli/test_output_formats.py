@@ -1,0 +1,52 @@
+"""`-o json` and `-o yaml` of all commands have the same content."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.all_commands import KUBEWASP
+from tests.cli.conftest import Kubewasp
+from tests.guests.build import ROOT, wat
+from tests.wasi.running import probe_file
+
+SMALL = ROOT / "examples" / "clusters" / "small.yaml"
+WEB = ROOT / "examples" / "http" / "web.yaml"
+CALLS: dict[str, tuple[object, ...]] = {
+    "explain": ("default/huge", SMALL),
+    "config check": ("FILE",),
+    "extender config": ("--plugin", wat("filter")),
+    "http check": ("--config", WEB),
+    "http routes": ("--config", WEB),
+    "plugin inspect": (wat("filter"),),
+    "plugin call": (wat("filter"), "filter"),
+    "plugin bench": (wat("filter"), "--nodes", "2", "--pods", "2"),
+    "wasi inspect": (probe_file(),),
+    "version": (),
+}
+# simulate prints pods as YAML; build and test need a compiler and print as inspect does.
+OTHERS = {"simulate", "plugin build", "plugin test"}
+# Measured anew in each run.
+TIMES = ("_ms", "_us", "per_node", "speedup", "from_cache", "duration")
+
+
+def without_times(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: without_times(each) for name, each in value.items() if not any(time in name for time in TIMES)}
+    return [without_times(each) for each in value] if isinstance(value, list) else value
+
+
+def test_every_command_with_a_format_is_in_the_table() -> None:
+    with_format = {" ".join(found.words) for found in KUBEWASP if "--output" in found.options}
+    assert with_format == CALLS.keys() | OTHERS
+
+
+@pytest.mark.parametrize("command", CALLS)
+def test_yaml_has_the_content_of_json(command: str, kubewasp: Kubewasp, tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n", encoding="utf-8")
+    arguments = [file if each == "FILE" else each for each in CALLS[command]]
+    as_json = kubewasp(*command.split(), *arguments, "-o", "json")
+    as_yaml = kubewasp(*command.split(), *arguments, "-o", "yaml")
+    assert (as_json.code, as_yaml.code) == (0, 0), as_yaml.err
+    assert without_times(yaml.safe_load(as_yaml.out)) == without_times(as_json.json)

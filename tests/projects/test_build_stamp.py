@@ -1,0 +1,51 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from kubewasp.projects import build_stamp
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "build").mkdir()
+    for name in ("plugin.py", "rules.py", "build/p.wasm"):
+        (tmp_path / name).write_text(name)
+    build_stamp.write(tmp_path, tmp_path / "build" / "p.wasm")
+    return tmp_path
+
+
+def is_current(folder: Path) -> bool:
+    return build_stamp.is_current(folder, folder / "build" / "p.wasm")
+
+
+def test_a_build_of_unchanged_sources_is_current(folder: Path) -> None:
+    assert is_current(folder)
+    (folder / "build" / "other").touch()
+    (folder / ".venv").mkdir()
+    (folder / ".venv" / "x.py").touch()
+    assert is_current(folder)
+
+
+def test_a_changed_a_new_and_a_deleted_source_need_a_build(folder: Path) -> None:
+    os.utime(folder / "rules.py", ns=(1, 1))
+    assert not is_current(folder)
+    build_stamp.write(folder, folder / "build" / "p.wasm")
+    (folder / "new.py").touch()
+    assert not is_current(folder)
+    build_stamp.write(folder, folder / "build" / "p.wasm")
+    (folder / "rules.py").unlink()
+    assert not is_current(folder)
+
+
+def test_a_wasm_of_another_origin_needs_a_build(folder: Path) -> None:
+    (folder / "build" / "p.wasm").write_text("another")
+    assert not is_current(folder)
+    (folder / "build" / "p.wasm").unlink()
+    assert not is_current(folder)
+
+
+def test_a_project_with_modules_in_other_folders_is_always_built(folder: Path) -> None:
+    (folder / "go.mod").write_text("module p\nreplace example.com/lib => ../lib\n")
+    build_stamp.write(folder, folder / "build" / "p.wasm")
+    assert not is_current(folder)

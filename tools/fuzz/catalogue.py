@@ -1,0 +1,31 @@
+"""Fuzz targets by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+TARGETS: Final = {
+    "manifests": "tools.fuzz.targets.manifests",
+    "configurations": "tools.fuzz.targets.configurations",
+    "scenarios": "tools.fuzz.targets.scenarios",
+    "extender bodies": "tools.fuzz.targets.extender_bodies",
+    "wire codec": "tools.fuzz.targets.wire_codec",
+}
+
+
+class Target(Protocol):
+    """Module of one target."""
+
+    def seeds(self) -> Iterable[bytes]:
+        """Valid input, and input at the edge of validity."""
+
+    def one(self, data: bytes) -> str:
+        """Processes one input. The label names the kind of outcome, such as the shape of an error text."""
+
+
+def target(name: str) -> Target:
+    return cast("Target", import_module(TARGETS[name]))

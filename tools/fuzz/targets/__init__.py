@@ -1,0 +1,1 @@
+"""Targets, a module each."""
