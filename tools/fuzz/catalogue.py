@@ -14,6 +14,9 @@ TARGETS: Final = {
     "scenarios": "tools.fuzz.targets.scenarios",
     "extender bodies": "tools.fuzz.targets.extender_bodies",
     "wire codec": "tools.fuzz.targets.wire_codec",
+    "core guests": "tools.fuzz.targets.core_guests",
+    "component answers": "tools.fuzz.targets.component_answers",
+    "abi calls": "tools.fuzz.targets.abi_calls",
 }
 
 

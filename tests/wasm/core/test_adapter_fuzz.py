@@ -22,12 +22,13 @@ from tests.wasm.core.abi_checks import (
     own_texts,
 )
 from tests.wasm.steering import steer
-from tools.fuzz import abi_calls
+from tools.fuzz.calling_guest import edges
+from tools.fuzz.targets.abi_calls import signed
 
 
 def numbers(size: int) -> st.SearchStrategy[int]:
     """Addresses and lengths as i32."""
-    return (st.sampled_from(abi_calls.edges(size)) | st.integers(0, 2**32 - 1)).map(abi_calls.signed)
+    return (st.sampled_from(edges(size)) | st.integers(0, 2**32 - 1)).map(signed)
 
 
 @cache

@@ -604,6 +604,15 @@ def test_an_instance_that_is_thrown_away_is_gone_at_once(pod: dict[str, Any], no
         gc.enable()
 
 
+def test_an_error_of_the_runtimes_own_function_is_one_line_with_a_trace(pod: dict[str, Any], nodes: Nodes) -> None:
+    with Guest.load(wat("imports"), name="imports").cycle(pod, nodes) as cycle:
+        call_import(cycle, "clock_time_get", 99, 0, 1024)
+        first, *trace = cycle.filter(["node-1"]).reason(0).splitlines()
+    cause = "In func wasi_snapshot_preview1::clock_time_get at convert Clockid: Invalid enum value Clockid"
+    assert first == f'wasm: filter error: {cause} (plugin "imports")'
+    assert trace[0] == "wasm stack trace:"
+
+
 # ---------------------------------------------------------------- globals of the guest
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from kubewasp.wasm.limits import Limits
 
 _TRAP = re.compile(r"wasm trap: .*")
+# The first cause in an error of the runtime's own functions, below a stack trace.
+_CAUSED_BY = re.compile(r"Caused by:\s+(?:\d+: )?(.*)")
 
 
 class Overrun(Exception):  # noqa: N818 - raised in a callback, never seen by a user
@@ -63,7 +65,8 @@ def described(
         node: The current node of the call; empty if it has none.
     """
     kind, cause = _cause(error, callback_error, refused, limits)
-    trace = stack_trace_of_text(error) if timed_out else stack_trace(error)
+    is_trap = isinstance(error, Trap | ExitTrap) and not timed_out
+    trace = stack_trace(error) if is_trap else stack_trace_of_text(error)
     if timed_out or kind == "timeout":
         place = f"node {node}" if node else ""
         function = innermost_function(trace)
@@ -85,7 +88,8 @@ def _cause(error: Exception, callback_error: BaseException | None, refused: int,
     if isinstance(error, ExitTrap):
         return "exit", f"guest exited with code {error.code}"
     if not isinstance(error, Trap):
-        return "trap", str(error).strip()
+        found = _CAUSED_BY.search(str(error))
+        return "trap", found.group(1) if found else str(error).strip()
     if error.trap_code is TrapCode.INTERRUPT:
         return "timeout", ""
     if error.trap_code is TrapCode.STACK_OVERFLOW:

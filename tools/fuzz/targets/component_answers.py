@@ -1,4 +1,4 @@
-"""Fuzz target: texts as answers of a component. Each is read, or fails its hook as an invalid answer."""
+"""Texts as answers of a component. Each is read, or fails its hook as an invalid answer."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.hooks import HOOKS
 from kubewasp.wasm.limits import KIB, Limits
 from tests import samples
+from tools.fuzz.labels import error_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,35 +42,6 @@ class Answering:
 
     def exchange(self, request: str, **arguments: object) -> str:  # noqa: ARG002 - interface
         return self._text
-
-
-def one(data: bytes) -> None:
-    """Reads an answer in every hook, and as a description. AssertionError for an exception of the host."""
-    text = data.decode("utf-8", "replace")
-    try:
-        description.parse(text, LIMITS)
-    except GuestLoadError as error:
-        assert len(str(error)) < 1000, "the text is bounded"
-    for hook in HOOKS.values():
-        if hook.name != "signpod":
-            _check(_outcome(text, hook.name), hook.name)
-
-
-def _outcome(text: str, hook: str) -> HookOutcome:
-    instance: Any = Answering(text)
-    session = ComponentSession(SharedInstance(instance, NodeView(with_pods=False)), 1, LIMITS, "fuzzed")
-    nodes = Nodes([samples.node("node-1"), samples.node("node-2")])
-    session.inputs.take_pod(samples.pod(), nodes, None, DetachedHandle())
-    return session.call_rows(HOOKS[hook], 2) if hook in _FOR_ROWS else session.call(HOOKS[hook])
-
-
-def _check(outcome: HookOutcome, hook: str) -> None:
-    if outcome.failure is not None:
-        assert outcome.failure.kind in _EXPECTED, f"{hook}: {outcome.failure.text}"
-    assert len(outcome.values) == len(outcome.reason_numbers)
-    assert len(outcome.output) <= LIMITS.output
-    assert all(len(line.text) <= LIMITS.log for line in outcome.log.log_lines())
-    assert all(0 <= number <= len(outcome.reasons) for number in outcome.reason_numbers.tolist())
 
 
 def seeds() -> Iterator[bytes]:
@@ -121,3 +93,35 @@ def seeds() -> Iterator[bytes]:
             nested = b"[" * depth + b"]" * depth
             yield b'{"protocol":1,"hooks":["filter"],"%s":%s}' % (key.encode(), nested)
             yield b'{"%s":[[0,%s]]}' % (key.encode(), nested)
+
+
+def one(data: bytes) -> str:
+    """Reads an answer in every hook, and as a description. AssertionError for an exception of the host."""
+    text = data.decode("utf-8", "replace")
+    labels = []
+    try:
+        labels.append(f"description of {len(description.parse(text, LIMITS).hooks)} hooks")
+    except GuestLoadError as error:
+        assert len(str(error)) < 1000, "the text is bounded"
+        labels.append(error_label(error))
+    labels += [_label(_outcome(text, name), name) for name in HOOKS if name != "signpod"]
+    return "; ".join(dict.fromkeys(labels))
+
+
+def _outcome(text: str, hook: str) -> HookOutcome:
+    instance: Any = Answering(text)
+    session = ComponentSession(SharedInstance(instance, NodeView(with_pods=False)), 1, LIMITS, "fuzzed")
+    nodes = Nodes([samples.node("node-1"), samples.node("node-2")])
+    session.inputs.take_pod(samples.pod(), nodes, None, DetachedHandle())
+    return session.call_rows(HOOKS[hook], 2) if hook in _FOR_ROWS else session.call(HOOKS[hook])
+
+
+def _label(outcome: HookOutcome, hook: str) -> str:
+    assert len(outcome.values) == len(outcome.reason_numbers)
+    assert len(outcome.output) <= LIMITS.output
+    assert all(len(line.text) <= LIMITS.log for line in outcome.log.log_lines())
+    assert all(0 <= number <= len(outcome.reasons) for number in outcome.reason_numbers.tolist())
+    if outcome.failure is None:
+        return "answer"
+    assert outcome.failure.kind in _EXPECTED, f"{hook}: {outcome.failure.text}"
+    return error_label(ValueError(outcome.failure.cause))

@@ -1,4 +1,4 @@
-"""Fuzz target: core guests, loaded and called in all hooks under small limits.
+"""Core guests, loaded and called in all hooks under small limits.
 
 An input that begins like WebAssembly is loaded as it is. Any other input is a list of choices, from which a valid guest
 is generated: mutations of it stay valid, and reach the hooks.
@@ -19,13 +19,13 @@ from kubewasp.wasm.hooks import HOOKS, STATE_HOOKS, Answer
 from kubewasp.wasm.limits import KIB, MIB, Limits
 from tests import samples
 from tests.guests.build import wat
+from tools.fuzz.hook_calls import HOOK_CALLS, ReadingSink
+from tools.fuzz.labels import error_label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from kubewasp.state.node_objects import Nodes
     from kubewasp.wasm.core.abi import Import
-    from kubewasp.wasm.guest_cycle import GuestCycle
 
 LIMITS: Final = Limits(
     memory=2 * MIB,
@@ -40,47 +40,42 @@ LIMITS: Final = Limits(
     compile_timeout=5,
     compile_memory=256 * MIB,
 )
-_CALLS: Final[dict[str, Callable[[GuestCycle], object]]] = {
-    "enqueue": lambda cycle: cycle.enqueue(),
-    "preenqueue": lambda cycle: cycle.preenqueue(),
-    "queuesort": lambda cycle: cycle.queuesort(1.0),
-    "queueinghint": lambda cycle: cycle.queueinghint("Node", 1),
-    "signpod": lambda cycle: cycle.signpods([samples.pod("a"), samples.pod("b")]),
-    "prefilter": lambda cycle: cycle.prefilter(),
-    "addpod": lambda cycle: cycle.add_pod(samples.pod("other"), "node-1"),
-    "removepod": lambda cycle: cycle.remove_pod(samples.pod("other"), "node-1"),
-    "filter": lambda cycle: cycle.filter(),
-    "postfilter": lambda cycle: cycle.postfilter({"node-1": 2}),
-    "prescore": lambda cycle: cycle.prescore(),
-    "score": lambda cycle: cycle.score(),
-    "normalizescore": lambda cycle: cycle.normalize_score({"node-1": 5, "node-2": 7}),
-    "reserve": lambda cycle: cycle.reserve("node-1"),
-    "unreserve": lambda cycle: cycle.unreserve("node-1"),
-    "permit": lambda cycle: cycle.permit("node-1"),
-    "prebind": lambda cycle: cycle.prebind("node-1"),
-    "bind": lambda cycle: cycle.bind("node-1"),
-    "postbind": lambda cycle: cycle.postbind("node-1"),
-}
 
 
-def one(data: bytes) -> None:
+def seeds() -> Iterator[bytes]:
+    """Choices, two large binaries, and a small one, whole and damaged: a large one is compiled in a child process."""
+    yield wat("all_hooks").read_bytes()
+    yield wat("imports").read_bytes()
+    wasm = bytes(wat2wasm(generated(bytes(range(7, 200, 5)))))
+    yield wasm
+    yield wasm[: len(wasm) // 2]
+    for place in range(8, len(wasm), max(len(wasm) // 20, 1)):
+        yield wasm[:place] + bytes([wasm[place] ^ 0xFF]) + wasm[place + 1 :]
+    yield b""
+    for number in range(40):
+        yield bytes((number * 37 + place * (number + 11)) % 256 for place in range(60))
+
+
+def one(data: bytes) -> str:
     """Loads a guest and calls its hooks. AssertionError for a failure of the host, or for too much memory."""
     wasm = data if data[:4] == MAGIC else bytes(wat2wasm(generated(data)))
     try:
-        guest = Guest.load(wasm, name="fuzzed", limits=LIMITS)
+        guest = Guest.load(wasm, name="fuzzed", limits=LIMITS, logs=ReadingSink())
     except KubewaspError as error:
         assert len(str(error)) < 100_000, "the text is bounded"
-        return
-    nodes: Nodes = samples.nodes(3)
+        return error_label(error)
+    table, outcomes = NodeTable.of(samples.nodes(3)), []
     for hook in guest.hooks:
         if hook in STATE_HOOKS:
             continue
-        with guest.cycle(samples.pod(), NodeTable.of(nodes)) as cycle:
-            _CALLS[hook](cycle)
+        with guest.cycle(samples.pod(), table) as cycle:
+            HOOK_CALLS[hook](cycle)
             failure = cycle.hooks.failure
             assert failure is None or failure.kind != "host", failure
             if failure is None:
                 assert cycle.runner.memory_bytes <= LIMITS.memory
+            outcomes.append("returned" if failure is None else failure.kind)
+    return f"called: {', '.join(sorted(set(outcomes)))}"
 
 
 class Choices:
@@ -160,16 +155,3 @@ def _statement(choices: Choices, imports: list[Import], tables: int) -> str:
         call = f"(call $import{number} {arguments})"
         kinds.append(f"(drop {call})" if item.result else call)
     return kinds[choices.below(len(kinds))]
-
-
-def seeds() -> Iterator[bytes]:
-    """Binaries of the test guests, whole and damaged, and choices."""
-    for name in ("all_hooks", "imports", "extension", "misbehave"):
-        wasm = wat(name).read_bytes()
-        yield wasm
-        yield wasm[: len(wasm) // 2]
-        for place in range(8, len(wasm), max(len(wasm) // 5, 1)):
-            yield wasm[:place] + bytes([wasm[place] ^ 0xFF]) + wasm[place + 1 :]
-    yield b""
-    for number in range(40):
-        yield bytes((number * 37 + place * (number + 11)) % 256 for place in range(60))
