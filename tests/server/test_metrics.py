@@ -50,6 +50,7 @@ kubewasp_build_info                                     gauge      version pytho
 kubewasp_guest_calls_total                              counter    plugin hook result
 kubewasp_guest_call_duration_seconds                    histogram  plugin hook                      1e-05 0.0221684 20
 kubewasp_guest_failures_total                           counter    plugin hook kind
+kubewasp_unexpected_errors_total                        counter    place
 kubewasp_guest_memory_bytes                             gauge      plugin
 kubewasp_guest_instances_created_total                  counter    plugin
 kubewasp_guest_instances_broken_total                   counter    plugin

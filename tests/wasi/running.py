@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kubewasp.wasi.command import Outcome
+    from kubewasp.wasi.program import WasiProgram
 
 LIMIT = 1 << 20
 
@@ -41,15 +42,16 @@ def run_file(
 ) -> Ran:
     preopens = tuple(Preopen.parse(text) for text in dirs)
     capabilities = Capabilities(preopens=preopens, arguments=arguments, **granted)
-    program = load_program(_content(file), capabilities, name=file.name)
+    program = _program(file, capabilities.stack, fueled=capabilities.fuel is not None)
     out, err = streams.Buffer(output_limit), streams.Buffer(output_limit)
     outcome = run(program, capabilities, stdin=streams.of_bytes(stdin), stdout=out, stderr=err)
     return Ran(outcome, *(kept.content().decode(errors="replace") for kept in (out, err)))
 
 
 @cache
-def _content(file: Path) -> bytes:
-    return file.read_bytes()
+def _program(file: Path, stack: int, *, fueled: bool) -> WasiProgram:
+    """Loaded once: a test without the rights of root cannot read root's cache, nor start a compiler."""
+    return load_program(file.read_bytes(), Capabilities(stack=stack, fuel=1 if fueled else None), name=file.name)
 
 
 def probe(*arguments: str, **granted: Any) -> Ran:

@@ -4,6 +4,7 @@ from typing import cast
 
 from wasmtime import Global
 
+from kubewasp.wasm.ffi import find_export
 from kubewasp.wasm.guest_cycle import GuestCycle
 from tests.guests import GETTERS, HOOKS, MISBEHAVIOURS
 
@@ -15,7 +16,7 @@ def steer(cycle: GuestCycle, **values: int) -> None:
 
 def peek(cycle: GuestCycle, name: str) -> int:
     instance = cycle.runner
-    return int(cast(Global, instance._exports[name]).value(instance._store))
+    return int(cast(Global, find_export(instance._store, instance._guest, name)).value(instance._store))
 
 
 def getter(name: str) -> int:

@@ -1,169 +1,166 @@
+"""Compilation in a child process, with limits."""
+
 import logging
-import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from wasmtime import Module
+from wasmtime import Module, WasmtimeError, wat2wasm
 
 from kubewasp.wasm import compilation
-from kubewasp.wasm.compilation import CompilationCache
-from kubewasp.wasm.core.core_engine import core_engine
-from kubewasp.wasm.core.core_module import CoreModule
-from kubewasp.wasm.guest_module import load_guest_module
-from kubewasp.wasm.limits import Limits
-from tests.guests.build import wat
+from kubewasp.wasm.compilation import IN_PROCESS, compile_and_keep, load_compiled
+from kubewasp.wasm.core.core_engine import STRICT, core_engine
+from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.limits import MIB, CompileLimits
+from tests.wasm.hostile_wasm import nested_loops
+
+ENGINE = core_engine(MIB)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, all for the test: what an engine itself compiles is not in it."""
-    core_engine(Limits().stack)
     monkeypatch.setenv("KUBEWASP_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
-def load() -> CoreModule:
-    return load_guest_module(wat("filter").read_bytes(), Limits())
+def large(text: str = "") -> bytes:
+    """A module above the size that is compiled in this process."""
+    filler = "0" * (IN_PROCESS + 1)
+    return bytes(wat2wasm(f'(module (memory (export "memory") 1) (data (i32.const 0) "{filler}") {text})'))
 
 
-def entry(folder: Path) -> Path:
-    (found,) = folder.glob("*.cwasm")
-    return found
+def compiled(wasm: bytes, *, limits: CompileLimits | None = None) -> Module:
+    limits = limits or CompileLimits()
+    return compile_and_keep(Module, ENGINE.engine, ENGINE.settings, wasm, limits=limits, strict=STRICT)
 
 
-# ---------------------------------------------------------------- where it is
+def refuse(*_: object, **__: object) -> None:
+    raise AssertionError("compiled in this process")
 
 
-def test_the_environment_says_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KUBEWASP_CACHE_DIR", "/somewhere")
-    assert compilation.directory() == Path("/somewhere")
-    monkeypatch.delenv("KUBEWASP_CACHE_DIR")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
-    assert compilation.directory() == Path("/caches/kubewasp")
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert compilation.directory() == Path.home() / ".cache" / "kubewasp"
+def test_a_large_module_is_compiled_in_a_child_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubewasp.wasm.compile_worker.compiled", refuse)
+    wasm = large('(func (export "f"))')
+    assert [item.name for item in compiled(wasm).exports] == ["memory", "f"]
+    assert load_compiled(Module, ENGINE.engine, ENGINE.settings, wasm) is not None
 
 
-# ---------------------------------------------------------------- guests in it
+def test_a_small_module_needs_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    compiled(bytes(wat2wasm("(module)")))
 
 
-def test_a_guest_is_compiled_once(folder: Path) -> None:
-    assert not load().from_cache
-    assert load().from_cache
-    entry(folder)
+@pytest.mark.parametrize("body", ["(func (result i32))", "(memory 1)"], ids=["type error", "feature that is off"])
+def test_an_invalid_module_is_the_same_error_in_both_ways(body: str) -> None:
+    wasm = bytes(wat2wasm(f"(module (memory 1) {body})"))
+    padding = b"\0" + b"\xff\x7f" + b"\x01x" + bytes(16383 - 2)
+    with pytest.raises(WasmtimeError) as small:
+        compiled(wasm)
+    with pytest.raises(WasmtimeError) as apart:
+        compiled(wasm + padding)
+    assert str(apart.value).strip() == str(small.value).strip()
 
 
-def test_the_cache_is_left_alone_when_asked_to(folder: Path) -> None:
-    load()
-    assert not load_guest_module(wat("filter").read_bytes(), Limits(), use_cache=False).from_cache
+def test_a_compiler_that_wants_more_memory_is_ended() -> None:
+    """8 KB that would take 10 GB."""
+    with pytest.raises(GuestLoadError) as caught:
+        compiled(nested_loops(8192), limits=CompileLimits(memory=128 * MIB))
+    assert str(caught.value) == (
+        "wasm: compilation takes more than 134217728 bytes of memory; raise limits.compileMemory"
+    )
 
 
-def test_another_guest_is_another_entry(folder: Path) -> None:
-    load()
-    assert not load_guest_module(wat("score").read_bytes(), Limits()).from_cache
-    assert len(list(folder.glob("*.cwasm"))) == 2
+def test_a_compiler_that_wants_more_time_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        compilation, "_PROGRAM", ["-c", "import resource; resource.setrlimit(0, (1, 2))\nwhile 1: pass"]
+    )
+    with pytest.raises(GuestLoadError) as caught:
+        compiled(large(), limits=CompileLimits(timeout=1))
+    assert str(caught.value) == "wasm: compilation takes more than 1 s of CPU time; raise limits.compileTimeout"
 
 
-def test_other_engine_settings_are_another_entry(folder: Path) -> None:
-    cache = CompilationCache(folder)
-    assert cache.key(b"wasm", "stack=1") != cache.key(b"wasm", "stack=2")
+def test_the_child_limits_its_own_time_and_memory() -> None:
+    """Read back from inside: the limits hold before the wasm is read."""
+    code = (
+        "import resource, sys; from kubewasp.wasm import compile_worker as w\n"
+        "w.compiled = lambda *_, **__: sys.exit(str([resource.getrlimit(n)[0] for n in "
+        "(resource.RLIMIT_CPU, resource.RLIMIT_DATA, resource.RLIMIT_CORE)]))\nw.main()"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compilation, "_PROGRAM", ["-c", code])
+        with pytest.raises(GuestLoadError, match=r"\[7, 268435456, 0\]"):
+            compiled(large(), limits=CompileLimits(timeout=6.5, memory=256 * MIB))
 
 
-def test_another_runtime_is_another_entry(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = CompilationCache(folder)
-    before = cache.key(b"wasm", "")
-    monkeypatch.setattr(compilation, "version", lambda _: "0.0.1")
-    assert cache.key(b"wasm", "") != before
+def test_a_child_that_gets_no_cpu_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compilation, "_PROGRAM", ["-c", "import time; time.sleep(3600)"])
+    monkeypatch.setattr(compilation, "_PATIENCE", 0.01)
+    with pytest.raises(GuestLoadError, match=r"compilation takes more than 0\.001 s of CPU time"):
+        compiled(large(), limits=CompileLimits(timeout=0.001))
 
 
-def test_the_folder_and_its_entries_are_the_users_only(folder: Path) -> None:
-    load()
-    assert folder.stat().st_mode & 0o777 == 0o700
-    assert entry(folder).stat().st_mode & 0o077 == 0
+def test_an_interrupted_parent_leaves_no_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    children: list[subprocess.Popen[bytes]] = []
+
+    class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
+        def wait(self, timeout: float | None = None) -> int:
+            if self not in children:
+                children.append(self)
+                raise KeyboardInterrupt
+            return super().wait(timeout)
+
+    monkeypatch.setattr(compilation, "_PROGRAM", ["-c", "import time; time.sleep(3600)"])
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compiled(large())
+    assert children[0].returncode == -9
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("code", "text"),
     [
-        pytest.param(lambda content: b"", id="empty"),
-        pytest.param(lambda content: content[:20], id="shorter than its digest"),
-        pytest.param(lambda content: content[:-1], id="truncated"),
-        pytest.param(lambda content: content[:-1] + bytes([content[-1] ^ 1]), id="one bit flipped"),
-        pytest.param(lambda content: content + b"\0", id="longer"),
+        (
+            "import os; os.kill(os.getpid(), 9)",
+            "wasm: compilation was killed, probably by the system for lack of memory",
+        ),
+        ("raise SystemExit('no wasmtime here')", "wasm: compilation failed with exit code 1: no wasmtime here"),
+        ("raise SystemExit(2)", "wasm: compilation failed with exit code 2: no output"),
     ],
 )
-def test_a_damaged_entry_is_made_again(damage: object, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    load()
-    good = entry(folder).read_bytes()
-    entry(folder).write_bytes(damage(good))  # type: ignore[operator]
-    assert not load().from_cache
-    assert "Ignored a damaged compiled module" in caplog.text
-    assert entry(folder).read_bytes() == good
-    assert load().from_cache
+def test_a_child_that_fails_otherwise_is_named(code: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compilation, "_PROGRAM", ["-c", code])
+    with pytest.raises(GuestLoadError) as caught:
+        compiled(large())
+    assert str(caught.value) == text
 
 
-def test_an_entry_that_the_runtime_refuses_is_made_again(folder: Path) -> None:
-    program = load()
-    key = entry(folder).stem
-    CompilationCache(folder).put(key, b"\x7fELF, but of something else")
-    engine = program.engine
-    assert compilation.load_compiled(Module, engine.engine, engine.settings, wat("filter").read_bytes()) is None
-    assert not load().from_cache
-    assert load().from_cache
+def test_the_child_sees_no_secrets_of_the_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "secret")
+    monkeypatch.setattr(compilation, "_PROGRAM", ["-c", "import os; raise SystemExit(str('TOKEN' in os.environ))"])
+    with pytest.raises(GuestLoadError, match="exit code 1: False"):
+        compiled(large())
 
 
-@pytest.mark.parametrize("what", ["folder", "entry"])
-def test_what_others_may_write_is_not_run(what: str, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    load()
-    writable = folder if what == "folder" else entry(folder)
-    writable.chmod(0o777)
-    assert not load().from_cache
-    assert "Ignored the compilation cache: other users may write to it" in caplog.text
-    assert vars(caplog.records[-1])["path"] == str(folder)
-
-
-def test_what_belongs_to_somebody_else_is_not_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    load()
-    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    assert not load().from_cache
-
-
-def test_guests_load_where_nothing_can_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("KUBEWASP_CACHE_DIR", str(tmp_path / "file" / "cache"))
+def test_a_long_compilation_is_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(compilation, "_PATIENCE", 0.0)
     with caplog.at_level(logging.INFO):
-        assert not load().from_cache
-        assert not load().from_cache
-    assert "Compilation cache is not writable" in caplog.text
+        compiled(large())
+    assert "Compiling a guest" in caplog.text
 
 
-def test_a_disk_that_fails_while_writing_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: Path, target: Path) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", fail)
-        CompilationCache(folder).put("key", b"compiled")
-    assert list(folder.iterdir()) == []
+def test_limits_of_the_compilation_are_limits_of_the_guest() -> None:
+    with pytest.raises(GuestLoadError, match="takes more than 134217728 bytes of memory"):
+        Guest.load(nested_loops(8192), limits={"compile_memory": 128 * MIB})
 
 
-# ---------------------------------------------------------------- its size
+def test_the_child_runs_where_the_package_is_found_by_path_only() -> None:
+    """As with PYTHONPATH=src: the child gets the module path of this process."""
+    assert compilation._environment()["PYTHONPATH"].split(":")[-1] in sys.path
 
 
-def test_the_entries_that_were_not_used_for_longest_go_first(tmp_path: Path) -> None:
-    cache = CompilationCache(tmp_path / "cache", max_bytes=350)
-    for age, key in enumerate(["newest", "older", "oldest"]):
-        cache.put(key, bytes(68))
-        os.utime(tmp_path / "cache" / f"{key}.cwasm", (1000 - age, 1000 - age))
-    assert cache.get("oldest") is not None, "used just now"
-    cache.put("one more", bytes(68))
-    left = {path.stem for path in (tmp_path / "cache").iterdir()}
-    assert left == {"oldest", "newest", "one more"}
-
-
-def test_what_is_larger_than_the_whole_cache_is_not_kept(tmp_path: Path) -> None:
-    cache = CompilationCache(tmp_path / "cache", max_bytes=100)
-    cache.put("huge", bytes(1000))
-    assert cache.get("huge") is None
+def test_a_child_that_cannot_be_started_is_a_load_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    with pytest.raises(GuestLoadError, match=r"the process that compiles the guest cannot run: .*/no/such/python"):
+        compiled(large())

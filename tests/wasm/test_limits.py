@@ -25,7 +25,7 @@ def test_limits_are_set_by_name() -> None:
 
 def test_an_unknown_limit_is_refused_with_the_known_ones() -> None:
     text = problem({"timeout": 1})
-    assert text.startswith("limits.timeout: unknown limit; there are call_timeout, guest_size, log, memory,")
+    assert text.startswith("limits.timeout: unknown limit; there are call_timeout, compile_memory,")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,9 @@ TARGETS: Final = {
     "extender bodies": "tools.fuzz.targets.extender_bodies",
     "http heads": "tools.fuzz.targets.http_heads",
     "wire codec": "tools.fuzz.targets.wire_codec",
+    "core guests": "tools.fuzz.targets.core_guests",
+    "component answers": "tools.fuzz.targets.component_answers",
+    "abi calls": "tools.fuzz.targets.abi_calls",
 }
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import resource
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -71,7 +73,9 @@ def keep(folder: Path, kind: str, data: bytes, text: str = "") -> None:
 def main(arguments: Sequence[str]) -> None:
     name, folder, seconds, seed = arguments
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
-    sys.stdout.write(json.dumps(fuzz(name, Path(folder), float(seconds), int(seed))) + "\n")
+    with tempfile.TemporaryDirectory(prefix="kubewasp-") as compiled:  # generated guests are not worth keeping
+        os.environ["KUBEWASP_CACHE_DIR"] = compiled
+        sys.stdout.write(json.dumps(fuzz(name, Path(folder), float(seconds), int(seed))) + "\n")
 
 
 if __name__ == "__main__":

@@ -47,6 +47,8 @@ def run(
         str | None,
         typer.Option(metavar="N", help="Fuel limit, about one unit per instruction, e.g. 10M; deterministic."),
     ] = None,
+    compile_timeout: Annotated[str, typer.Option(metavar="DURATION", help="CPU time limit of the compilation.")] = "2m",
+    compile_memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory limit of the compilation.")] = "2Gi",
     trace: Annotated[bool, typer.Option("--trace", help="Print WASI calls with results on stderr.")] = False,
     stats: Annotated[
         bool, typer.Option("--stats", "--verbose", "-v", help="Print time, memory and fuel used on stderr.")
@@ -75,6 +77,8 @@ def run(
             stack=stack,
             timeout=timeout,
             fuel=fuel,
+            compile_timeout=compile_timeout,
+            compile_memory=compile_memory,
         )
         inputs = Inputs()
         source = inputs.program(file)

@@ -18,6 +18,7 @@ from kubewasp.wasi.command import run as run_program
 from kubewasp.wasi.program import load_program
 from kubewasp.wasi.streams import Descriptor, empty
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.limits import CompileLimits
 from kubewasp.wasm.source import MAX_BYTES, fetch
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def capabilities_of(
     stack: str,
     timeout: str | None,
     fuel: str | None,
+    compile_timeout: str,
+    compile_memory: str,
 ) -> Capabilities:
     return Capabilities(
         preopens=tuple(Preopen.parse(text) for text in directories),
@@ -51,6 +54,9 @@ def capabilities_of(
         stack=_number("--stack", stack),
         timeout=None if timeout is None else _seconds(timeout),
         fuel=None if fuel is None else _number("--fuel", fuel),
+        compilation=CompileLimits(
+            _seconds(compile_timeout, "--compile-timeout"), _number("--compile-memory", compile_memory)
+        ),
     )
 
 
@@ -61,11 +67,11 @@ def _number(option: str, text: str) -> int:
         raise CapabilityError(f"{option}: {error}") from None
 
 
-def _seconds(text: str) -> float:
+def _seconds(text: str, option: str = "--timeout") -> float:
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise CapabilityError(f"--timeout: {error}") from None
+        raise CapabilityError(f"{option}: {error}") from None
 
 
 def run(

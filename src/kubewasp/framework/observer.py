@@ -53,6 +53,9 @@ class SchedulerObserver(Protocol):
     def event_handled(self, event: str, seconds: float) -> None:
         """A cluster event taken in."""
 
+    def unexpected_error(self, where: str) -> None:
+        """An exception that no code expects, at a place such as `attempt`, `hint` or `event`."""
+
     def guest_call(self, plugin: str, hook: str, seconds: float, failure: str) -> None:
         """Call of a guest's hook, for one node or many; `failure` is its kind, or empty."""
 
@@ -94,6 +97,9 @@ class NoObserver:
         pass
 
     def event_handled(self, event: str, seconds: float) -> None:
+        pass
+
+    def unexpected_error(self, where: str) -> None:
         pass
 
     def guest_call(self, plugin: str, hook: str, seconds: float, failure: str) -> None:

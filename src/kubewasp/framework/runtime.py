@@ -39,6 +39,7 @@ from kubewasp.framework.plugin import (
     rejection,
 )
 from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.framework.unexpected import UnexpectedErrors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,6 +58,7 @@ class Framework:
     ) -> None:
         self.name = name
         self.observer = observer
+        self._unexpected = UnexpectedErrors(observer)
         self.pre_enqueue: list[PreEnqueuePlugin] = _of(points, "preEnqueue")
         self.gates = {plugin.name: plugin for plugin in self.pre_enqueue}
         self.queue_sort: QueueSortPlugin = _of(points, "queueSort")[0]
@@ -131,7 +133,11 @@ class Framework:
         first = self.gates.get(gated_by)
         for plugin in self.pre_enqueue if first is None else dict.fromkeys((first, *self.pre_enqueue)):
             began = time.perf_counter()
-            status = plugin.pre_enqueue(pod)
+            try:
+                status = plugin.pre_enqueue(pod)
+            except Exception as error:  # noqa: BLE001 - the pod stays gated, and is asked about again
+                text = self._unexpected.report("PreEnqueue", error, plugin=plugin.name, pod=pod.key)
+                status = Status(Code.ERROR, f"unexpected error: {text}")
             if is_sampled:
                 self._sampled("PreEnqueue", plugin, status, began)
             if not status.is_success:
@@ -338,7 +344,10 @@ class Framework:
     def run_unreserve(self, state: CycleState, pod: Pod, node: str) -> None:
         for plugin in reversed(self.reserve):
             began = time.perf_counter()
-            plugin.unreserve(state, pod, node)
+            try:
+                plugin.unreserve(state, pod, node)
+            except Exception as error:  # noqa: BLE001 - the other plugins must undo their reservations
+                self._unexpected.report("Unreserve", error, plugin=plugin.name, pod=pod.key)
             if state.is_sampled:
                 self._sampled("Unreserve", plugin, SUCCESS, began)
 
@@ -396,7 +405,10 @@ class Framework:
     def run_post_bind(self, state: CycleState, pod: Pod, node: str) -> None:
         for plugin in self.post_bind:
             began = time.perf_counter()
-            plugin.post_bind(state, pod, node)
+            try:
+                plugin.post_bind(state, pod, node)
+            except Exception as error:  # noqa: BLE001 - the pod is bound
+                self._unexpected.report("PostBind", error, plugin=plugin.name, pod=pod.key)
             if state.is_sampled:
                 self._sampled("PostBind", plugin, SUCCESS, began)
 

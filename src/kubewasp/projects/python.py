@@ -21,8 +21,7 @@ from xml.etree import ElementTree as ET
 from kubewasp.projects import python_checks, python_sources
 from kubewasp.projects.installation import install_command
 from kubewasp.projects.toolchain import BuildError, TestResult, run_tool, sdk
-from kubewasp.wasm.compilation import CompilationCache
-from kubewasp.wasm.compilation import directory as cache_directory
+from kubewasp.wasm.compiled_cache import usable_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,7 +86,7 @@ def build(project: Path, target: Path) -> None:
     """
     findings = python_checks.check(project)
     tool = find()
-    cache = CompilationCache(cache_directory())
+    cache = usable_cache()
     with tempfile.TemporaryDirectory(prefix="kubewasp-") as scratch:
         root = Path(scratch)
         app, copy, library, made = root / "app", root / "project", root / "sdk", root / "plugin.wasm"

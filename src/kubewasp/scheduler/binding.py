@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.status import Code, Status
+from kubewasp.framework.unexpected import UnexpectedErrors
 from kubewasp.scheduler.attempt import Attempt
 from kubewasp.scheduler.failure_handler import observe_attempt
 from kubewasp.scheduler.queued_pod import ClusterChange
@@ -59,6 +60,7 @@ class BindingCycle:
         self._failures = failures
         self._clock = clock
         self._observer = observer
+        self._unexpected = UnexpectedErrors(observer)
         self._under_way: dict[str, Binding] = {}
         self._held_up: dict[str, Binding] = {}  # subset waiting in PreBind
 
@@ -112,8 +114,8 @@ class BindingCycle:
 
     def _advance(self, binding: Binding) -> Attempt:
         """Runs PreBind and Bind plugins, up to the first that waits for the cluster."""
-        framework, assumed, state = binding.framework, binding.assumed, binding.state
-        status = framework.run_pre_bind(state, assumed, assumed.node, binding.prepared)
+        assumed = binding.assumed
+        status = self._run(binding, "PreBind")
         if status.code == Code.WAIT:
             binding.retry_at = self._clock.now() + PRE_BIND_RETRY
             self._held_up[assumed.uid] = binding
@@ -121,12 +123,23 @@ class BindingCycle:
             self._held_up.pop(assumed.uid, None)
         if status.is_success:
             binding.retry_at = None
-            status = framework.run_bind(state, assumed, assumed.node)
+            status = self._run(binding, "Bind")
             binding.bound_by = status.plugin
         if status.code == Code.WAIT:
             self._under_way[assumed.uid] = binding
             return Attempt(binding.queued.pod, node=assumed.node, is_binding=True)
         return self._end(binding, status)
+
+    def _run(self, binding: Binding, point: str) -> Status:
+        """PreBind or Bind; an exception is an error of the pod's."""
+        framework, assumed, state = binding.framework, binding.assumed, binding.state
+        try:
+            if point == "PreBind":
+                return framework.run_pre_bind(state, assumed, assumed.node, binding.prepared)
+            return framework.run_bind(state, assumed, assumed.node)
+        except Exception as error:  # noqa: BLE001 - one pod's
+            text = self._unexpected.report(point, error, pod=assumed.key)
+            return Status(Code.ERROR, f"unexpected error: {text}")
 
     def _end(self, binding: Binding, status: Status) -> Attempt:
         queued, framework, assumed, state = binding.queued, binding.framework, binding.assumed, binding.state

@@ -11,6 +11,7 @@ from kubewasp.framework.config.model import PluginSet
 from kubewasp.framework.observer import NO_OBSERVER
 from kubewasp.framework.registry import Registry
 from kubewasp.framework.runtime import Framework
+from kubewasp.framework.unexpected import UnexpectedErrors
 from kubewasp.scheduler.assumed_pods import AssumedPods
 from kubewasp.scheduler.attempt import NoRecorder
 from kubewasp.scheduler.binding import BindingCycle
@@ -200,5 +201,6 @@ def compose(
         evictions=evictions,
         handle=handle,
         recorder=environment.recorder,
+        unexpected=UnexpectedErrors(observer),
         listeners=environment.listeners,
     )

@@ -72,12 +72,17 @@ class SchedulingCycle:
 
     def choose(self, pod: Pod, record: DecisionRecord | None = None) -> Choice:
         began = time.perf_counter()
-        choice = self._choose(pod, record)
+        state = CycleState()
+        try:
+            choice = self._choose(state, pod, record)
+        except BaseException:
+            state.close()  # guests in use go back to their pools
+            raise
         self.framework.observer.algorithm(time.perf_counter() - began)
         return choice
 
-    def _choose(self, pod: Pod, record: DecisionRecord | None) -> Choice:
-        state, table, framework = CycleState(), self._table, self.framework
+    def _choose(self, state: CycleState, pod: Pod, record: DecisionRecord | None) -> Choice:
+        table, framework = self._table, self.framework
         state.is_sampled = framework.observer.samples()
         if not len(table):
             return Choice(state, message=NO_NODES, nominated_node="")

@@ -20,6 +20,7 @@ from kubewasp.framework.observer import (
     TIMED_OUT,
     SchedulerObserver,
 )
+from kubewasp.framework.unexpected import UnexpectedErrors
 from kubewasp.scheduler.queued_pod import ClusterChange, QueuedPod
 from kubewasp.scheduler.subqueues import (
     ACTIVE,
@@ -27,6 +28,7 @@ from kubewasp.scheduler.subqueues import (
     IN_FLIGHT,
     UNSCHEDULABLE,
     ActiveQueue,
+    AfterAllKeys,
     BackoffQueue,
     InFlightEvents,
     UnschedulablePods,
@@ -61,6 +63,7 @@ class SchedulingQueue:
         self._hints = hints
         self._clock = clock
         self._observer = observer
+        self._unexpected = UnexpectedErrors(observer)
         self._initial_backoff, self._max_backoff = initial_backoff, max_backoff
         self._pods: dict[str, QueuedPod] = {}
         self._active = ActiveQueue()
@@ -238,7 +241,11 @@ class SchedulingQueue:
 
     def _sort_key(self, queued: QueuedPod) -> object:
         framework = self._frameworks[queued.pod.spec.scheduler_name]
-        return framework.queue_sort.sort_key(queued.pod, queued.timestamp)
+        try:
+            return framework.queue_sort.sort_key(queued.pod, queued.timestamp)
+        except Exception as error:  # noqa: BLE001 - the pod comes last
+            self._unexpected.report("QueueSort", error, plugin=framework.queue_sort.name, pod=queued.pod.key)
+            return AfterAllKeys(queued.timestamp)
 
     def _passes_gates(self, queued: QueuedPod, event: str) -> bool:
         """PreEnqueue. A pod that stays gated by the same plugin stays in its place."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.plugin import Registration
+from kubewasp.framework.unexpected import UnexpectedErrors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,6 +26,7 @@ class QueueingHints:
 
     def __init__(self, frameworks: Mapping[str, Framework], observer: SchedulerObserver) -> None:
         self._frameworks = frameworks
+        self._unexpected = UnexpectedErrors(observer)
         self._observer = observer
         self._by_event: dict[tuple[str, int], dict[str, _ByPlugin]] = {}
 
@@ -60,7 +62,7 @@ class QueueingHints:
         if queued.gated_by:
             if queued.gated_by not in by_plugin:
                 return False
-            if self._frameworks[profile].gates[queued.gated_by].is_shut(queued.pod):
+            if self._is_shut(profile, queued):
                 return False
             plugins |= {queued.gated_by}
         if not plugins:
@@ -77,13 +79,27 @@ class QueueingHints:
             self._by_event[key] = {name: _matching(found, change) for name, found in self._by_profile.items()}
         return self._by_event[key]
 
+    def _is_shut(self, profile: str, queued: QueuedPod) -> bool:
+        try:
+            return self._frameworks[profile].gates[queued.gated_by].is_shut(queued.pod)
+        except Exception as error:  # noqa: BLE001 - PreEnqueue decides
+            self._unexpected.report("gate", error, plugin=queued.gated_by, pod=queued.pod.key)
+            return False
+
     def _helps(self, plugin: str, registration: Registration, change: ClusterChange, pod: Pod) -> bool:
         if not self._observer.samples():
-            return _helps(registration, change, pod)
+            return self._may_help(plugin, registration, change, pod)
         began = time.perf_counter()
-        helps = _helps(registration, change, pod)
+        helps = self._may_help(plugin, registration, change, pod)
         self._observer.hint(plugin, change.label, "Queue" if helps else "QueueSkip", time.perf_counter() - began)
         return helps
+
+    def _may_help(self, plugin: str, registration: Registration, change: ClusterChange, pod: Pod) -> bool:
+        try:
+            return _helps(registration, change, pod)
+        except Exception as error:  # noqa: BLE001 - as in kube-scheduler, a hint that fails wakes the pod
+            self._unexpected.report("hint", error, plugin=plugin, pod=pod.key)
+            return True
 
 
 def _registrations(framework: Framework) -> _ByPlugin:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.decision_record import DecisionRecord
     from kubewasp.framework.handle import SchedulerHandle
     from kubewasp.framework.runtime import Framework
+    from kubewasp.framework.unexpected import UnexpectedErrors
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.assumed_pods import AssumedPods
     from kubewasp.scheduler.attempt import AttemptListener, DecisionRecorder
@@ -57,6 +58,7 @@ class Scheduler:
         evictions: Evictions,
         handle: SchedulerHandle,
         recorder: DecisionRecorder,
+        unexpected: UnexpectedErrors,
         listeners: Sequence[AttemptListener] = (),
     ) -> None:
         self.clock = clock
@@ -73,6 +75,7 @@ class Scheduler:
         self._assumed = assumed
         self._evictions = evictions
         self._recorder = recorder
+        self._unexpected = unexpected
         self._listeners = list(listeners)
 
     @property
@@ -105,8 +108,11 @@ class Scheduler:
         began = time.perf_counter()
         pod = queued.pod
         cycle = self._cycles[pod.spec.scheduler_name]
-        choice = cycle.choose(pod, self._recorder.record_for(pod))
-        choice.state.chosen()
+        try:
+            choice = cycle.choose(pod, self._recorder.record_for(pod))
+            choice.state.chosen()
+        except Exception as error:  # noqa: BLE001 - one pod's: it backs off, and the next one has its turn
+            return self._crashed(queued, "attempt", error)
         if choice.node:
             attempt = self._place(queued, cycle.framework, choice)
         else:
@@ -118,11 +124,16 @@ class Scheduler:
         pod, node, state = queued.pod, choice.node, choice.state
         assumed = self._assumed.assume(pod, node)
         self.nominator.withdraw(pod.uid)
-        status = framework.run_reserve(state, assumed, node)
-        if not status.is_success:
+        try:
+            status = framework.run_reserve(state, assumed, node)
+            if not status.is_success:
+                self.binding.forget(assumed, state)
+                return self._failures.not_placed(queued, status)
+            status, timeouts = framework.run_permit(state, assumed, node)
+        except Exception as error:  # noqa: BLE001 - as in `_attempt`
+            framework.run_unreserve(state, assumed, node)
             self.binding.forget(assumed, state)
-            return self._failures.not_placed(queued, status)
-        status, timeouts = framework.run_permit(state, assumed, node)
+            return self._crashed(queued, "attempt", error)
         if status.code == Code.WAIT:
             self.waiting.add(WaitingPod(queued, framework, assumed, state, self.clock.now(), timeouts))
             return Attempt(pod, node=node, is_waiting=True)
@@ -131,6 +142,10 @@ class Scheduler:
             self.binding.forget(assumed, state)
             return self._failures.not_placed(queued, status)
         return self.binding.bind(queued, framework, assumed, state)
+
+    def _crashed(self, queued: QueuedPod, where: str, error: Exception) -> Attempt:
+        text = self._unexpected.report(where, error, pod=queued.pod.key)
+        return self._failures.not_placed(queued, Status(Code.ERROR, f"unexpected error: {text}"))
 
     def evaluate(self, pod: Pod, record: DecisionRecord) -> Choice:
         """The choice that an attempt of the pod would make now; the pod stays in the queue."""
@@ -167,7 +182,10 @@ class Scheduler:
 
     def _notify(self, attempt: Attempt) -> None:
         for listener in self._listeners:
-            listener.attempted(attempt)
+            try:
+                listener.attempted(attempt)
+            except Exception as error:  # noqa: BLE001 - one listener's: the others follow
+                self._unexpected.report("listener", error, pod=attempt.pod.key)
 
     # ------------------------------------------------------------------ ClientListener
 

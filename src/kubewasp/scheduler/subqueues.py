@@ -21,6 +21,25 @@ UNSCHEDULABLE: Final = "unschedulable"
 IN_FLIGHT: Final = "in flight"
 
 
+class AfterAllKeys:
+    """Sort key after the keys of any plugin; among each other by time."""
+
+    __slots__ = ("_time",)
+    __hash__ = None  # type: ignore[assignment] # compared only
+
+    def __init__(self, time: float) -> None:
+        self._time = time
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AfterAllKeys) and self._time == other._time
+
+    def __lt__(self, other: object) -> bool:
+        return isinstance(other, AfterAllKeys) and self._time < other._time
+
+    def __gt__(self, other: object) -> bool:
+        return not isinstance(other, AfterAllKeys) or self._time > other._time
+
+
 class ActiveQueue:
     """Heap of the pods to schedule, by sort key. Stale entries are skipped."""
 

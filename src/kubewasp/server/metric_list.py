@@ -200,9 +200,15 @@ METRICS: Final = (
         ("plugin", "hook", "kind"),
     ),
     MetricInfo(
+        "kubewasp_unexpected_errors_total",
+        "counter",
+        "Exceptions that ended one attempt, hint, gate, hook or listener: bugs of kubewasp or of an in-process plugin.",
+        ("place",),
+    ),
+    MetricInfo(
         "kubewasp_guest_memory_bytes",
         "gauge",
-        "Memory of a guest's instances, as of each one's last release.",
+        "Memory and tables of a guest's instances, as of each one's last release.",
         ("plugin",),
     ),
     MetricInfo("kubewasp_guest_instances_created_total", "counter", "Instances created.", ("plugin",)),

@@ -34,6 +34,7 @@ class SchedulerMetrics:
         self._victims = metrics.histogram("scheduler_preemption_victims")[()]
         self._permit_seconds = metrics.histogram("scheduler_permit_wait_duration_seconds")
         self._event_seconds = metrics.histogram("scheduler_event_handling_duration_seconds")
+        self._unexpected = metrics.counter("kubewasp_unexpected_errors_total")
         self._guest_calls = metrics.counter("kubewasp_guest_calls_total")
         self._guest_seconds = metrics.histogram("kubewasp_guest_call_duration_seconds")
         self._guest_failures = metrics.counter("kubewasp_guest_failures_total")
@@ -77,6 +78,9 @@ class SchedulerMetrics:
 
     def event_handled(self, event: str, seconds: float) -> None:
         self._event_seconds[(event,)].add(seconds)
+
+    def unexpected_error(self, where: str) -> None:
+        self._unexpected[(where,)] += 1
 
     def guest_call(self, plugin: str, hook: str, seconds: float, failure: str) -> None:
         self._guest_calls[plugin, hook, "failure" if failure else "success"] += 1

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kubewasp.errors import KubewaspError
 from kubewasp.k8s.duration import format_duration
 from kubewasp.k8s.quantity import format_size
-from kubewasp.wasm.limits import KIB, MIB
+from kubewasp.wasm.limits import COMPILATION, KIB, MIB, CompileLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,6 +42,8 @@ class SettingNames:
     stack: str = "--stack"
     timeout: str = "--timeout"
     fuel: str = "--fuel"
+    compile_timeout: str = "--compile-timeout"
+    compile_memory: str = "--compile-memory"
 
 
 _OPTIONS = SettingNames()
@@ -121,6 +123,7 @@ class Capabilities:
     stack: int = DEFAULT_STACK
     timeout: float | None = None
     fuel: int | None = None
+    compilation: CompileLimits = COMPILATION
     names: SettingNames = _OPTIONS
 
     def __post_init__(self) -> None:
@@ -131,6 +134,9 @@ class Capabilities:
             _check_range(names.timeout, self.timeout, (0.001, MAX_TIMEOUT), "duration", format_duration)
         if self.fuel is not None:
             _check_range(names.fuel, self.fuel, (1, MAX_FUEL), "number", str)
+        compilation = self.compilation
+        _check_range(names.compile_timeout, compilation.timeout, (1, 3600), "duration", format_duration)
+        _check_range(names.compile_memory, compilation.memory, (128 * MIB, 65536 * MIB), "size", format_size)
         for name, value in self.environment.items():
             if not name or "=" in name or "\0" in name + value:
                 raise CapabilityError(

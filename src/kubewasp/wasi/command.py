@@ -115,7 +115,7 @@ def run(
 def new_store(program: WasiProgram, capabilities: Capabilities) -> Store:
     """Store with the limits of the capabilities."""
     store = Store(program.engine.engine)
-    store.set_limits(memory_size=capabilities.memory, table_elements=10_000_000, instances=100, tables=100, memories=10)
+    program.bounds(capabilities).apply(store)
     if capabilities.fuel is not None:
         store.set_fuel(capabilities.fuel)
     ticks = _NO_DEADLINE if capabilities.timeout is None else program.engine.ticker.ticks(capabilities.timeout)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from wasmtime import Engine, Linker, MemoryType, Module, Store, WasmtimeError
+from wasmtime import Linker, MemoryType, Module, Store, WasmtimeError
 from wasmtime import component as components
 from wasmtime.component import Component
 
@@ -21,17 +21,22 @@ from kubewasp.wasm.compilation import Compiled, compile_and_keep, compile_text, 
 from kubewasp.wasm.component.component_module import is_plugin_world
 from kubewasp.wasm.core.abi import KUBERNETES_MODULES
 from kubewasp.wasm.deadlines import Ticker
-from kubewasp.wasm.engine_settings import SWITCHED_OFF, engine_config, one_for_each
+from kubewasp.wasm.engine_settings import SWITCHED_OFF, EngineSettings, one_for_each
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
+from kubewasp.wasm.footprint import Bounds, Footprint, HostModules, bounds
+from kubewasp.wasm.footprint import read as read_footprint
 from kubewasp.wasm.hooks import HOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubewasp.wasi.capabilities import Capabilities
+    from kubewasp.wasm.limits import CompileLimits
 
 RUN = "wasi:cli/run@0.2."
+# Shim and interposer: two instances and a table.
+_HOST = HostModules(instances=2, tables=1, table_elements=128)
 
 
 class WasiEngine:
@@ -41,10 +46,8 @@ class WasiEngine:
     """
 
     def __init__(self, stack: int, *, fueled: bool) -> None:
-        config = engine_config(SWITCHED_OFF, stack, fueled=fueled)
-        config.wasm_component_model = True
-        self.engine = Engine(config)
-        self.settings = f"wasi stack={stack}{' fuel' if fueled else ''}"
+        self.settings = EngineSettings("wasi", SWITCHED_OFF, ("wasm_component_model",), stack, fueled)
+        self.engine = self.settings.engine()
         self.key = (stack, fueled)
         self.ticker = Ticker(self.engine)
         self.linker = Linker(self.engine)
@@ -82,9 +85,11 @@ class WasiProgram:
     starts: tuple[bytes, ...] = ()
     memory_pages: int | None = None
     memory_max_pages: int | None = None
+    footprint: Footprint = field(default_factory=Footprint)
     producers: dict[str, list[str]] = field(default_factory=dict)
     from_cache: bool = False
     compile_seconds: float = 0.0
+    _bounds: dict[int, Bounds] = field(default_factory=dict)
 
     @property
     def is_component(self) -> bool:
@@ -96,6 +101,17 @@ class WasiProgram:
         if self.is_component:
             return next((name for name in self.exports if name.startswith(RUN)), "")
         return "_start" if "_start" in self.exports else ""
+
+    def bounds(self, capabilities: Capabilities) -> Bounds:
+        """Limits of a store; GuestLoadError if the program begins above the memory limit."""
+        memory = capabilities.memory
+        found = self._bounds.get(memory)
+        if found is None:
+            try:
+                found = self._bounds[memory] = bounds(self.footprint, memory, _HOST, capabilities.names.memory)
+            except GuestLoadError as error:
+                raise GuestLoadError(f"{self.name}: {str(error).removeprefix('wasm: ')}") from None
+        return found
 
     @cached_property
     def import_names(self) -> list[bytes]:
@@ -135,11 +151,11 @@ def load_program(wasm: bytes, capabilities: Capabilities, *, name: str = "progra
     try:
         binary.check_header(wasm)
         if binary.is_component(wasm):
-            return _load_component(wasm, engine, name)
+            return _load_component(wasm, engine, name, capabilities.compilation)
         producers, runnable = binary.producers(wasm), binary.without_start(wasm)
     except binary.BinaryError as error:
         raise GuestLoadError(f"{name}: {error}") from None
-    module, from_cache, seconds = _compiled(Module, engine, runnable, name)
+    module, from_cache, seconds = _compiled(Module, engine, runnable, name, capabilities.compilation)
     kinds = {item.name: item.type for item in module.exports}
     memory = kinds.get("memory")
     pages = memory.limits if isinstance(memory, MemoryType) else None
@@ -155,6 +171,7 @@ def load_program(wasm: bytes, capabilities: Capabilities, *, name: str = "progra
         starts=tuple(name.encode() for name in (binary.START_SECTION_EXPORT, "_start") if name in kinds),
         memory_pages=None if pages is None else pages.min,
         memory_max_pages=None if pages is None else pages.max,
+        footprint=read_footprint(runnable),
         producers=producers,
         from_cache=from_cache,
         compile_seconds=seconds,
@@ -169,8 +186,9 @@ def _start_type(wasm: bytes) -> str | None:
         return None
 
 
-def _load_component(wasm: bytes, engine: WasiEngine, name: str) -> WasiProgram:
-    component, from_cache, seconds = _compiled(Component, engine, wasm, name)
+def _load_component(wasm: bytes, engine: WasiEngine, name: str, limits: CompileLimits) -> WasiProgram:
+    component, from_cache, seconds = _compiled(Component, engine, wasm, name, limits)
+    footprint = read_footprint(wasm)
     return WasiProgram(
         engine=engine,
         compiled=component,
@@ -179,17 +197,20 @@ def _load_component(wasm: bytes, engine: WasiEngine, name: str) -> WasiProgram:
         size=len(wasm),
         imports=tuple((interface, "") for interface in component.type.imports(engine.engine)),
         exports=tuple(component.type.exports(engine.engine)),
+        footprint=footprint,
         from_cache=from_cache,
         compile_seconds=seconds,
     )
 
 
-def _compiled(kind: type[Compiled], engine: WasiEngine, wasm: bytes, name: str) -> tuple[Compiled, bool, float]:
+def _compiled(
+    kind: type[Compiled], engine: WasiEngine, wasm: bytes, name: str, limits: CompileLimits
+) -> tuple[Compiled, bool, float]:
     """The compiled program, whether it comes from the cache, and the seconds it took."""
     began = time.perf_counter()
     known = load_compiled(kind, engine.engine, engine.settings, wasm)
     try:
-        compiled = known or compile_and_keep(kind, engine.engine, engine.settings, wasm)
+        compiled = known or compile_and_keep(kind, engine.engine, engine.settings, wasm, limits=limits)
     except WasmtimeError as error:
         lines = [line.strip() for line in str(error).splitlines()]
         cause = "; ".join(line for line in lines if line and not line.endswith(":"))
@@ -207,6 +228,7 @@ def check_runnable(program: WasiProgram, capabilities: Capabilities) -> None:
             f"{program.name}: initial memory of {format_size(needed)} is over the limit of "
             f"{format_size(capabilities.memory)}; raise {capabilities.names.memory}"
         )
+    program.bounds(capabilities)
 
 
 def _problems(program: WasiProgram) -> list[str]:

@@ -19,6 +19,7 @@ MAGIC = b"\0asm"
 _CORE, _COMPONENT = b"\x01\0\0\0", b"\x0d\0\x01\0"
 _CUSTOM, _TYPE, _IMPORT, _FUNCTION, _EXPORT, _START = 0, 1, 2, 3, 7, 8
 _FUNCTION_TYPE = 0x60
+_LARGEST_PRODUCERS = 64 * 1024
 _VALUE_TYPES = {0x7F: "i32", 0x7E: "i64", 0x7D: "f32", 0x7C: "f64", 0x7B: "v128", 0x70: "funcref", 0x6F: "externref"}
 
 # Export name of a start section's function; see `without_start`.
@@ -65,7 +66,7 @@ def sections(wasm: bytes) -> Iterator[Section]:
     at = 8
     while at < len(wasm):
         number = wasm[at]
-        size, start = _leb(wasm, at + 1)
+        size, start = leb_at(wasm, at + 1)
         if start + size > len(wasm):
             left = len(wasm) - start
             raise BinaryError(f"the file is truncated: section {number} at byte {at} has {left} of {size} bytes")
@@ -76,27 +77,27 @@ def sections(wasm: bytes) -> Iterator[Section]:
 def producers(wasm: bytes) -> dict[str, list[str]]:
     """The `producers` section, e.g. {"language": ["Go"], "processed-by": ["TinyGo 0.39.0"]}.
 
-    Unreadable parts are skipped: custom sections never make a module invalid.
+    Unreadable parts are skipped, and sections of unusual size: custom sections never make a module invalid.
     """
     found: dict[str, list[str]] = {}
     for section in sections(wasm):
-        if section.number == _CUSTOM:
+        if section.number == _CUSTOM and len(section.content) <= _LARGEST_PRODUCERS:
             with suppress(BinaryError):
                 _add_producers(section.content, found)
     return found
 
 
 def _add_producers(content: bytes, found: dict[str, list[str]]) -> None:
-    name, at = _name(content, 0)
+    name, at = name_at(content, 0)
     if name != "producers":
         return
-    count, at = _leb(content, at)
+    count, at = leb_at(content, at)
     for _ in range(count):
-        field, at = _name(content, at)
-        values, at = _leb(content, at)
+        field, at = name_at(content, at)
+        values, at = leb_at(content, at)
         for _ in range(values):
-            tool, at = _name(content, at)
-            release, at = _name(content, at)
+            tool, at = name_at(content, at)
+            release, at = name_at(content, at)
             found.setdefault(field, []).append(f"{tool} {release}".strip())
 
 
@@ -118,10 +119,10 @@ def signatures(wasm: bytes) -> Signatures:
 
 
 def _function_types(content: bytes) -> list[str]:
-    count, at = _leb(content, 0)
+    count, at = leb_at(content, 0)
     found = []
     for _ in range(count):
-        form, at = _leb(content, at)
+        form, at = leb_at(content, at)
         if form != _FUNCTION_TYPE:
             raise BinaryError(f"the type section has a type {form:#x} that is no function")
         parameters, at = _value_types(content, at)
@@ -140,36 +141,36 @@ def _value_types(content: bytes, at: int) -> tuple[str, int]:
 
 def _imported_functions(content: bytes) -> list[int]:
     """The numbers of their types."""
-    count, at = _leb(content, 0)
+    count, at = leb_at(content, 0)
     found = []
     for _ in range(count):
-        _, at = _name(content, at)
-        _, at = _name(content, at)
-        kind, at = _leb(content, at)
+        _, at = name_at(content, at)
+        _, at = name_at(content, at)
+        kind, at = leb_at(content, at)
         if kind != 0:
             raise BinaryError("something else than a function is imported")
-        number, at = _leb(content, at)
+        number, at = leb_at(content, at)
         found.append(number)
     return found
 
 
 def _exported_functions(content: bytes) -> dict[str, int]:
-    count, at = _leb(content, 0)
+    count, at = leb_at(content, 0)
     found = {}
     for _ in range(count):
-        name, at = _name(content, at)
-        kind, at = _leb(content, at)
-        number, at = _leb(content, at)
+        name, at = name_at(content, at)
+        kind, at = leb_at(content, at)
+        number, at = leb_at(content, at)
         if kind == 0:
             found[name] = number
     return found
 
 
 def _numbers(content: bytes, at: int) -> tuple[list[int], int]:
-    count, at = _leb(content, at)
+    count, at = leb_at(content, at)
     found = []
     for _ in range(count):
-        number, at = _leb(content, at)
+        number, at = leb_at(content, at)
         found.append(number)
     return found, at
 
@@ -183,7 +184,7 @@ def without_start(wasm: bytes) -> bytes:
     start = next((section for section in sections(wasm) if section.number == _START), None)
     if start is None:
         return wasm
-    function, end = _leb(start.content, 0)
+    function, end = leb_at(start.content, 0)
     if end != len(start.content):
         raise BinaryError("the start section is malformed")
     entry = _text(START_SECTION_EXPORT) + b"\0" + leb128(function)
@@ -195,7 +196,7 @@ def without_start(wasm: bytes) -> bytes:
                 parts.append(_section(_EXPORT, leb128(1) + entry))
             continue
         if section.number == _EXPORT:
-            count, at = _leb(content, 0)
+            count, at = leb_at(content, 0)
             content, exported = leb128(count + 1) + content[at:] + entry, True
         parts.append(_section(section.number, content))
     return b"".join(parts)
@@ -210,7 +211,7 @@ def _text(value: str) -> bytes:
     return leb128(len(encoded)) + encoded
 
 
-def _leb(data: bytes, at: int) -> tuple[int, int]:
+def leb_at(data: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if at >= len(data) or shift > 28:
@@ -222,8 +223,8 @@ def _leb(data: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
-def _name(data: bytes, at: int) -> tuple[str, int]:
-    length, at = _leb(data, at)
+def name_at(data: bytes, at: int) -> tuple[str, int]:
+    length, at = leb_at(data, at)
     if at + length > len(data):
         raise BinaryError("a name runs over the end of its section")
     return data[at : at + length].decode("utf-8", "replace"), at + length

@@ -53,6 +53,7 @@ class CallDeadline:
         cpu_time: Callable[[], float] = _cpu_time,
         wall_time: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.slept = 0.0  # by the guest, in this call
         self._store = store
         self._budget = _Budget(cpu_time, wall_time)
         self._callback = on_deadline(store, self._budget.ticks)
@@ -69,14 +70,15 @@ class CallDeadline:
 
     def arm(self, seconds: float) -> None:
         """Sets the limit of the call that begins now."""
+        self.slept = 0.0
         self._budget.reset(seconds)
         self._store.set_epoch_deadline(_EARLY_LOOK if seconds < _SHORT_LIMIT else _FIRST_LOOK)
 
     def sleep(self, seconds: float) -> None:
         """Sleeps on behalf of the guest; TimeLimit once it has slept as long as its limit."""
-        rest = max(self._budget.seconds - self._budget.slept, 0.0)
+        rest = max(self._budget.seconds - self.slept, 0.0)
         time.sleep(min(seconds, rest))
-        self._budget.slept += seconds
+        self.slept += seconds
         if seconds > rest:
             raise TimeLimit
 
@@ -90,7 +92,6 @@ class _Budget:
 
     def reset(self, seconds: float) -> None:
         self.seconds = seconds
-        self.slept = 0.0
         self.is_over = False
         self.interrupt: BaseException | None = None
         self._began: tuple[float, float] | None = None

@@ -1,12 +1,17 @@
-"""Settings common to all wasmtime engines."""
+"""Settings of wasmtime engines: features, stack, fuel. Equal settings compile to the same code."""
 
 from __future__ import annotations
 
+import resource
 import threading
+from dataclasses import dataclass
 from functools import cache, wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
-from wasmtime import Config
+from wasmtime import Config, Engine
+
+from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.ffi import set_async_stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,18 +34,52 @@ SWITCHED_OFF = (
 )
 # Fuel of a store in an engine that counts: only the count matters, so it must never run out.
 FUEL = 2**62
+# Stack of a thread for the host, beside the guest's; and that of threads where the system has no limit.
+_HOST_STACK: Final = 1 << 20
+_DEFAULT_THREAD_STACK: Final = 2 << 20
 
 
-def engine_config(switched_off: tuple[str, ...], stack: int | None = None, *, fueled: bool = False) -> Config:
-    """A `fueled` engine counts fuel, which makes it slower."""
-    config = Config()
-    for feature in switched_off:
-        setattr(config, feature, False)
-    config.epoch_interruption = True
-    config.consume_fuel = fueled
-    if stack is not None:
-        config.max_wasm_stack = stack
-    return config
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """Features that are off (all others have the runtime's defaults) and on, stack limit, and counting of fuel.
+
+    A `fueled` engine counts fuel, which makes it slower.
+    """
+
+    name: str
+    off: tuple[str, ...]
+    on: tuple[str, ...] = ()
+    stack: int | None = None
+    fueled: bool = False
+
+    def __str__(self) -> str:
+        """Part of the key of compiled code."""
+        return f"{self.name} stack={self.stack}{' fuel' if self.fueled else ''}"
+
+    def engine(self) -> Engine:
+        """A new engine; GuestLoadError if the stack limit does not fit into a thread's stack."""
+        config = Config()
+        for feature in self.off:
+            setattr(config, feature, False)
+        for feature in self.on:
+            setattr(config, feature, True)
+        config.epoch_interruption = True
+        config.consume_fuel = self.fueled
+        if self.stack is not None:
+            _check_stack(self.stack)
+            set_async_stack(config, self.stack + _HOST_STACK)  # the runtime ends the process if it is smaller
+            config.max_wasm_stack = self.stack
+        return Engine(config)
+
+
+def _check_stack(stack: int) -> None:
+    soft, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    available = threading.stack_size() or (_DEFAULT_THREAD_STACK if soft == resource.RLIM_INFINITY else soft)
+    if stack + _HOST_STACK > available:
+        raise GuestLoadError(
+            f"stack limit of {stack} bytes: threads have {available} bytes of stack, {_HOST_STACK} of them for the "
+            "host; lower the limit, or raise `ulimit -s`"
+        )
 
 
 def one_for_each(make: Callable[_Settings, _Made]) -> Callable[_Settings, _Made]:

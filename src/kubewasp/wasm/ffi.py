@@ -10,6 +10,7 @@ pinned exactly. The tests of the adapter and of web guests fail if an update cha
 - `define_function`: wasmtime-py's host functions cost 20 µs per call and keep exceptions in a global of all threads.
 - `linked` and `instantiated`: each import costs 13 µs otherwise.
 - `on_deadline` and `epoch_increment`: wasmtime-py has no epoch callback, and a kernel timer needs a C function.
+- `set_async_stack`: wasmtime-py has no setting for it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
-    from wasmtime import Engine, Linker, Module
+    from wasmtime import Config, Engine, Linker, Module
 
 PAGE = 65536
 MAX_PAGES = 65536
@@ -185,6 +186,19 @@ def exported_global(store: Store, instance: Instance, name: bytes) -> Global:
     return Global._from_raw(exported(store, instance, name).of.global_)
 
 
+def find_export(store: Store, instance: Instance, name: str) -> Func | Global | Memory | None:
+    """A function, global or memory by name. `Instance.exports` takes quadratic time for all exports."""
+    try:
+        found = exported(store, instance, name.encode())
+    except KeyError:
+        return None
+    if found.kind == ffi.WASMTIME_EXTERN_FUNC.value:
+        return Func._from_raw(found.of.func)
+    if found.kind == ffi.WASMTIME_EXTERN_GLOBAL.value:
+        return Global._from_raw(found.of.global_)
+    return Memory._from_raw(found.of.memory) if found.kind == ffi.WASMTIME_EXTERN_MEMORY.value else None
+
+
 def exported(store: Store, instance: Instance, name: bytes) -> Any:
     """One export, as an import for `instantiated`."""
     found = ffi.wasmtime_extern_t()
@@ -252,6 +266,11 @@ def define_function(
     )
     if error:
         raise WasmtimeError._from_ptr(error)
+
+
+def set_async_stack(config: Config, size: int) -> None:
+    """Size of stacks of asynchronous calls: unused, but checked against the limit of a guest's stack."""
+    ffi.wasmtime_config_async_stack_size_set(config.ptr(), size)
 
 
 def on_deadline(store: Store, decide: Callable[[], int]) -> object:

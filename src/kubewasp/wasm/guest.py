@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
 
+from kubewasp.errors import KubewaspError
 from kubewasp.framework.handle import DetachedHandle, Handle
+from kubewasp.framework.unexpected import described
 from kubewasp.input_file import StandardInput
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.evaluation import Evaluation, evaluate
 from kubewasp.wasm.event_policy import EventPolicy
 from kubewasp.wasm.guest_cycle import GuestCycle
@@ -24,10 +27,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kubewasp.wasm.guest_log import GuestLogSink
-    from kubewasp.wasm.guest_runner import AnyPod, PoolStats
+    from kubewasp.wasm.guest_runner import AnyPod, PoolStats, RunnerPool
     from kubewasp.wasm.repeatable import Repeatable
 
 FailurePolicy = Literal["Fail", "Ignore"]
+
+
+def _started(
+    module: GuestModule, limits: Limits, settings: GuestSettings, handle: Handle, logs: GuestLogSink
+) -> RunnerPool:
+    try:
+        return module.start(limits, settings, handle, logs)
+    except KubewaspError:
+        raise
+    except Exception as error:
+        raise GuestLoadError(f'wasm: start error: {described(error)} (plugin "{settings.name}")') from error
 
 
 class Guest:
@@ -84,7 +98,7 @@ class Guest:
         self.logs: Final = logs
         self.handle: Final = handle or DetachedHandle()
         settings = GuestSettings(name, config, args, log_severity, repeatable)
-        self.pool: Final = module.start(self.limits, settings, self.handle, logs)
+        self.pool: Final = _started(module, self.limits, settings, self.handle, logs)
         described = self.pool.description
         self.hooks: Final = described.hooks
         self.cluster_events: Final = described.cluster_events

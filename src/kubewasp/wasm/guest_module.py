@@ -55,6 +55,8 @@ def load_guest_module(wasm: bytes, limits: Limits, *, use_cache: bool = True, fu
 
     Instances of a `fueled` module count the fuel that they burn, which makes them slower.
     """
+    if len(wasm) > limits.guest_size:
+        raise GuestLoadError(f"wasm: guest has {len(wasm)} bytes, over the limit of {limits.guest_size}")
     try:
         binary.check_header(wasm)
     except binary.BinaryError as error:

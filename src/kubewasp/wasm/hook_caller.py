@@ -9,8 +9,9 @@ import numpy as np
 
 from kubewasp.errors import KubewaspError
 from kubewasp.framework.status import SUCCESS, Code, Status
+from kubewasp.framework.unexpected import UnexpectedErrors
 from kubewasp.wasm import payloads
-from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.errors import GuestLoadError, HeapFullError, InstanceInUseError
 from kubewasp.wasm.guest_log import NO_LOG, HookLog
 from kubewasp.wasm.guest_runner import no_outcome, pod_key
 from kubewasp.wasm.hook_failures import HookFailure, hook_failure
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from kubewasp.wasm.guest_runner import AnyPod, GuestRunner, HookOutcome
 
 logger = logging.getLogger(__name__)
+_unexpected = UnexpectedErrors()  # counted as failures of the guest
 
 # Status of a failed hook under `failurePolicy: Ignore`, as if the plugin were not there; Success for all others.
 _IGNORED = {"prescore": Code.SKIP, "bind": Code.SKIP, "postfilter": Code.UNSCHEDULABLE}
@@ -73,15 +75,36 @@ class HookCaller:
         self.nodes = nodes
         self._pod = pod
         self._handle = handle
-        self._pod = pod
         self._runner: GuestRunner | None = None
         try:
             self._runner = guest.pool.acquire()
-        except GuestLoadError as error:  # it has started before, but does not any more
-            self.failure = HookFailure(str(error), str(error), "start")
-            guest.observer.guest_failed(guest.name, "start", "start")
-        else:
             self._runner.inputs.take_pod(pod, nodes, table, handle)
+        except GuestLoadError as error:  # it has started before, but does not any more
+            self._fail_start(HookFailure(str(error), str(error), "start"))
+        except Exception as error:
+            self._break()
+            if isinstance(error, KubewaspError) and not isinstance(error, HeapFullError):  # e.g. an invalid pod
+                self.close()
+                raise
+            # No memory, memory maps or timers are left: the next pod may have more luck.
+            cause = _unexpected.report("guest start", error, plugin=guest.name)
+            self._fail_start(hook_failure("start", guest.name, "start", cause))
+
+    def _fail_start(self, failure: HookFailure) -> None:
+        self.failure = failure
+        self.guest.observer.guest_failed(self.guest.name, "start", "start")
+
+    def _break(self) -> None:
+        if self._runner is not None:
+            self._runner.broken = True
+
+    def _unexpected(self, hook: str, error: Exception) -> HookOutcome:
+        """Outcome of a call that ended with an exception of the host."""
+        self._break()
+        outcome = no_outcome()
+        cause = _unexpected.report("guest call", error, plugin=self.guest.name, hook=hook)
+        outcome.failure = hook_failure(hook, self.guest.name, "host", cause)
+        return outcome
 
     @property
     def runner(self) -> GuestRunner:
@@ -117,7 +140,13 @@ class HookCaller:
         row = -1 if node is None else self.row(node)
         if self.failure is not None:
             return no_outcome(), self.policy_status(hook, self.failure)
-        outcome = (self._runner or self.runner).call(HOOKS[hook], row=row)
+        runner = self._runner or self.runner
+        try:
+            outcome = runner.call(HOOKS[hook], row=row)
+        except InstanceInUseError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a failure of this hook, whatever it is
+            outcome = self._unexpected(hook, error)
         self._record(hook, outcome)
         if outcome.failure is not None:
             return outcome, self.policy_status(hook, outcome.failure)
@@ -136,7 +165,13 @@ class HookCaller:
         if self.failure is not None:
             outcome = no_outcome()
         else:
-            outcome = (self._runner or self.runner).call_rows(HOOKS[hook], rows)
+            runner = self._runner or self.runner
+            try:
+                outcome = runner.call_rows(HOOKS[hook], rows)
+            except InstanceInUseError:
+                raise
+            except Exception as error:  # noqa: BLE001 - as in `call`
+                outcome = self._unexpected(hook, error)
             self._record(hook, outcome)
         missing = (rows if isinstance(rows, int) else len(rows)) - len(outcome.values)
         if self.failure is not None and missing:
@@ -154,7 +189,13 @@ class HookCaller:
             raise self._no_such_hook("signpod")
         if self.failure is not None:
             return no_outcome(), self.policy_status("signpod", self.failure)
-        outcome = self.runner.sign(pods)
+        runner = self.runner
+        try:
+            outcome = runner.sign(pods)
+        except InstanceInUseError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as in `call`
+            outcome = self._unexpected("signpod", error)
         self._record("signpod", outcome, pods)
         if outcome.failure is not None:
             return outcome, self.policy_status("signpod", outcome.failure)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from wasmtime import Trap
 
+from kubewasp.wasm.limits import config_name
+
 if TYPE_CHECKING:
     from wasmtime import Frame
+
+    from kubewasp.wasm.limits import Limits
+
+# Fields of `Limits`.
+TimeSetting = Literal["call_timeout", "start_timeout", "cycle_timeout"]
 
 # Modules between a guest and the host; their frames are left out of stack traces.
 OUR_MODULES = ("kubewasp_adapter", "kubewasp_shim", "kubewasp_wasi_door", "kubewasp_wasi_shim")
@@ -42,11 +49,13 @@ def hook_failure(hook: str, plugin: str, kind: str, cause: str, *, output: str =
     return HookFailure("\n".join([*lines, trace] if trace else lines), cause, kind)
 
 
-def time_limit(seconds: float, *, setting: str, place: str = "", function: str = "") -> str:
+def time_limit(limits: Limits, setting: TimeSetting, *, place: str = "", function: str = "") -> str:
     """The cause of a call that took too long: where it was, and the limit that ended it."""
     on = f" on {place}" if place else ""
     within = f"{',' if place else ''} in {function}" if function else ""
-    return f"time limit of {seconds:g} s exceeded{on}{within}; the limit is limits.{setting}"
+    of_pod = " for one pod" if setting == "cycle_timeout" else ""
+    limit = f"time limit of {getattr(limits, setting):g} s{of_pod}"
+    return f"{limit} exceeded{on}{within}; the limit is limits.{config_name(setting)}"
 
 
 def innermost_function(trace: str) -> str:

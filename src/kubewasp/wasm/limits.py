@@ -21,6 +21,17 @@ class LimitError(KubewaspError):
 
 
 @dataclass(frozen=True, slots=True)
+class CompileLimits:
+    """Limits of a compilation: CPU time in seconds, memory in bytes. A Python plugin of 19 MB takes 10 s and 430 MB."""
+
+    timeout: float = 120.0
+    memory: int = 2048 * MIB
+
+
+COMPILATION = CompileLimits()
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """Limits of one guest. Times are seconds, sizes bytes; every limit has a default.
 
@@ -42,6 +53,9 @@ class Limits:
         log: Length of a log line.
         payload: Length of any other payload, such as events or node names.
         guest_size: Size of the wasm file.
+        cycle_timeout: Time of all calls for one pod, from PreFilter to Permit.
+        compile_timeout: Time of the compilation, in a process of its own.
+        compile_memory: Memory of that process.
     """
 
     memory: int = 256 * MIB
@@ -53,6 +67,13 @@ class Limits:
     log: int = 256 * KIB
     payload: int = 16 * MIB
     guest_size: int = 128 * MIB
+    cycle_timeout: float = 5.0
+    compile_timeout: float = COMPILATION.timeout
+    compile_memory: int = COMPILATION.memory
+
+    @property
+    def compilation(self) -> CompileLimits:
+        return CompileLimits(self.compile_timeout, self.compile_memory)
 
     def __post_init__(self) -> None:
         for name, (low, high) in _RANGES.items():
@@ -121,7 +142,7 @@ def _parsed(name: str, value: Any) -> Any:
     return quantity.parse(value).value()
 
 
-_TIMES = ("call_timeout", "start_timeout")
+_TIMES = ("call_timeout", "start_timeout", "cycle_timeout", "compile_timeout")
 _RANGES: dict[str, tuple[float, float]] = {
     "memory": (64 * KIB, 4096 * MIB),
     "call_timeout": (0.01, 600),
@@ -132,4 +153,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "log": (KIB, 16 * MIB),
     "payload": (KIB, 256 * MIB),
     "guest_size": (8, 1024 * MIB),
+    "cycle_timeout": (0.01, 600),
+    "compile_timeout": (1, 3600),
+    "compile_memory": (128 * MIB, 65536 * MIB),
 }

@@ -33,7 +33,13 @@ _KINDS: Final[dict[Ending, ErrorKind]] = {
 }
 # Settings of a guest in the configuration file.
 _NAMES: Final = SettingNames(
-    directory="dirs:", environment="env:", memory="limits.memory", stack="limits.stack", timeout="limits.timeout"
+    directory="dirs:",
+    environment="env:",
+    memory="limits.memory",
+    stack="limits.stack",
+    timeout="limits.timeout",
+    compile_timeout="limits.compileTimeout",
+    compile_memory="limits.compileMemory",
 )
 # Header Proxy would become HTTP_PROXY: httpoxy.org.
 _NOT_FORWARDED: Final = (b"proxy", b"content-type", b"content-length")
@@ -91,6 +97,7 @@ class CommandRunner:
             memory=limits.memory,
             stack=limits.stack,
             timeout=limits.timeout,
+            compilation=limits.compilation,
             names=_NAMES,
         )
 

@@ -52,7 +52,7 @@ class HandlerInstance:
         self._calls: dict[str, GuestCall] = {}
         self._until = 0.0
         self._store = Store(module.engine.engine)
-        self._store.set_limits(memory_size=limits.memory, table_elements=1_000_000, instances=1, tables=32, memories=1)
+        module.bounds.apply(self._store)
         if module.uses_wasi:
             self._grant(env)
         self._start()
@@ -142,7 +142,8 @@ class HandlerInstance:
 
     @property
     def memory_bytes(self) -> int:
-        return self._memory.data_len(self._store) if self._memory is not None else 0
+        used = self._memory.data_len(self._store) if self._memory is not None else 0
+        return used + self._module.bounds.counted
 
     # ------------------------------------------------------------------ for host functions
 

@@ -6,14 +6,16 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from wasmtime import Engine, FuncType, Linker, MemoryType, Module, WasmtimeError
+from wasmtime import FuncType, Linker, MemoryType, Module, WasmtimeError
 
 from kubewasp.wasm import binary
 from kubewasp.wasm.compilation import compile_and_keep, load_compiled
 from kubewasp.wasm.deadlines import Ticker
-from kubewasp.wasm.engine_settings import SWITCHED_OFF, engine_config, one_for_each
+from kubewasp.wasm.engine_settings import SWITCHED_OFF, EngineSettings, one_for_each
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
+from kubewasp.wasm.footprint import Bounds, bounds
+from kubewasp.wasm.footprint import read as read_footprint
 from kubewasp.web import handler_abi, middleware_abi
 from kubewasp.web.host_functions import WASI, define
 
@@ -31,8 +33,8 @@ class WebEngine:
     """Engine, epoch ticker and linker shared by all guests with the same stack limit."""
 
     def __init__(self, stack: int) -> None:
-        self.engine = Engine(engine_config(SWITCHED_OFF, stack))
-        self.settings = f"web stack={stack}"
+        self.settings = EngineSettings("web", SWITCHED_OFF, stack=stack)
+        self.engine = self.settings.engine()
         self.ticker = Ticker(self.engine)
         self.linker = Linker(self.engine)
         self.linker.define_wasi()
@@ -54,6 +56,7 @@ class HandlerModule:
     start: tuple[str, ...]
     uses_wasi: bool
     results: dict[str, str]  # result types of the exports of its ABI
+    bounds: Bounds
 
 
 def load_handler_module(wasm: bytes, style: str, limits: WebLimits) -> HandlerModule:
@@ -69,7 +72,8 @@ def load_handler_module(wasm: bytes, style: str, limits: WebLimits) -> HandlerMo
     module = load_compiled(Module, engine.engine, engine.settings, wasm)
     try:
         if module is None:
-            module = compile_and_keep(Module, engine.engine, engine.settings, wasm)
+            module = compile_and_keep(Module, engine.engine, engine.settings, wasm, limits=limits.compilation)
+        footprint = read_footprint(wasm)
         _check_imports(module, abi, style)
         prepared = engine.linker.instantiate_pre(module)
         exported = binary.signatures(wasm).exported
@@ -77,6 +81,7 @@ def load_handler_module(wasm: bytes, style: str, limits: WebLimits) -> HandlerMo
         raise GuestLoadError(f"wasm: {' '.join(str(error).split())}") from None
     _check_exports(module, exported, abi, style)
     _check_memory(module, limits)
+    limited = bounds(footprint, limits.memory)
     return HandlerModule(
         engine=engine,
         prepared=prepared,
@@ -85,6 +90,7 @@ def load_handler_module(wasm: bytes, style: str, limits: WebLimits) -> HandlerMo
         start=next(((name,) for name in _START if exported.get(name) == "() -> ()"), ()),
         uses_wasi=any(item.module == WASI for item in module.imports),
         results={name: result for name, _, result in abi.exports},
+        bounds=limited,
     )
 
 

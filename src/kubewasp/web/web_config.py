@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kubewasp.k8s import quantity
 from kubewasp.k8s.duration import format_duration, parse_duration
-from kubewasp.wasm.limits import KIB, MIB, config_name
+from kubewasp.wasm.limits import COMPILATION, KIB, MIB, CompileLimits, config_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ DEFAULT_LISTEN: Final = "127.0.0.1:8080"
 DEFAULT_WORKERS: Final = 32
 DEFAULT_CONNECTIONS: Final = 2048
 _COUNT: Final = "instances"
-_TIMES: Final = ("timeout", "start_timeout", "client_timeout")
+_TIMES: Final = ("timeout", "start_timeout", "client_timeout", "compile_timeout")
 _RANGES: Final[dict[str, tuple[float, float]]] = {
     "memory": (64 * KIB, 4096 * MIB),
     "timeout": (0.01, 3600),
@@ -32,6 +32,8 @@ _RANGES: Final[dict[str, tuple[float, float]]] = {
     "output": (0, 16 * MIB),
     "instances": (1, 10_000),
     "guest_size": (8, 1024 * MIB),
+    "compile_timeout": (1, 3600),
+    "compile_memory": (128 * MIB, 65536 * MIB),
 }
 
 
@@ -50,6 +52,12 @@ class WebLimits:
     output: int = 64 * KIB  # printed and logged per request
     instances: int = 64  # concurrent
     guest_size: int = 128 * MIB
+    compile_timeout: float = COMPILATION.timeout
+    compile_memory: int = COMPILATION.memory
+
+    @property
+    def compilation(self) -> CompileLimits:
+        return CompileLimits(self.compile_timeout, self.compile_memory)
 
     @classmethod
     def from_config(cls, settings: Mapping[str, object]) -> tuple[WebLimits, dict[str, str]]:

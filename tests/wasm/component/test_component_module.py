@@ -8,6 +8,7 @@ from wasmtime import wat2wasm
 from kubewasp.wasm.component import component_module
 from kubewasp.wasm.component.component_module import load_component
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.guest_module import load_guest_module
 from kubewasp.wasm.limits import Limits
 from tests.wasm.component.components import probe_program, probe_wasm
 
@@ -88,7 +89,7 @@ def test_what_is_no_component_inside_is_an_error() -> None:
 
 def test_a_component_over_the_size_limit_is_refused() -> None:
     with pytest.raises(GuestLoadError, match=r"guest has \d+ bytes, over the limit of 8"):
-        load("(core module)", guest_size=8)
+        load_guest_module(bytes(wat2wasm("(component (core module))")), Limits(guest_size=8))
 
 
 @pytest.mark.parametrize(

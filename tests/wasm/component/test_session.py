@@ -1,9 +1,10 @@
 """Components behind guest cycles: every hook, and failures between pods."""
 
+import itertools
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +18,7 @@ from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.pods import PodParser
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm import cycle_time
 from kubewasp.wasm.component.component_instance import ComponentInstance
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
@@ -38,9 +40,9 @@ def requests() -> Iterator[list[str]]:
     sent: list[str] = []
     before = ComponentInstance.exchange
 
-    def exchange(self: ComponentInstance, request: str, *, hook: str, place: Callable[[], str] = str) -> str:
+    def exchange(self: ComponentInstance, request: str, **arguments: Any) -> str:
         sent.append(request)
-        return before(self, request, hook=hook)
+        return before(self, request, **arguments)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ComponentInstance, "exchange", exchange)
@@ -519,3 +521,59 @@ def test_rows_may_be_given_as_numbers(guest: Guest, nodes: Nodes) -> None:
 def test_a_component_has_no_globals(guest: Guest, nodes: Nodes) -> None:
     with guest.cycle(pod(), nodes) as cycle, pytest.raises(GuestLoadError, match='does not export a global "flag"'):
         cycle.runner.set_guest_global("flag", 1)
+
+
+# ---------------------------------------------------------------- answers that are no answers
+
+
+def nested(depth: int) -> str:
+    return "[" * depth + "]" * depth
+
+
+@pytest.mark.parametrize("depth", [200, 300, 1000, 1020, 5000])
+@pytest.mark.parametrize("part", ["output", "events", "logs", "error", "nodes", "status", "memory", "allow", "reject"])
+def test_a_deeply_nested_part_of_an_answer_fails_the_hook(part: str, depth: int) -> None:
+    """The reader of JSON takes more levels than the writer, and than `str`."""
+    value = {"events": f"[{nested(depth)}]", "logs": f"[[0,{nested(depth)}]]", "reject": f'[["a",{nested(depth)}]]'}
+    text = f'{{"{part}":{value.get(part, nested(depth))}}}'
+    guest = probe()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ComponentInstance, "exchange", lambda *_, **__: text)
+        with guest.cycle(pod(), samples.nodes(2), handle=FakeHandle()) as cycle:
+            status = cycle.reserve("node-1").status
+            if part == "memory" and depth < 1024:
+                assert status.code == Code.SUCCESS, "ignored: it is no number"
+                return
+            assert status.code == Code.ERROR
+            assert status.reason.startswith("wasm: reserve error: ")
+            assert len(status.reason) < 1000
+    with guest.cycle(pod(), samples.nodes(2)) as cycle:
+        assert cycle.reserve("node-1").status.is_success, "the next pod has a fresh instance"
+
+
+def test_any_exception_while_an_answer_is_read_fails_the_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    guest = probe(failure_policy="Ignore")
+
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a bug of the host")
+
+    monkeypatch.setattr("kubewasp.wasm.component.answers.take_rows", fail)
+    with guest.cycle(pod(), samples.nodes(2)) as cycle:
+        assert cycle.filter().codes.tolist() == [0, 0]
+        assert cycle.hooks.failure is not None
+        assert cycle.hooks.failure.cause == "ZeroDivisionError: a bug of the host"
+        assert cycle.hooks.failure.kind == "host"
+
+
+# ---------------------------------------------------------------- time of a cycle
+
+
+def test_the_hooks_of_a_pod_share_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = itertools.count(0.0, 0.9)
+    monkeypatch.setattr(cycle_time, "cpu_time", lambda: next(times))
+    guest = probe(Limits(cycle_timeout=2.0))
+    with guest.cycle(pod(), samples.nodes(2)) as cycle:
+        assert [cycle.reserve("node-1").status.code for _ in range(4)] == [0, 0, 0, Code.ERROR]
+        assert "time limit of 2 s for one pod exceeded" in cycle.reserve("node-1").reason
+    with guest.cycle(pod(), samples.nodes(2)) as cycle:
+        assert cycle.reserve("node-1").status.is_success, "another pod, another budget"

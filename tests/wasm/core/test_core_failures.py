@@ -17,9 +17,8 @@ def told(error: Exception, *, callback_error: BaseException | None = None, outpu
         refused=0,
         output=output,
         memory=0,
-        limits=Limits(),
-        seconds=0.25,
-        setting="callTimeout",
+        limits=Limits(call_timeout=0.25),
+        setting="call_timeout",
         node="n-17",
     )
 

@@ -7,6 +7,7 @@ import weakref
 from typing import Any
 
 import pytest
+from wasmtime import _bindings as bindings
 
 from kubewasp.framework.status import Status
 from kubewasp.state.node_objects import Nodes
@@ -539,9 +540,53 @@ def test_tables_are_bounded_too(pod: dict[str, Any]) -> None:
 
 
 def test_a_guest_that_begins_with_too_large_a_table_is_refused() -> None:
-    text = GROWS.replace("(table $table 1 funcref)", "(table $table 2000000 funcref)")
-    with pytest.raises(GuestLoadError, match="wasm: instantiate error: "):
-        Guest.load(wat_text(text))
+    text = GROWS.replace("(table $table 1 funcref)", "(table $table 9000000 funcref)")
+    with pytest.raises(GuestLoadError, match="in 1 memories and 1 tables, over the limit of 67108864; raise limits"):
+        Guest.load(wat_text(text), limits={"memory": 64 << 20})
+
+
+def test_memory_and_tables_together_stay_within_the_limit(pod: dict[str, Any], nodes: Nodes) -> None:
+    """30 tables of a million elements each in one instance were 240 MB beside its memory."""
+    text = GROWS.replace("(table $table 1 funcref)", "(table $table 100000 funcref) " + "(table 10000 funcref) " * 29)
+    limit = 40 << 20
+    with Guest.load(wat_text(text), limits={"memory": limit}).cycle(pod, nodes) as cycle:
+        steer(cycle, by=1)
+        assert cycle.reserve("node-1").code == -1
+        tables = 30 * 100_000 * 8
+        steer(cycle, by=(limit - tables) // 65536 + 1)
+        assert cycle.filter(["node-1"]).codes.tolist() == [-1]
+        steer(cycle, by=(limit - tables) // 65536 - 1)
+        assert cycle.filter(["node-1"]).codes.tolist() == [1]
+        assert limit - 2 * 65536 < cycle.runner.memory_bytes <= limit
+
+
+def test_an_instance_with_many_exports_is_made_without_looking_at_them(pod: dict[str, Any], nodes: Nodes) -> None:
+    exports = "".join(f'(export "e{number}" (func $filter))' for number in range(5000))
+    text = f'(module (memory (export "memory") 1) (func $filter (export "filter") (result i32) i32.const 0) {exports})'
+    guest = Guest.load(wat_text(text))
+    with pytest.MonkeyPatch.context() as patch:
+        asked: list[object] = []
+        nth = bindings._wasmtime_instance_export_nth
+        patch.setattr(bindings, "_wasmtime_instance_export_nth", lambda *args: asked.append(0) or nth(*args))
+        with guest.cycle(pod, nodes), guest.cycle(pod, nodes):
+            pass
+    assert 0 < len(asked) < 1000, "exports of the host's own modules"
+
+
+@pytest.mark.parametrize(
+    ("what", "item", "most"),
+    [
+        ("exports", '(export "e{}" (func $filter))', 10_000),
+        ("imports", '(import "wasi_snapshot_preview1" "sched_yield" (func (result i32)))', 1000),
+    ],
+)
+def test_a_guest_with_too_many_imports_or_exports_is_refused(what: str, item: str, most: int) -> None:
+    items = "".join(item.format(number) for number in range(most + 1))
+    own = '(memory (export "memory") 1) (func $filter (export "filter") (result i32) i32.const 0)'
+    with pytest.raises(GuestLoadError, match=f"wasm: guest has [0-9]+ {what}, over the limit of {most}"):
+        Guest.load(
+            wat_text(f"(module {items if what == 'imports' else ''} {own} {items if what == 'exports' else ''})")
+        )
 
 
 def test_an_instance_that_is_thrown_away_is_gone_at_once(pod: dict[str, Any], nodes: Nodes) -> None:
@@ -557,6 +602,15 @@ def test_an_instance_that_is_thrown_away_is_gone_at_once(pod: dict[str, Any], no
             assert instance() is None, what
     finally:
         gc.enable()
+
+
+def test_an_error_of_the_runtimes_own_function_is_one_line_with_a_trace(pod: dict[str, Any], nodes: Nodes) -> None:
+    with Guest.load(wat("imports"), name="imports").cycle(pod, nodes) as cycle:
+        call_import(cycle, "clock_time_get", 99, 0, 1024)
+        first, *trace = cycle.filter(["node-1"]).reason(0).splitlines()
+    cause = "In func wasi_snapshot_preview1::clock_time_get at convert Clockid: Invalid enum value Clockid"
+    assert first == f'wasm: filter error: {cause} (plugin "imports")'
+    assert trace[0] == "wasm stack trace:"
 
 
 # ---------------------------------------------------------------- globals of the guest

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     _Numbers = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-_MAX_LINES = 1000
+MAX_LINES = 1000
 _MAX_HINT = 1024  # longer hints are cut
 _OVERRIDE = 1
 
 
 class AnswerError(ValueError):
-    """The answer violates the protocol or a limit."""
+    """The answer violates the protocol or a limit; the text is bounded."""
 
 
 def parse(text: str, limits: Limits) -> dict[str, Any]:
@@ -43,18 +43,14 @@ def parse(text: str, limits: Limits) -> dict[str, Any]:
 
 def take_remarks(answer: dict[str, Any], outcome: HookOutcome, limits: Limits) -> None:
     """Adds log lines, events and output."""
-    printed = str(answer.get("output") or "")[: limits.output]
+    printed = _text(answer.get("output") or "", "output")[: limits.output]
     outcome.output = (outcome.output + printed)[: limits.output]
-    dropped = _integer(answer.get("dropped") or 0, "dropped")
-    sent = _list(answer, "logs")
-    room = max(_MAX_LINES - outcome.log.lines, 0)
-    dropped += max(len(sent) - room, 0)
-    lines = [_line(line, limits) for line in sent[:room]]
+    lines, dropped = log_lines(answer, limits, MAX_LINES - outcome.log.lines)
     for event in _list(answer, "events"):
-        if len(outcome.events) >= _MAX_LINES:
+        if len(outcome.events) >= MAX_LINES:
             dropped += 1
         else:
-            outcome.events.append(orjson.dumps(event))
+            outcome.events.append(_json(event, "events"))
     if lines or printed or dropped:
         log = outcome.log
         if not isinstance(log, ComponentLog):
@@ -62,16 +58,19 @@ def take_remarks(answer: dict[str, Any], outcome: HookOutcome, limits: Limits) -
         log.add(lines, printed, dropped)
 
 
-def _line(line: Any, limits: Limits) -> tuple[int, str]:
-    severity, text = _pair(line, "logs")
-    return _integer(severity, "logs"), str(text)[: limits.log]
+def log_lines(answer: dict[str, Any], limits: Limits, room: int) -> tuple[list[tuple[int, str]], int]:
+    """Log lines with their severities, at most `room`; the number of lines dropped here or by the guest."""
+    sent, room = _list(answer, "logs"), max(room, 0)
+    pairs = [_pair(line, "logs") for line in sent[:room]]
+    lines = [(_integer(severity, "logs"), _text(text, "logs")[: limits.log]) for severity, text in pairs]
+    return lines, max(_integer(answer.get("dropped") or 0, "dropped"), 0) + max(len(sent) - room, 0)
 
 
 def waiting_pods(answer: dict[str, Any]) -> tuple[list[str], list[tuple[str, str]]]:
     """Uids of the allowed pods; uids and reasons of the rejected ones."""
-    allowed = [str(uid) for uid in _list(answer, "allow")]
+    allowed = [_text(uid, "allow") for uid in _list(answer, "allow")]
     rejected = [_pair(item, "reject") for item in _list(answer, "reject")]
-    return allowed, [(str(uid), str(reason)) for uid, reason in rejected]
+    return allowed, [(_text(uid, "reject"), _text(reason, "reject")) for uid, reason in rejected]
 
 
 def take_one(hook: Hook, answer: dict[str, Any], outcome: HookOutcome, limits: Limits) -> None:
@@ -84,9 +83,9 @@ def take_one(hook: Hook, answer: dict[str, Any], outcome: HookOutcome, limits: L
         value = int(bool(answer.get("queue")))
     elif hook.answer is Answer.NOMINATION and "nominated" in answer:
         value = _OVERRIDE << 32 | code
-        outcome.received[NOMINATED_NODE] = str(answer["nominated"]).encode()
+        outcome.received[NOMINATED_NODE] = _text(answer["nominated"], "nominated").encode()
     if "nodes" in answer:
-        outcome.received[NODE_NAMES] = "".join(f"{name}\0" for name in _list(answer, "nodes")).encode()
+        outcome.received[NODE_NAMES] = "".join(f"{_text(name, 'nodes')}\0" for name in _list(answer, "nodes")).encode()
     if "key" in answer:
         outcome.received[SORT_KEY] = _hex(answer["key"])
     if hook.name == "normalizescore" and "scores" in answer:
@@ -174,6 +173,20 @@ def _pair(value: Any, key: str) -> tuple[Any, Any]:
     if not isinstance(value, list) or len(value) != 2:
         raise AnswerError(f"{key}: expected pairs")
     return value[0], value[1]
+
+
+def _text(value: Any, key: str) -> str:
+    if not isinstance(value, str):
+        raise AnswerError(f"{key}: expected a string")
+    return value
+
+
+def _json(value: Any, key: str) -> bytes:
+    """A part of an answer as JSON; the writer takes fewer levels than the reader."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError as error:
+        raise AnswerError(f"{key}: {error}") from None
 
 
 def _integer(value: Any, key: str) -> int:

@@ -10,11 +10,11 @@ import re
 import time
 from typing import TYPE_CHECKING, NoReturn
 
-from wasmtime import Engine, WasmtimeError
+from wasmtime import WasmtimeError
 from wasmtime.component import Linker, Record
 
 from kubewasp.wasm.deadlines import Ticker
-from kubewasp.wasm.engine_settings import engine_config, one_for_each
+from kubewasp.wasm.engine_settings import EngineSettings, one_for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,11 +49,9 @@ class ComponentEngine:
     """Shared by all components with the same stack limit. A fueled engine counts fuel, for benchmarks only."""
 
     def __init__(self, stack: int, *, fueled: bool = False) -> None:
-        config = engine_config(_OFF, stack, fueled=fueled)
-        config.wasm_component_model = True
-        self.engine = Engine(config)
+        self.settings = EngineSettings("component", _OFF, ("wasm_component_model",), stack, fueled)
+        self.engine = self.settings.engine()
         self.fueled = fueled
-        self.settings = f"component stack={stack}{' fuel' if fueled else ''}"
         self.ticker = Ticker(self.engine)
 
     def linker(self, imports: Iterable[str], source: GuestSource | None = None) -> Linker:

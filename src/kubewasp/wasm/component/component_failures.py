@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wasmtime import WasmtimeError
 
     from kubewasp.wasm.component.watched_position import Position
+    from kubewasp.wasm.hook_failures import TimeSetting
     from kubewasp.wasm.limits import Limits
 
 _TRAP = re.compile(r"wasm trap: .*")
@@ -29,16 +30,15 @@ def ended(
     hook: str,
     plugin: str,
     limits: Limits,
-    seconds: float,
+    setting: TimeSetting,
     timed_out: bool,
     place: str,
     position: Position,
 ) -> HookFailure:
     """The failure of a call that did not return (a trap, a time limit, an exit): the instance is broken."""
     if timed_out:
-        setting = "startTimeout" if hook == "start" else "callTimeout"
         place = f"node {position.node}" if position.node else place
-        cause = time_limit(seconds, setting=setting, place=place, function=position.function)
+        cause = time_limit(limits, setting, place=place, function=position.function)
         return hook_failure(hook, plugin, "timeout", cause)
     text = str(error)
     kind, cause, trace = _cause(error, text, limits)
@@ -63,11 +63,17 @@ def _cause(error: WasmtimeError, text: str, limits: Limits) -> tuple[str, str, b
     return "trap", trap, True
 
 
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def raised(error: Mapping[str, Any], *, hook: str, plugin: str, limits: Limits) -> HookFailure:
     """The failure of a call in which the plugin raised an exception: the instance stays usable."""
-    kind, cause, trace = (str(error.get(key) or "") for key in ("kind", "cause", "trace"))
+    kind, cause, trace = (_text(error.get(key))[: limits.reason] for key in ("kind", "cause", "trace"))
     if kind == "SystemExit":
-        return hook_failure(hook, plugin, "exit", f"guest exited with code {error.get('exit', 0)}", trace=trace)
+        code = error.get("exit", 0)
+        shown = code if isinstance(code, int) and -(2**31) <= code < 2**31 else "unknown"
+        return hook_failure(hook, plugin, "exit", f"guest exited with code {shown}", trace=trace)
     if kind == "MemoryError":
         return hook_failure(hook, plugin, "overrun", f"memory limit of {limits.memory} bytes exceeded", trace=trace)
     return hook_failure(hook, plugin, "exception", cause or "unknown exception", trace=trace)

@@ -18,6 +18,7 @@ from kubewasp.wasm.component.watched_position import PublishedPosition
 from kubewasp.wasm.deadlines import CallDeadline
 from kubewasp.wasm.engine_settings import FUEL
 from kubewasp.wasm.errors import GuestLoadError, GuestStartError
+from kubewasp.wasm.footprint import bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,12 +27,9 @@ if TYPE_CHECKING:
 
     from kubewasp.wasm.component.component_module import ComponentModule
     from kubewasp.wasm.guest_runner import GuestSettings
-    from kubewasp.wasm.hook_failures import HookFailure
+    from kubewasp.wasm.hook_failures import HookFailure, TimeSetting
     from kubewasp.wasm.limits import Limits
     from kubewasp.wasm.repeatable import GuestSource
-
-# A component is many core modules (the interpreter, its libraries, adapters) around one memory.
-_CORE_INSTANCES, _TABLES, _MEMORIES = 100, 64, 1
 
 
 class ComponentFailure(Exception):  # noqa: N818 - caught by the session, never seen by a user
@@ -75,22 +73,17 @@ class ComponentInstance:
         if watched:
             start["watch"] = True
         try:
-            answer = self._called("start", orjson.dumps(start).decode(), hook="start", seconds=limits.start_timeout)
+            text = orjson.dumps(start).decode()
+            answer = self._called("start", text, hook="start", seconds=limits.start_timeout, setting="start_timeout")
         except ComponentFailure as error:
             raise GuestStartError(error.failure.text) from None
-        self.description = description.parse(answer)
+        self.description = description.parse(answer, limits)
 
     def _new_store(self) -> Store:
         store = Store(self._module.engine.engine)
         if self._module.engine.fueled:
             store.set_fuel(FUEL)
-        store.set_limits(
-            memory_size=self._limits.memory,
-            table_elements=1_000_000,
-            instances=_CORE_INSTANCES,
-            tables=_TABLES,
-            memories=_MEMORIES,
-        )
+        bounds(self._module.footprint, self._limits.memory).apply(store)
         # Streams are discarded: the SDK sends its output with its answers. (The runtime would write to streams of the
         # host from its own threads, after the call or even after Python's end.)
         wasi = WasiConfig()
@@ -114,17 +107,29 @@ class ComponentInstance:
     def fuel_burnt(self) -> int:
         return FUEL - self._store.get_fuel() if self._module.engine.fueled else 0
 
-    def exchange(self, request: str, *, hook: str, place: Callable[[], str] = str) -> str:
-        """Sends a request and returns the answer; ComponentFailure if there is none.
+    def exchange(
+        self,
+        request: str,
+        *,
+        hook: str,
+        seconds: float,
+        setting: TimeSetting = "call_timeout",
+        place: Callable[[], str] = str,
+    ) -> str:
+        """Sends a request and returns the answer; ComponentFailure if there is none in time.
 
         Args:
             request: The request.
             hook: The hook, for the text of a failure.
+            seconds: The time that it may take.
+            setting: The limit that this time is of, for the text of a failure.
             place: The nodes of the request, for the text of a failure.
         """
-        return self._called("call", request, hook=hook, seconds=self._limits.call_timeout, place=place)
+        return self._called("call", request, hook=hook, seconds=seconds, setting=setting, place=place)
 
-    def _called(self, name: str, text: str, *, hook: str, seconds: float, place: Callable[[], str] = str) -> str:
+    def _called(
+        self, name: str, text: str, *, hook: str, seconds: float, setting: TimeSetting, place: Callable[[], str] = str
+    ) -> str:
         function, engine = self._functions[name], self._module.engine
         with self.lock, engine.ticker.running(), self._timed():
             self._position.clear()
@@ -141,7 +146,7 @@ class ComponentInstance:
                     hook=hook,
                     plugin=self.name,
                     limits=self._limits,
-                    seconds=seconds,
+                    setting=setting,
                     timed_out=self._deadline.is_over,
                     place=place(),
                     position=self._position.last(),

@@ -14,6 +14,8 @@ from kubewasp.wasm import binary
 from kubewasp.wasm.compilation import compile_and_keep, load_compiled
 from kubewasp.wasm.component.component_engine import ComponentEngine, component_engine, is_offered
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.footprint import Footprint, bounds
+from kubewasp.wasm.footprint import read as read_footprint
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -23,9 +25,10 @@ if TYPE_CHECKING:
     from kubewasp.framework.handle import Handle
     from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import GuestSettings, RunnerPool
-    from kubewasp.wasm.limits import Limits
+    from kubewasp.wasm.limits import CompileLimits, Limits
 
 WORLD = "kubewasp:plugin/plugin@1.0.0"
+_MOST_PROBLEMS = 20
 _EXPORTS = {"start": "func(settings: string) -> string", "call": "func(request: string) -> string"}
 
 
@@ -39,6 +42,7 @@ class ComponentModule:
     digest: str
     size: int
     imports: tuple[str, ...]
+    footprint: Footprint
     producers: dict[str, list[str]] = field(default_factory=dict)
     from_cache: bool = False
     compile_seconds: float = 0.0
@@ -61,15 +65,15 @@ class ComponentModule:
 
 def load_component(wasm: bytes, limits: Limits, *, use_cache: bool = True, fueled: bool = False) -> ComponentModule:
     """Compiles a component, or loads it from the cache, and checks that it fits the world."""
-    if len(wasm) > limits.guest_size:
-        raise GuestLoadError(f"wasm: guest has {len(wasm)} bytes, over the limit of {limits.guest_size}")
     began = time.perf_counter()
     engine = component_engine(limits.stack, fueled=fueled)
     component = load_compiled(Component, engine.engine, engine.settings, wasm) if use_cache else None
     from_cache = component is not None
     if component is None:
-        component = _compiled(engine, wasm)
+        component = _compiled(engine, wasm, limits.compilation)
     compile_seconds = time.perf_counter() - began
+    footprint = read_footprint(wasm)
+    bounds(footprint, limits.memory)
     imports = tuple(component.type.imports(engine.engine))
     _check_world(imports, component.type.exports(engine.engine))
     return ComponentModule(
@@ -79,15 +83,16 @@ def load_component(wasm: bytes, limits: Limits, *, use_cache: bool = True, fuele
         digest=hashlib.sha256(wasm).hexdigest(),
         size=len(wasm),
         imports=imports,
+        footprint=footprint,
         producers=_producers(wasm),
         from_cache=from_cache,
         compile_seconds=compile_seconds,
     )
 
 
-def _compiled(engine: ComponentEngine, wasm: bytes) -> Component:
+def _compiled(engine: ComponentEngine, wasm: bytes, limits: CompileLimits) -> Component:
     try:
-        return compile_and_keep(Component, engine.engine, engine.settings, wasm)
+        return compile_and_keep(Component, engine.engine, engine.settings, wasm, limits=limits)
     except WasmtimeError as error:
         lines = [line.strip() for line in str(error).splitlines()]
         cause = "; ".join(line for line in lines if line and not line.endswith(":"))
@@ -113,8 +118,9 @@ def _check_world(imports: tuple[str, ...], exports: Mapping[str, Any]) -> None:
             problems.append(f"it exports {name} as {found}, not as {wanted}")
     problems += [f"it imports {name}, which is not offered" for name in imports if not is_offered(name)]
     if problems:
+        more = [f"and {len(problems) - _MOST_PROBLEMS} more"] if len(problems) > _MOST_PROBLEMS else []
         raise GuestLoadError(
-            f"wasm: the component does not fit the world {WORLD}: {'; '.join(problems)}; "
+            f"wasm: the component does not fit the world {WORLD}: {'; '.join(problems[:_MOST_PROBLEMS] + more)}; "
             "build it with `kubewasp plugin build`"
         )
 

@@ -87,7 +87,9 @@ class ComponentPool:
         log = instance.description.log
         if log is not NO_LOG:
             self._logs.write(HookLog(self._settings.name, START, "", self._clock.wall(), log))
-        return SharedInstance(instance, NodeView(with_pods=instance.description.wants_pods))
+        least = self._module.footprint.initial
+        view = NodeView(with_pods=instance.description.wants_pods)
+        return SharedInstance(instance, view, memory=least, least_memory=least)
 
 
 def _should_be_watched(ended: SharedInstance) -> bool:

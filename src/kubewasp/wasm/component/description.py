@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import orjson
+from typing import TYPE_CHECKING, Any
 
 from kubewasp.framework.cluster_events import RESOURCES, ClusterEvent
+from kubewasp.framework.unexpected import described
+from kubewasp.wasm.component import answers
 from kubewasp.wasm.component.component_log import ComponentLog
 from kubewasp.wasm.errors import GuestLoadError, GuestStartError
 from kubewasp.wasm.guest_log import NO_LOG, GuestLog
 from kubewasp.wasm.hooks import HOOKS
 
+if TYPE_CHECKING:
+    from kubewasp.wasm.limits import Limits
+
 PROTOCOL = 1
+_LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,32 +35,39 @@ class ComponentDescription:
     log: GuestLog = NO_LOG
 
 
-def parse(text: str) -> ComponentDescription:
+def parse(text: str, limits: Limits) -> ComponentDescription:
     """The description; GuestLoadError with the plugin's own error, if it has one."""
     try:
-        sent = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise GuestLoadError(f"wasm: start error: the answer is not JSON: {error}") from None
-    if not isinstance(sent, dict):
-        raise GuestLoadError("wasm: start error: the answer is not a JSON object")
-    if sent.get("protocol") != PROTOCOL:
+        sent = answers.parse(text, limits)
+    except answers.AnswerError as error:
+        raise GuestLoadError(f"wasm: start error: {error}") from None
+    protocol = sent.get("protocol")
+    if protocol != PROTOCOL:
+        shown = repr(protocol)[:_LONGEST] if isinstance(protocol, int | str | None) else type(protocol).__name__
         raise GuestLoadError(
-            f"wasm: start error: the guest speaks protocol {sent.get('protocol')!r}, this host {PROTOCOL}; "
+            f"wasm: start error: the guest speaks protocol {shown}, this host {PROTOCOL}; "
             "build it again with the SDK that comes with this kubewasp"
         )
-    if sent.get("error"):
-        raise GuestStartError(f"wasm: start error: {sent['error']}", refused=sent.get("refused") is True)
+    failure = sent.get("error")
+    if failure:
+        shown = failure[: limits.reason] if isinstance(failure, str) else "the error is not a string"
+        raise GuestStartError(f"wasm: start error: {shown}", refused=sent.get("refused") is True)
     try:
-        return _description(sent)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise GuestLoadError(f"wasm: start error: the answer cannot be read: {type(error).__name__}: {error}") from None
+        return _description(sent, limits)
+    except (KeyError, TypeError, ValueError, IndexError, RecursionError) as wrong:
+        cause = described(wrong)
+        raise GuestLoadError(f"wasm: start error: the answer cannot be read: {cause}") from None
 
 
-def _description(sent: dict[str, Any]) -> ComponentDescription:
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _description(sent: dict[str, Any], limits: Limits) -> ComponentDescription:
     hooks = tuple(sent["hooks"])
     for hook in hooks:
         if hook not in HOOKS or hook == "signpod":  # a component signs in its answers
-            raise GuestLoadError(f"wasm: start error: the guest has an unknown hook {hook!r}")
+            raise GuestLoadError(f"wasm: start error: the guest has an unknown hook {str(hook)[:_LONGEST]!r}")
     if not hooks:
         raise GuestLoadError("wasm: guest does not implement any hook")
     events = sent.get("events")
@@ -71,17 +82,17 @@ def _description(sent: dict[str, Any]) -> ComponentDescription:
         wants_waiting_pods="waiting_pods" in wants,
         signature=signature,
         signs=bool(sent.get("signs")),
-        sdk=str(sent.get("sdk") or ""),
-        plugin=str(sent.get("plugin") or ""),
-        log=_log(sent),
+        sdk=_text(sent.get("sdk")),
+        plugin=_text(sent.get("plugin")),
+        log=_log(sent, limits),
     )
 
 
-def _log(sent: dict[str, Any]) -> GuestLog:
-    lines = [(int(severity), str(line)) for severity, line in sent.get("logs") or ()]
-    output = str(sent.get("output") or "")
-    if not lines and not output:
+def _log(sent: dict[str, Any], limits: Limits) -> GuestLog:
+    lines, dropped = answers.log_lines(sent, limits, answers.MAX_LINES)
+    output = _text(sent.get("output"))[: limits.output]
+    if not lines and not output and not dropped:
         return NO_LOG
     log = ComponentLog()
-    log.add(lines, output, 0)
+    log.add(lines, output, dropped)
     return log

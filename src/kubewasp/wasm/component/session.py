@@ -16,11 +16,14 @@ import numpy as np
 import orjson
 
 from kubewasp.framework.cluster_events import RESOURCES
+from kubewasp.framework.unexpected import UnexpectedErrors
 from kubewasp.k8s.codec import decode
+from kubewasp.wasm import cycle_time
 from kubewasp.wasm.component import answers, component_failures
 from kubewasp.wasm.component.answers import AnswerError
 from kubewasp.wasm.component.component_instance import ComponentFailure
 from kubewasp.wasm.component.node_updates import NodeView, json_line, pod_text
+from kubewasp.wasm.cycle_time import IN_CYCLE, CycleTime
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest_runner import HookOutcome, encoded_pod, no_outcome
 from kubewasp.wasm.hook_failures import hook_failure
@@ -29,6 +32,7 @@ from kubewasp.wasm.hooks import (
     EVENT_NEW,
     EVENT_OLD,
     FEASIBLE_ROWS,
+    HOOKS,
     ROW_SCORES,
     ROW_STATUSES,
     TARGET_POD,
@@ -44,7 +48,7 @@ if TYPE_CHECKING:
     from kubewasp.state.node_table import NodeTable
     from kubewasp.wasm.component.component_instance import ComponentInstance
     from kubewasp.wasm.guest_runner import AnyPod
-    from kubewasp.wasm.hook_failures import HookFailure
+    from kubewasp.wasm.hook_failures import HookFailure, TimeSetting
     from kubewasp.wasm.hooks import Hook
     from kubewasp.wasm.limits import Limits
 
@@ -55,6 +59,7 @@ _GROWTH = 64
 # Share of the time limit that a batch of nodes should take.
 _SHARE = 0.1
 _MEASURE_EVERY = 16
+_unexpected = UnexpectedErrors()  # counted as failures of the guest
 _OF_THE_QUEUE = ("preenqueue", "queuesort", "queueinghint")
 
 
@@ -66,6 +71,7 @@ class SharedInstance:
     view: NodeView
     sessions: int = 0
     memory: int = 0
+    least_memory: int = 0
     is_retired: bool = False
     is_counted: bool = False
     failure: HookFailure | None = None
@@ -155,6 +161,7 @@ class ComponentSession:
         self.inputs = SessionInputs()
         self._limits = limits
         self._plugin = plugin
+        self._cycle_time = CycleTime(limits)
         self._is_known = False
         self._signature = 0
 
@@ -305,16 +312,28 @@ class ComponentSession:
         place: Callable[[], str] = str,
     ) -> dict[str, Any]:
         shared = self.shared
+        # Changes of the cluster sent ahead are not the pod's.
+        is_timed = header["hook"] != "sync" and IN_CYCLE[HOOKS[hook].index]
+        setting: TimeSetting = "call_timeout"
+        allowed = self._limits.call_timeout
+        if is_timed and self._cycle_time.left < allowed:
+            allowed, setting = self._cycle_time.left, "cycle_timeout"
+            if allowed <= 0:
+                raise ComponentFailure(self._cycle_time.exceeded(hook, self._plugin))
         header["now"] = int(self.inputs.handle.clock.wall() * 1e9)
         if shared.forget:
             header["forget"] = [shared.forget.popleft() for _ in range(len(shared.forget))]
         first = orjson.dumps(header, option=orjson.OPT_SERIALIZE_NUMPY).decode()
-        text = shared.instance.exchange("\n".join([first, *lines]) if lines else first, hook=hook, place=place)
+        request = "\n".join([first, *lines]) if lines else first
+        began = cycle_time.cpu_time()
+        text = shared.instance.exchange(request, hook=hook, seconds=allowed, setting=setting, place=place)
+        if is_timed:
+            self._cycle_time.left -= cycle_time.cpu_time() - began
         outcome.seconds += shared.instance.seconds
         answer = answers.parse(text, self._limits)
         memory = answer.get("memory")
-        if isinstance(memory, int):
-            shared.memory = memory
+        if isinstance(memory, int):  # the guest's own word: there is no other measurement
+            shared.memory = min(max(memory, shared.least_memory), self._limits.memory)
         return answer
 
     def _pod_text(self) -> str:
@@ -361,8 +380,12 @@ class ComponentSession:
         except AnswerError as error:
             outcome.failure = hook_failure(hook.name, self._plugin, "payload", str(error))
             self._end(outcome.failure)
+        except Exception as error:  # noqa: BLE001 - a failure of this hook, whatever it is
+            cause = _unexpected.report("guest call", error, plugin=self._plugin, hook=hook.name)
+            outcome.failure = hook_failure(hook.name, self._plugin, "host", cause)
+            self._end(outcome.failure)
         except BaseException as error:  # e.g. Ctrl-C: the guest's view of the cluster is unknown
-            self._end(hook_failure(hook.name, self._plugin, "host", f"{type(error).__name__}: {error}"))
+            self._end(hook_failure(hook.name, self._plugin, "host", type(error).__name__))
             raise
 
     def _end(self, cause: HookFailure) -> None:

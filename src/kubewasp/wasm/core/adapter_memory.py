@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from wasmtime import Global, Memory, Store
 
+    from kubewasp.wasm.footprint import Bounds
     from kubewasp.wasm.limits import Limits
 
 _FIRST_ROOM = 64
@@ -28,11 +29,13 @@ class AdapterMemory:
 
     view: memoryview  # the whole memory; a new object after it has grown
 
-    def __init__(self, store: Store, exports: Mapping[str, object], limits: Limits, *, severity: int) -> None:
+    def __init__(
+        self, store: Store, exports: Mapping[str, object], limits: Limits, bounds: Bounds, *, severity: int
+    ) -> None:
         self.bytes_written = 0
         self._store = store
         self._exports = exports
-        self._limits = limits
+        self._bounds = bounds
         self._memory = cast("Memory", exports["memory"])
         at = REGIONS
         hinted = limits.reason + 1 + HINT_LIMIT  # a reason, a separator and a hint
@@ -71,9 +74,9 @@ class AdapterMemory:
         needed = self.results + RESULT.itemsize * self._capacity
         pages = -(-needed // PAGE) - self._memory.size(self._store)
         if pages > 0:
-            limit_memory(self._store, 2**32)
+            self._bounds.apply(self._store, memory_size=2**32)
             self._memory.grow(self._store, pages)
-            limit_memory(self._store, self._limits.memory)
+            self._bounds.apply(self._store)
         self.view = memoryview(self._memory.get_buffer_ptr(self._store)).cast("B")
 
     def list_rows(self, rows: NDArray[np.int32]) -> int:
@@ -97,8 +100,3 @@ class AdapterMemory:
         start = self.get("output")
         text = bytes(self.view[start : start + length]).decode("utf-8", "replace")
         return f"{text}… ({dropped} more bytes)" if dropped else text
-
-
-def limit_memory(store: Store, size: int) -> None:
-    """Sets all limits of a store: any that is left out would be lifted."""
-    store.set_limits(memory_size=size, table_elements=1_000_000, instances=3, tables=32, memories=2)

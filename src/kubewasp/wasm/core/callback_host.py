@@ -101,7 +101,7 @@ class CallbackHost:
             "at_hand": self._at_hand,
             "node_rows": lambda: 0 if self.nodes is None else self.nodes.row_count,
             "node_row": lambda at, length: self._row(self._read(at, length).decode("utf-8", "replace")),
-            "resource": lambda at, length: self.resources.id(self._read(at, length).decode("utf-8", "replace")),
+            "resource": lambda at, length: self.resources.use(self._read(at, length).decode("utf-8", "replace")),
         }
         if item.name in numbers:
             return numbers[item.name]

@@ -14,6 +14,7 @@ from wasmtime import FuncType, ValType
 
 from kubewasp.wasm import poll_oneoff
 from kubewasp.wasm.core.core_failures import Overrun
+from kubewasp.wasm.core.node_records import LONGEST_NAME
 from kubewasp.wasm.ffi import define_function
 from kubewasp.wasm.hooks import PAYLOADS
 
@@ -178,6 +179,8 @@ class InstanceCallbacks:
         return int(self._inputs.handle.reject_waiting_pod(name, self._plugin, text))
 
     def resource(self, name: int, length: int) -> int:
+        if length & 0xFFFFFFFF > LONGEST_NAME:
+            raise Overrun("resource", length & 0xFFFFFFFF, LONGEST_NAME)
         number, is_new = self._resources.number(self._memory.read_text(name, length, "resource"))
         if is_new:
             self._inputs.add_resource()

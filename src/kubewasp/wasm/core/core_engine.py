@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
-from wasmtime import Engine, FuncType, Linker, Module, ValType
+from wasmtime import FuncType, Linker, Module, ValType
 
 from kubewasp.wasm.compilation import compile_text
 from kubewasp.wasm.core import callbacks
@@ -16,7 +15,7 @@ from kubewasp.wasm.core.node_records import ResourceIds
 from kubewasp.wasm.core.shared_heap import SharedHeap
 from kubewasp.wasm.core.shared_nodes import SharedNodes
 from kubewasp.wasm.deadlines import Ticker
-from kubewasp.wasm.engine_settings import SWITCHED_OFF, engine_config, one_for_each
+from kubewasp.wasm.engine_settings import SWITCHED_OFF, EngineSettings, one_for_each
 
 if TYPE_CHECKING:
     from wasmtime import Caller, Memory
@@ -26,10 +25,8 @@ if TYPE_CHECKING:
 _ADAPTER_ONLY = ("wasm_threads", "wasm_multi_memory")
 
 
-@cache
-def strict_engine() -> Engine:
-    """An engine with only the features that a guest may use, for validation."""
-    return Engine(engine_config(SWITCHED_OFF))
+# Only the features that a guest may use, for validation.
+STRICT = EngineSettings("strict", SWITCHED_OFF)
 
 
 class CoreEngine:
@@ -40,13 +37,9 @@ class CoreEngine:
 
     def __init__(self, stack: int, *, fueled: bool = False) -> None:
         features = tuple(feature for feature in SWITCHED_OFF if feature not in _ADAPTER_ONLY)
-        config = engine_config(features, stack, fueled=fueled)
-        config.wasm_threads = True
-        config.wasm_multi_memory = True
-        config.shared_memory = True
-        self.engine = Engine(config)
+        self.settings = EngineSettings("classic", features, (*_ADAPTER_ONLY, "shared_memory"), stack, fueled)
+        self.engine = self.settings.engine()
         self.fueled = fueled
-        self.settings = f"classic stack={stack}{' fuel' if fueled else ''}"
         self.shim: Module = compile_text(self.engine, self.settings, shim_wat())
         self.adapter: Module = compile_text(self.engine, self.settings, adapter_wat())
         self.heap = SharedHeap(self.engine)

@@ -20,10 +20,12 @@ from kubewasp.wasm.hook_failures import (
 )
 
 if TYPE_CHECKING:
-    from kubewasp.wasm.hook_failures import HookFailure
+    from kubewasp.wasm.hook_failures import HookFailure, TimeSetting
     from kubewasp.wasm.limits import Limits
 
 _TRAP = re.compile(r"wasm trap: .*")
+# The first cause in an error of the runtime's own functions, below a stack trace.
+_CAUSED_BY = re.compile(r"Caused by:\s+(?:\d+: )?(.*)")
 
 
 class Overrun(Exception):  # noqa: N818 - raised in a callback, never seen by a user
@@ -44,8 +46,7 @@ def described(
     output: str,
     memory: int,
     limits: Limits,
-    seconds: float,
-    setting: str,
+    setting: TimeSetting,
     node: str,
 ) -> HookFailure:
     """The failure of a call that ended with an error.
@@ -60,16 +61,16 @@ def described(
         output: The guest's stdout and stderr in this call.
         memory: The size of the guest's memory in bytes.
         limits: The guest's limits.
-        seconds: The time limit of this call.
-        setting: The name of the time limit.
+        setting: The time limit of this call.
         node: The current node of the call; empty if it has none.
     """
     kind, cause = _cause(error, callback_error, refused, limits)
-    trace = stack_trace_of_text(error) if timed_out else stack_trace(error)
+    is_trap = isinstance(error, Trap | ExitTrap) and not timed_out
+    trace = stack_trace(error) if is_trap else stack_trace_of_text(error)
     if timed_out or kind == "timeout":
         place = f"node {node}" if node else ""
         function = innermost_function(trace)
-        kind, cause = "timeout", time_limit(seconds, setting=setting, place=place, function=function)
+        kind, cause = "timeout", time_limit(limits, setting, place=place, function=function)
     if kind == "trap" and memory > limits.memory * 0.9:
         cause += f" ({memory} of {limits.memory} bytes of memory in use)"
     return hook_failure(hook, plugin, kind, cause, output=output, trace=trace)
@@ -87,7 +88,8 @@ def _cause(error: Exception, callback_error: BaseException | None, refused: int,
     if isinstance(error, ExitTrap):
         return "exit", f"guest exited with code {error.code}"
     if not isinstance(error, Trap):
-        return "trap", str(error).strip()
+        found = _CAUSED_BY.search(str(error))
+        return "trap", found.group(1) if found else str(error).strip()
     if error.trap_code is TrapCode.INTERRUPT:
         return "timeout", ""
     if error.trap_code is TrapCode.STACK_OVERFLOW:

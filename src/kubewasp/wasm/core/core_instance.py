@@ -8,8 +8,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, cast
 
-from wasmtime import ExitTrap, Func, Global, Instance, Memory, Store, Table, Trap, WasiConfig, WasmtimeError
+from wasmtime import ExitTrap, Func, Global, Instance, Store, Table, Trap, WasiConfig, WasmtimeError
 
+from kubewasp.wasm import cycle_time
 from kubewasp.wasm.core import callbacks
 from kubewasp.wasm.core.abi import ADAPTER_IMPORTS, WASI
 from kubewasp.wasm.core.adapter_layout import (
@@ -22,16 +23,18 @@ from kubewasp.wasm.core.adapter_layout import (
     RESULT,
     SIGNATURE,
 )
-from kubewasp.wasm.core.adapter_memory import AdapterMemory, limit_memory
+from kubewasp.wasm.core.adapter_memory import AdapterMemory
 from kubewasp.wasm.core.call_gate import CallGate
 from kubewasp.wasm.core.call_output import CallOutput
 from kubewasp.wasm.core.callbacks import GuestMemory, InstanceCallbacks
 from kubewasp.wasm.core.core_failures import described
 from kubewasp.wasm.core.core_inputs import CoreInputs
+from kubewasp.wasm.cycle_time import IN_CYCLE, CycleTime
 from kubewasp.wasm.deadlines import CallDeadline
 from kubewasp.wasm.engine_settings import FUEL
 from kubewasp.wasm.errors import GuestLoadError, GuestStartError
-from kubewasp.wasm.ffi import AdapterCall
+from kubewasp.wasm.ffi import AdapterCall, exported_function, exported_memory, find_export
+from kubewasp.wasm.footprint import HostModules, bounds
 from kubewasp.wasm.guest_log import NO_LOG, START, HookLog
 from kubewasp.wasm.hooks import HOOKS
 
@@ -44,9 +47,10 @@ if TYPE_CHECKING:
     from kubewasp.framework.handle import Handle
     from kubewasp.wasm.core.core_module import CoreModule
     from kubewasp.wasm.core.node_records import GuestResources
+    from kubewasp.wasm.footprint import Bounds
     from kubewasp.wasm.guest_log import GuestLog, GuestLogSink
     from kubewasp.wasm.guest_runner import AnyPod, GuestSettings, HookOutcome
-    from kubewasp.wasm.hook_failures import HookFailure
+    from kubewasp.wasm.hook_failures import HookFailure, TimeSetting
     from kubewasp.wasm.hooks import Hook
     from kubewasp.wasm.limits import Limits
     from kubewasp.wasm.repeatable import GuestSource
@@ -58,6 +62,8 @@ _GROWTH = 64
 # in the process runs until then: the limit must not be long.
 _SHORT = 0.0002
 _LONGEST_WITH_LOCK = 2.0
+# Shim and adapter: two instances, two tables, a memory.
+_HOST = HostModules(instances=2, tables=2, memories=1, table_elements=128)
 
 
 class CoreInstance:
@@ -78,6 +84,7 @@ class CoreInstance:
         self.name = settings.name
         self.broken = False
         self.measured = 0  # its memory, at the pool's last look
+        self.cycle_time = CycleTime(limits)
         self._limits = limits
         self._engine = engine = module.engine
         self._store = store = Store(engine.engine)
@@ -85,12 +92,13 @@ class CoreInstance:
         self._deadline.arm(limits.start_timeout)
         if engine.fueled:
             store.set_fuel(FUEL)
-        limit_memory(store, limits.memory)
-        self._exports, adapter = _instantiated(store, module, settings.args, is_repeatable=source is not None)
+        self._bounds = limited = bounds(module.footprint, limits.memory, _HOST)
+        is_repeatable = source is not None
+        self._guest, adapter = _instantiated(store, module, limited, settings.args, is_repeatable=is_repeatable)
         self._run = AdapterCall(store, cast("Func", adapter["run"]), 7)
         self._sign = AdapterCall(store, cast("Func", adapter["sign"]), 3)
-        self._memory = AdapterMemory(store, adapter, limits, severity=settings.log_severity)
-        self.guest_memory = GuestMemory(store, cast("Memory", self._exports["memory"]), limits.payload)
+        self._memory = AdapterMemory(store, adapter, limits, limited, severity=settings.log_severity)
+        self.guest_memory = GuestMemory(store, exported_memory(store, self._guest, b"memory"), limits.payload)
         self.inputs = CoreInputs(self._memory, module, handle, config_place)
         self._output = CallOutput(self._memory, limits)
         self._callbacks = InstanceCallbacks(
@@ -115,11 +123,12 @@ class CoreInstance:
         failed: GuestStartError | None = None
         for name in module.start_functions:
             with self._gate:
-                error = self._gate.run(self._limits.start_timeout, cast("Func", self._exports[name]), self._store)
+                start = exported_function(self._store, self._guest, name.encode())
+                error = self._gate.run(self._limits.start_timeout, start, self._store)
             if error is not None and not (isinstance(error, ExitTrap) and error.code == 0):
                 # A guest that reads its configuration ends with code 1 to refuse it; a panic of Go has code 2.
                 refused = isinstance(error, ExitTrap) and error.code == 1 and module.reads_config
-                text = self._failure(name, error, self._limits.start_timeout, setting="startTimeout").text
+                text = self._failure(name, error, "start_timeout").text
                 failed = GuestStartError(text, refused=refused)
                 break
         self._output.read_rest()
@@ -139,7 +148,8 @@ class CoreInstance:
             self.inputs.begin_call()
             INT32.pack_into(self._memory.view, ONE_ROW, row)
             number = hook.index
-            self._called(hook, 1, self._run, number, KIND_OF_HOOK[number], ONE_ROW, 0, 1, ONE_RESULT, 1)
+            if self.cycle_time.left > 0 or not self._is_over(hook, 0):
+                self._called(hook, 1, self._run, number, KIND_OF_HOOK[number], ONE_ROW, 0, 1, ONE_RESULT, 1)
             return self._output.finish(ONE_RESULT)
 
     def call_rows(self, hook: Hook, rows: NDArray[np.int32] | int) -> HookOutcome:
@@ -155,6 +165,8 @@ class CoreInstance:
             # pace. If the guest was fast for the previous pod and is for the first row, the second batch is large.
             done, batch, known = 0, 1, self._paces.get(number, 0) // 10
             while done < count and self._output.outcome.failure is None:
+                if self.cycle_time.left <= 0 and self._is_over(hook, done):
+                    break
                 until = min(count, done + batch)
                 began = time.monotonic()
                 at = memory.results + RESULT.itemsize * done
@@ -178,14 +190,29 @@ class CoreInstance:
             self.inputs.end_signing()
             return self._output.finish_signing()
 
+    def _is_over(self, hook: Hook, done: int) -> bool:
+        """Fails a hook of a pod that has no time left: the outcome has the values of the rows before."""
+        if not IN_CYCLE[hook.index]:
+            return False
+        outcome = self._output.outcome
+        outcome.values = outcome.values[:done]
+        outcome.failure = self.cycle_time.exceeded(hook.name, self.name)
+        self.broken = True
+        return True
+
     def _called(self, hook: Hook, count: int, function: AdapterCall, *arguments: int) -> None:
         """One call of the adapter, which calls the hook `count` times."""
         number, output = hook.index, self._output
+        allowed, is_timed = self._limits.call_timeout, IN_CYCLE[number]
+        if is_timed and self.cycle_time.left < allowed:
+            allowed = self.cycle_time.left
         # With the lock kept, no other thread runs meanwhile, and none has to be waited for afterwards.
         function.keep_lock(self._may_keep_lock and self._seconds_per_row.get(number, 1.0) * count < _SHORT)
-        began = time.perf_counter()
-        error = self._gate.run(self._limits.call_timeout, function, *arguments)
+        began, began_cpu = time.perf_counter(), cycle_time.cpu_time()
+        error = self._gate.run(allowed, function, *arguments)
         spent = time.perf_counter() - began
+        if is_timed:
+            self.cycle_time.left -= cycle_time.cpu_time() - began_cpu + self._deadline.slept
         self._seconds_per_row[number] = spent / count
         output.outcome.seconds += spent
         if error is None:
@@ -194,11 +221,10 @@ class CoreInstance:
             output.read_rest()
             output.outcome.values = output.outcome.values[: self._memory.get("at")]
             node = self.inputs.node_name(self._memory.get("row"))
-            output.outcome.failure = self._failure(
-                hook.name, error, self._limits.call_timeout, setting="callTimeout", node=node
-            )
+            setting: TimeSetting = "cycle_timeout" if allowed < self._limits.call_timeout else "call_timeout"
+            output.outcome.failure = self._failure(hook.name, error, setting, node)
 
-    def _failure(self, hook: str, error: Exception, seconds: float, *, setting: str, node: str = "") -> HookFailure:
+    def _failure(self, hook: str, error: Exception, setting: TimeSetting, node: str = "") -> HookFailure:
         self.broken = True
         stopped = self._callbacks.error or self._deadline.interrupt
         if isinstance(stopped, KeyboardInterrupt | SystemExit):  # not a failure of the guest
@@ -213,7 +239,6 @@ class CoreInstance:
             output=self._memory.output(),
             memory=self.memory_bytes,
             limits=self._limits,
-            seconds=seconds,
             setting=setting,
             node=node,
         )
@@ -222,7 +247,7 @@ class CoreInstance:
 
     @property
     def memory_bytes(self) -> int:
-        return self.guest_memory.size
+        return self.guest_memory.size + self._bounds.counted
 
     @property
     def bytes_written(self) -> int:
@@ -245,7 +270,7 @@ class CoreInstance:
         return int(signature)
 
     def set_guest_global(self, name: str, value: int) -> None:
-        found = self._exports.get(name, None)
+        found = find_export(self._store, self._guest, name)
         if not isinstance(found, Global):
             raise GuestLoadError(f'wasm: guest does not export a global "{name}"')
         if not found.type(self._store).mutable:
@@ -259,9 +284,9 @@ class CoreInstance:
 
 
 def _instantiated(
-    store: Store, module: CoreModule, args: Sequence[str], *, is_repeatable: bool
-) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """The exports of the guest and of its adapter."""
+    store: Store, module: CoreModule, limited: Bounds, args: Sequence[str], *, is_repeatable: bool
+) -> tuple[Instance, Mapping[str, object]]:
+    """The guest, and the exports of its adapter."""
     engine = module.engine
     if module.uses_wasi:
         wasi = WasiConfig()
@@ -272,14 +297,18 @@ def _instantiated(
     if is_repeatable:
         answered |= {(WASI, name): engine.linker.get(store, "repeatable", name) for name in callbacks.REPEATABLE}
     imports = [answered.get(item) or engine.linker.get(store, *item) for item in module.imports]
+    limited.apply(store)
     try:
-        guest = Instance(store, module.compiled, imports).exports(store)
+        guest = Instance(store, module.compiled, imports)
     except (WasmtimeError, Trap) as error:
         raise GuestLoadError(f"wasm: instantiate error: {str(error).strip()}") from None
     host = [engine.linker.get(store, "host", name) for name in callbacks.NAMES]
-    adapter = Instance(store, engine.adapter, [guest["memory"], engine.heap.memory, shim["table"], *host])
+    memory = exported_memory(store, guest, b"memory")
+    limited.apply(store, memory_size=2**32)  # the adapter's memory is the host's
+    adapter = Instance(store, engine.adapter, [memory, engine.heap.memory, shim["table"], *host])
+    limited.apply(store)
     exports = adapter.exports(store)
     hooks = cast("Table", exports["hooks"])
     for hook in module.hooks.values():
-        hooks.set(store, hook.index, guest[hook.name])
+        hooks.set(store, hook.index, exported_function(store, guest, hook.name.encode()))
     return guest, exports

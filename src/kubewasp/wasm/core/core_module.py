@@ -12,16 +12,18 @@ from wasmtime import FuncType, MemoryType, Module, Store, WasmtimeError
 from kubewasp.wasm import binary
 from kubewasp.wasm.compilation import compile_and_keep, load_compiled
 from kubewasp.wasm.core.abi import API, BY_KEY, EXTENSION, KUBERNETES_MODULES, SCHEDULER, START_FUNCTIONS, WASI
-from kubewasp.wasm.core.core_engine import CoreEngine, core_engine, strict_engine
+from kubewasp.wasm.core.core_engine import STRICT, CoreEngine, core_engine
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
+from kubewasp.wasm.footprint import Footprint, bounds
+from kubewasp.wasm.footprint import read as read_footprint
 from kubewasp.wasm.hooks import HOOKS, MAIN_HOOKS, Hook
 
 if TYPE_CHECKING:
     from kubewasp.framework.handle import Handle
     from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import GuestSettings, RunnerPool
-    from kubewasp.wasm.limits import Limits
+    from kubewasp.wasm.limits import CompileLimits, Limits
 
 _COMMAND: Final = "; it is a WASI command: use `kubewasp wasi run`"
 
@@ -39,6 +41,7 @@ class CoreModule:
     start_functions: tuple[str, ...]
     memory_pages: int
     memory_max_pages: int | None
+    footprint: Footprint
     producers: dict[str, list[str]] = field(default_factory=dict)
     from_cache: bool = False
     compile_seconds: float = 0.0
@@ -98,9 +101,11 @@ def load_core_module(wasm: bytes, limits: Limits, *, use_cache: bool = True, fue
     module = load_compiled(Module, engine.engine, engine.settings, runnable) if use_cache else None
     from_cache = module is not None
     if module is None:
-        module = _compile(engine, runnable)
+        module = _compile(engine, runnable, limits.compilation)
     compile_seconds = time.perf_counter() - began
+    footprint = read_footprint(runnable)
     memory = _memory(module, limits)
+    bounds(footprint, limits.memory)
     imports, exports = _signatures(module, runnable)
     return CoreModule(
         engine=engine,
@@ -112,16 +117,16 @@ def load_core_module(wasm: bytes, limits: Limits, *, use_cache: bool = True, fue
         start_functions=tuple(name for name in (binary.START_SECTION_EXPORT, *_wasi_start(exports)) if name in exports),
         memory_pages=memory.limits.min,
         memory_max_pages=memory.limits.max,
+        footprint=footprint,
         producers=made_by,
         from_cache=from_cache,
         compile_seconds=compile_seconds,
     )
 
 
-def _compile(engine: CoreEngine, wasm: bytes) -> Module:
+def _compile(engine: CoreEngine, wasm: bytes, limits: CompileLimits) -> Module:
     try:
-        Module.validate(strict_engine(), wasm)
-        return compile_and_keep(Module, engine.engine, engine.settings, wasm)
+        return compile_and_keep(Module, engine.engine, engine.settings, wasm, limits=limits, strict=STRICT)
     except WasmtimeError as error:
         raise GuestLoadError(f"wasm: guest is not a valid module: {_one_line(error)}") from None
 

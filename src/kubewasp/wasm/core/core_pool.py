@@ -66,6 +66,7 @@ class CorePool:
     def release(self, runner: GuestRunner) -> None:
         instance = cast("CoreInstance", runner)
         instance.inputs.clear()
+        instance.cycle_time.left = self._limits.cycle_timeout
         with self._lock:
             if instance.broken:
                 self.stats.broken += 1

@@ -8,7 +8,9 @@ reads nodes after its scheduling cycle.
 
 from __future__ import annotations
 
+import threading
 import weakref
+from collections import Counter
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -19,7 +21,7 @@ from kubewasp.k8s.varint import leb128
 from kubewasp.wasm.core.adapter_layout import RECORD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from numpy.typing import NDArray
 
@@ -32,6 +34,7 @@ _FIXED = len(RECORD.names or ())
 _FEW_ROWS = 16
 _MOST_NAMES = 1024
 _MOST_NAMES_OF_A_GUEST = 64
+LONGEST_NAME = 317  # a domain of 253 characters, a slash, and a name of 63
 
 
 class TooManyResourcesError(KubewaspError):
@@ -39,37 +42,65 @@ class TooManyResourcesError(KubewaspError):
 
 
 class ResourceIds:
-    """Numbers of resource names, for all guests of an engine. The first four are the same everywhere."""
+    """Numbers of resource names, for all guests of an engine. The first four are the same everywhere.
+
+    The number of a name that no guest uses any more goes to the next new name. `version` counts changes of `names`.
+    """
 
     def __init__(self) -> None:
         self.names = [CPU, MEMORY, EPHEMERAL, PODS]
+        self.version = 0
         self._ids = {name: number for number, name in enumerate(self.names)}
+        self._users = Counter(self.names)
+        self._lock = threading.RLock()  # a guest may be freed at any moment, also in `use`
 
-    def id(self, name: str) -> int:
-        number = self._ids.get(name)
-        if number is None:
+    def use(self, name: str) -> int:
+        """The number of a name, until `release`."""
+        with self._lock:
+            number = self._ids.get(name)
+            if number is None:
+                number = self._place(name)
+            self._users[name] += 1
+            return number
+
+    def release(self, names: Collection[str]) -> None:
+        with self._lock:
+            self._users.subtract(list(names))  # of a mapping, it would subtract the values
+
+    def _place(self, name: str) -> int:
+        for number, known in enumerate(self.names):
+            if self._users[known] <= 0:
+                del self._ids[known], self._users[known]
+                self.names[number] = name
+                break
+        else:
             if len(self.names) >= _MOST_NAMES:
                 raise TooManyResourcesError(f"more than {_MOST_NAMES} names of resources were asked for")
-            number = self._ids[name] = len(self.names)
+            number = len(self.names)
             self.names.append(name)
+        self._ids[name] = number
+        self.version += 1
         return number
 
 
 class GuestResources:
-    """Resource names of one guest. Their number is bounded, as all guests share the room."""
+    """Resource names of one guest: bounded in number and length, as all guests share the room; freed with the guest."""
 
     def __init__(self, ids: ResourceIds) -> None:
         self._ids = ids
-        self._used: set[str] = set()
+        self._used: dict[str, int] = {}
+        weakref.finalize(self, ids.release, self._used).atexit = False
 
     def number(self, name: str) -> tuple[int, bool]:
         """The number of a name, and whether it is new to the engine."""
-        if len(self._used) >= _MOST_NAMES_OF_A_GUEST and name not in self._used:
+        known = self._used.get(name)
+        if known is not None:
+            return known, False
+        if len(self._used) >= _MOST_NAMES_OF_A_GUEST:
             raise TooManyResourcesError(f"resource: more than {_MOST_NAMES_OF_A_GUEST} names were asked for")
-        self._used.add(name)
-        known = len(self._ids.names)
-        number = self._ids.id(name)
-        return number, number >= known
+        before = self._ids.version
+        number = self._used[name] = self._ids.use(name)
+        return number, self._ids.version != before
 
 
 def pod_requests(pod: Pod, ids: ResourceIds) -> bytes:
@@ -92,7 +123,7 @@ class NodeRecords:
         self._table = weakref.ref(table)
         self._ids = ids
         self._generation = -1
-        self._resources = 0
+        self._version = -1
         self._records: NDArray[np.int64] = np.zeros((0, 0), np.int64)
         self.address = 0
 
@@ -108,7 +139,7 @@ class NodeRecords:
         """Writes changed rows; returns whether the records have moved."""
         table = cast("NodeTable", self._table())
         rows = table.objects.row_count
-        moved = rows > len(self._records) or len(self._ids.names) != self._resources
+        moved = rows > len(self._records) or self._ids.version != self._version
         if moved:
             room = len(self._records)
             self._move(room if rows <= room else max(rows, 2 * room, 16))
@@ -131,8 +162,8 @@ class NodeRecords:
 
     def _move(self, rows: int) -> None:
         self._release()
-        self._resources = len(self._ids.names)
-        width = _FIXED + 2 * self._resources
+        self._version = self._ids.version
+        width = _FIXED + 2 * len(self._ids.names)
         self.address = self._heap.allocate(8 * rows * width)
         self._records = self._heap.numbers(self.address, rows, width)
         self._records[:, 0] = -1

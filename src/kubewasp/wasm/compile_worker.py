@@ -1,0 +1,82 @@
+"""Child process that compiles one module or component: `python -m kubewasp.wasm.compile_worker`.
+
+The task is on the first line of stdin, the wasm after it; the compiled code goes to stdout. The process limits its own
+CPU time and memory before it reads the wasm. Its environment has no secrets of the parent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import resource
+import signal
+import sys
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from wasmtime import Module, WasmtimeError
+from wasmtime.component import Component
+
+from kubewasp.wasm.engine_settings import EngineSettings
+
+if TYPE_CHECKING:
+    from wasmtime import Engine
+
+INVALID = 3
+_LONGEST_ERROR = 4000
+_LARGEST = 4 << 30
+_DEATH_SIGNAL = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One compilation: kind and settings, stricter settings to validate with, CPU seconds and bytes of memory."""
+
+    is_component: bool
+    settings: EngineSettings
+    strict: EngineSettings | None
+    cpu_seconds: int
+    memory: int
+
+    def line(self) -> bytes:
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @classmethod
+    def parse(cls, line: bytes) -> Task:
+        sent = json.loads(line)
+        strict = sent.pop("strict")
+        return cls(**sent | {"settings": _settings(sent["settings"]), "strict": strict and _settings(strict)})
+
+
+def _settings(sent: dict[str, object]) -> EngineSettings:
+    return EngineSettings(**sent | {"off": tuple(sent["off"]), "on": tuple(sent["on"])})  # type: ignore[arg-type]
+
+
+def compiled(engine: Engine, strict: EngineSettings | None, wasm: bytes, *, is_component: bool) -> Module | Component:
+    """Compiles in this process; WasmtimeError for an invalid file."""
+    if strict is not None:
+        Module.validate(strict.engine(), wasm)
+    return Component(engine, wasm) if is_component else Module(engine, wasm)
+
+
+def main() -> int:
+    task = Task.parse(sys.stdin.buffer.readline())
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)  # ends with its parent
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST, _LARGEST))
+    resource.setrlimit(resource.RLIMIT_CPU, (task.cpu_seconds, task.cpu_seconds + 1))
+    resource.setrlimit(resource.RLIMIT_DATA, (task.memory, task.memory))
+    wasm = sys.stdin.buffer.read()
+    try:
+        made = compiled(task.settings.engine(), task.strict, wasm, is_component=task.is_component)
+    except WasmtimeError as error:
+        sys.stderr.write(str(error)[:_LONGEST_ERROR])
+        return INVALID
+    sys.stdout.buffer.write(made.serialize())
+    sys.stdout.buffer.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
