@@ -1,6 +1,6 @@
 """Objects in Kubernetes' protobuf: decoded, encoded again, and parsed as the scheduler does.
 
-The seeds in `wire_seeds` come from a real API server (`python -m tools.fuzz.capture`).
+The seeds in `wire_seeds` (with their JSON form) come from a real API server (`python -m tools.fuzz.capture`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tools.fuzz.labels import error_label
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_SEEDS: Final = Path(__file__).parent / "wire_seeds"
+SEEDS: Final = Path(__file__).parent / "wire_seeds"
 
 
 def seeds() -> Iterable[bytes]:
-    for path in sorted(_SEEDS.glob("*.bin")):
+    for path in sorted(SEEDS.glob("*.bin")):
         yield path.read_bytes()
     yield codec.wrap_unknown("v1", "Pod", codec.encode("Pod", {"metadata": {"name": "p"}}))
 
