@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MAX_LINES = 1000
 _MAX_HINT = 1024  # longer hints are cut
 _OVERRIDE = 1
+_REMARKS = frozenset(("output", "logs", "dropped", "events"))
 
 
 class AnswerError(ValueError):
@@ -43,6 +44,8 @@ def parse(text: str, limits: Limits) -> dict[str, Any]:
 
 def take_remarks(answer: dict[str, Any], outcome: HookOutcome, limits: Limits) -> None:
     """Adds log lines, events and output."""
+    if _REMARKS.isdisjoint(answer):
+        return
     printed = _text(answer.get("output") or "", "output")[: limits.output]
     outcome.output = (outcome.output + printed)[: limits.output]
     lines, dropped = log_lines(answer, limits, MAX_LINES - outcome.log.lines)
