@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    folder: Path = options.folder
+    folder: Path = options.folder.resolve()  # servers run in folders of their own
     if options.report:
         recording = _read(options.report)
     else:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # Shorter soaks are not judged by their curves: the first third is no warm-up yet.
 SHORTEST: Final = 600.0
 THIRDS: Final = (1 / 3, 2 / 3)
+# At most so many points of a curve are drawn and compared; each stands for its neighbours.
+MOST_POINTS: Final = 180
 _SHOWN_NAMES: Final = 3
 
 Points = list[tuple[float, float]]
@@ -63,7 +65,7 @@ class Trend:
         first, second = (points[-1][0] * share for share in THIRDS)
         middle = [value for at, value in points if first <= at < second]
         last = [value for at, value in points if at >= second]
-        late = [point for point in points if point[0] >= first]
+        late = thinned([point for point in points if point[0] >= first])
         slopes = [
             (later - earlier) / (after - before)
             for place, (before, earlier) in enumerate(late)
@@ -72,6 +74,13 @@ class Trend:
         ]
         slope = statistics.median(slopes) if slopes else 0.0
         return cls(statistics.median(middle or last), statistics.median(last), slope * (late[-1][0] - late[0][0]))
+
+
+def thinned(points: Points, of: Callable[[Sequence[float]], float] = statistics.median) -> Points:
+    """Fewer points, each in the place of its neighbours."""
+    each = -(-len(points) // MOST_POINTS)
+    parts = [points[start : start + each] for start in range(0, len(points), each)] if points else []
+    return [(statistics.median([at for at, _ in part]), of([value for _, value in part])) for part in parts]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import TYPE_CHECKING, Final
 
 from tools.bench.plots.axes import LinearAxis
 from tools.bench.plots.svg import Drawing, text_width
-from tools.soak.judgement import CPU, DESCRIPTORS, MEMORY, PODS, THIRDS, THREADS, Trend
+from tools.soak.judgement import CPU, DESCRIPTORS, MEMORY, PODS, THIRDS, THREADS, Trend, thinned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,8 +18,6 @@ _WIDTH: Final = 860
 _TOP, _BOTTOM, _SIDE = 44, 44, 16
 _PANEL, _GAP = 84, 34
 _LEFT: Final = 84
-# At most so many points of a curve; each is the median of its neighbours.
-_MOST_POINTS: Final = 180
 _COLOURS: Final = {MEMORY: "blue", THREADS: "purple", DESCRIPTORS: "orange", CPU: "grey", PODS: "green"}
 
 
@@ -55,13 +52,6 @@ def picture(samples: Sequence[Sample]) -> str:
         drawing.line((across.start, top + _PANEL), (across.end, top + _PANEL), "axis")
     _minutes(drawing, across, height - _BOTTOM)
     return drawing.render()
-
-
-def thinned(points: Points, of: Callable[[Sequence[float]], float] = statistics.median) -> Points:
-    """Fewer points, each in the place of its neighbours."""
-    each = -(-len(points) // _MOST_POINTS)
-    parts = [points[start : start + each] for start in range(0, len(points), each)] if points else []
-    return [(statistics.median([at for at, _ in part]), of([value for _, value in part])) for part in parts]
 
 
 def _medians(curve: Curve, samples: Sequence[Sample]) -> str:

@@ -29,6 +29,7 @@ def _jitter(seconds: float) -> float:
 
 
 def samples(
+    *,
     memory: Curve = lambda at: 230 + 2 * _jitter(at),
     threads: Curve = lambda _: 10,
     descriptors: Curve = lambda at: 420 + 5 * _jitter(at),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.tools.soak.example import GOOD, recording
-from tools.soak.judgement import CURVES, Check, Trend, judge
+from tools.soak.judgement import CURVES, MOST_POINTS, Check, Trend, judge, thinned
 from tools.soak.samples import Outcome, Recording
 
 
@@ -111,3 +111,11 @@ def test_a_recording_without_an_end_or_samples_fails(found: Recording) -> None:
 def test_a_line_has_verdict_name_and_text() -> None:
     assert str(Check("memory", False, "much")) == "FAIL memory       much"
     assert str(Check("descriptors", True, "few")) == "ok   descriptors  few"
+
+
+def test_neighbours_become_one_point() -> None:
+    assert thinned([]) == []
+    assert thinned([(1.0, 2.0)]) == [(1.0, 2.0)]
+    many = [(float(at), float(at % 2)) for at in range(2 * MOST_POINTS)]
+    assert len(thinned(many)) == MOST_POINTS
+    assert {value for _, value in thinned(many, max)} == {1.0}

@@ -4,8 +4,8 @@ import pytest
 
 from tests.tools.bench.test_plots import SVG, assert_readable
 from tests.tools.soak.example import MINUTES, samples
-from tools.soak.judgement import CURVES
-from tools.soak.picture import picture, thinned
+from tools.soak.judgement import CURVES, MOST_POINTS
+from tools.soak.picture import picture
 
 
 def points(svg: str) -> list[list[tuple[float, float]]]:
@@ -18,7 +18,7 @@ def points(svg: str) -> list[list[tuple[float, float]]]:
 def test_every_curve_has_a_readable_panel(minutes: float) -> None:
     drawn = points(picture(samples(minutes=minutes)))
     assert len(drawn) == len(CURVES) + 1
-    assert all(len(one) <= 180 for one in drawn)
+    assert all(len(one) <= MOST_POINTS for one in drawn)
 
 
 def test_panels_do_not_overlap_and_time_goes_right() -> None:
@@ -44,11 +44,3 @@ def test_the_same_samples_give_the_same_bytes_for_light_and_dark() -> None:
     svg = picture(samples())
     assert svg == picture(samples())
     assert "prefers-color-scheme: dark" in svg
-
-
-def test_neighbours_become_one_point() -> None:
-    assert thinned([]) == []
-    assert thinned([(1.0, 2.0)]) == [(1.0, 2.0)]
-    many = [(float(at), float(at % 2)) for at in range(360)]
-    assert len(thinned(many)) == 180
-    assert {value for _, value in thinned(many, max)} == {1.0}

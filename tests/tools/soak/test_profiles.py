@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import tools.soak
-from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.guest import Guest
 from tests import samples
 from tests.wasm.calls import STATUS_OF
@@ -38,7 +37,7 @@ def fate(letters: str) -> tuple[list[str], Guest]:
     observer = Observer()
     limits = {"call_timeout": 0.02 if KINDS.get(letters[1]) == "timeout" else 10, "memory": 2**20}
     guest = Guest.load(GUEST, limits=limits, failure_policy="Ignore", observer=observer)
-    with guest.cycle(samples.pod(f"misbehaving-17-{letters}"), Nodes(samples.nodes())) as cycle:
+    with guest.cycle(samples.pod(f"misbehaving-17-{letters}"), samples.nodes(3)) as cycle:
         for hook in ("prefilter", "filter", "score", "reserve", "permit", "prebind"):
             assert STATUS_OF[hook](cycle).code == 0, hook
     return [kind for kind in observer.kinds if kind], guest
@@ -55,7 +54,7 @@ def test_a_behaviour_has_its_failure_and_the_pod_passes(behaviour: str) -> None:
 def test_a_pod_chooses_the_hook(hook: str) -> None:
     observed: list[str] = []
     guest = Guest.load(GUEST, name="mis", failure_policy="Fail", limits={"call_timeout": 10})
-    with guest.cycle(samples.pod(f"misbehaving-17-{hook}b"), Nodes(samples.nodes())) as cycle:
+    with guest.cycle(samples.pod(f"misbehaving-17-{hook}b"), samples.nodes(3)) as cycle:
         for name in ("prefilter", *(one for one in HOOK_NAMES if one != "prefilter")):
             status = STATUS_OF[name](cycle)
             if status.code:
