@@ -209,8 +209,10 @@ def _guests(outcome: Outcome) -> Check:
     missing = [kind for kind in profiles.FAILURES if not outcome.guest_failures.get(kind)]
     if missing:
         return Check("guests", False, f"no failure of the kind {', '.join(missing)} was counted")
+    if not outcome.recycled:
+        return Check("guests", False, "no instance of a leaking guest was replaced")
     counts = ", ".join(f"{outcome.guest_failures[kind]:,} {kind}" for kind in profiles.FAILURES)
-    return Check("guests", True, f"failures: {counts}")
+    return Check("guests", True, f"failures: {counts}; {outcome.recycled:,} leaks")
 
 
 def _some(names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tests.guests.build import ROOT, project_guest
 from tools.testbed.cluster import pod
@@ -30,24 +30,28 @@ BEHAVIOURS: Final = "abcdefghijklmnop"
 FAILURES: Final = ("trap", "timeout", "overrun", "exit", "payload")
 # Low, so that the misbehaving pods cost little of the others' time.
 _LIMITS: Final = {"callTimeout": "20ms", "memory": "16Mi"}
+_LEAK_LIMITS: Final = {"memory": "2Mi"}
 
 
 def profiles() -> list[Object]:
-    """Profiles with guests in wasm text, Go and Python, and one that misbehaves. Builds the guests."""
+    """Profiles with guests in wasm text, Go and Python, one of which leaks and one misbehaves. Builds the guests."""
     examples = ROOT / "examples"
-    misbehaving = Path(__file__).parent / "guests" / "misbehaving.wat"
     return [
-        profile(NODENUMBER, {"NodeNumber": examples / "guests" / "nodenumber.wat"}),
+        _with_guest(
+            profile(NODENUMBER, {"NodeNumber": examples / "guests" / "nodenumber.wat"}), "Leaking", limits=_LEAK_LIMITS
+        ),
         profile(PYTHON, {"NodeNumberPython": project_guest(examples / "plugins" / "nodenumber-python")}),
         profile(GANG, {"Gang": project_guest(examples / "plugins" / "gang")}),
-        _misbehaving(misbehaving),
+        _with_guest(profile(MISBEHAVING), "Misbehaving", failurePolicy="Ignore", limits=_LIMITS),
     ]
 
 
-def _misbehaving(guest: Path) -> Object:
-    args = {"guestURL": f"file://{guest}", "failurePolicy": "Ignore", "limits": dict(_LIMITS)}
-    enabled = {"multiPoint": {"enabled": [{"name": "Misbehaving"}]}}
-    return profile(MISBEHAVING, plugins=enabled, pluginConfig=[{"name": "Misbehaving", "args": args}])
+def _with_guest(made: Object, name: str, **args: Any) -> Object:
+    """A profile with a guest more, that of this name in the folder `guests`."""
+    guest = Path(__file__).parent / "guests" / f"{name.lower()}.wat"
+    made["plugins"]["multiPoint"]["enabled"].append({"name": name})
+    made["pluginConfig"].append({"name": name, "args": {"guestURL": f"file://{guest}", **args}})
+    return made
 
 
 def pod_groups() -> Iterator[tuple[str, list[Object]]]:

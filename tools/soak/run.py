@@ -18,7 +18,7 @@ from tools.soak.health_probe import HealthProbe, get
 from tools.soak.hostile_clients import HostileClients
 from tools.soak.pod_traffic import PodTraffic
 from tools.soak.profiles import pod_groups, profiles
-from tools.soak.samples import GUEST_FAILURES, Outcome, Recording, Sample, as_line, read_process, totals
+from tools.soak.samples import GUEST_FAILURES, RECYCLED, Outcome, Recording, Sample, as_line, read_process, totals
 from tools.testbed.client import ApiError
 from tools.testbed.cluster import Cluster
 from tools.testbed.kubewasp import Kubewasp
@@ -156,6 +156,7 @@ class _Run:
             wrongly_bound=tuple(ledger.wrongly_bound),
             pods=dict(ledger.created),
             guest_failures={kind: int(count) for kind, count in totals(self._metrics, GUEST_FAILURES, "kind").items()},
+            recycled=int(sum(totals(self._metrics, RECYCLED, "plugin").values())),
             attacks=attacks,
             probe_milliseconds=self._probe.milliseconds(),
             starts=starts,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 GUEST_FAILURES: Final = "kubewasp_guest_failures_total"
+RECYCLED: Final = "kubewasp_guest_instances_recycled_total"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class Outcome:
 
     `unbound` are schedulable pods that never got a node, `wrongly_bound` unschedulable ones that got one, `exit_code`
     is that of the scheduler after SIGTERM; None if it had to be killed. `ended_early` is its exit code if it ended
-    before.
+    before. `recycled` are instances of leaking guests that were replaced.
     """
 
     bound: int = 0
@@ -87,6 +88,7 @@ class Outcome:
     wrongly_bound: tuple[str, ...] = ()
     pods: Mapping[str, int] = field(default_factory=dict)
     guest_failures: Mapping[str, int] = field(default_factory=dict)
+    recycled: int = 0
     attacks: Mapping[str, int] = field(default_factory=dict)
     probe_milliseconds: Mapping[str, float] = field(default_factory=dict)
     starts: int = 0

@@ -14,6 +14,7 @@ GOOD = Outcome(
     bound=32_400,
     pods={"soak-nodenumber": 32_400, UNSCHEDULABLE: 3600},
     guest_failures=dict.fromkeys(FAILURES, 7),
+    recycled=70,
     attacks=dict.fromkeys(NAMES, 9),
     probe_milliseconds={"median": 2.0, "greatest": 81.5},
     starts=1,

@@ -78,6 +78,7 @@ BAD: dict[str, tuple[str, Outcome]] = {
     "no pods": ("pods", replace(GOOD, bound=0)),
     "tracebacks": ("log", replace(GOOD, tracebacks=3)),
     "no attack of a kind": ("clients", replace(GOOD, attacks={**GOOD.attacks, "slow_body": 0})),
+    "no leak": ("guests", replace(GOOD, recycled=0)),
     "no failure of a kind": ("guests", replace(GOOD, guest_failures={"trap": 7})),
 }
 

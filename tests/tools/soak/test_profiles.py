@@ -12,7 +12,8 @@ from tests import samples
 from tests.wasm.calls import STATUS_OF
 from tools.soak.profiles import BEHAVIOURS, FAILURES, GANG, GANG_SIZE, HOOKS, MISBEHAVING, UNSCHEDULABLE, pod_groups
 
-GUEST = Path(tools.soak.__file__).parent / "guests" / "misbehaving.wat"
+GUESTS = Path(tools.soak.__file__).parent / "guests"
+GUEST = GUESTS / "misbehaving.wat"
 # In the order of the letters; `prefilter` reads the pod in any case.
 HOOK_NAMES = ("filter", "prefilter", "score", "reserve", "permit", "prebind")
 KINDS = {"b": "trap", "c": "timeout", "d": "overrun", "f": "trap", "g": "exit", "h": "timeout", "i": "timeout"}
@@ -60,6 +61,15 @@ def test_a_pod_chooses_the_hook(hook: str) -> None:
             if status.code:
                 observed.append(status.reason)
     assert observed[0].startswith(f"wasm: {HOOK_NAMES[HOOKS.index(hook)]} error: wasm trap")
+
+
+def test_a_leaking_instance_is_replaced_before_its_limit() -> None:
+    guest = Guest.load(GUESTS / "leaking.wat", limits={"memory": 2**20})
+    for number in range(40):
+        with guest.cycle(samples.pod(f"pod-{number}"), samples.nodes(3)) as cycle:
+            assert STATUS_OF["reserve"](cycle).code == 0
+    assert guest.stats.recycled >= 2
+    assert guest.stats.broken == 0
 
 
 def test_every_kind_of_failure_that_is_expected_occurs() -> None:
