@@ -21,14 +21,14 @@ def test_a_short_soak_passes_and_reports(
     docs, folder = tmp_path / "docs", tmp_path / "soak"
     (docs / "images").mkdir(parents=True)
     (docs / PAGE).write_text(f"{BEGIN}{END}", encoding="utf-8")
-    size = ["--minutes", "0.4", "--nodes", "30", "--rate", "10"]
+    size = ["--minutes", "0.3", "--nodes", "30", "--rate", "10"]
     code = main([*size, "--folder", str(folder), "--docs", str(docs)])
     out = capsys.readouterr().out
     assert code == 0, out
     assert max(map(len, out.splitlines()[1:-3])) <= 80
     with (folder / RECORDING).open(encoding="utf-8") as lines:
         found = Recording.read(lines)
-    assert len(found.samples) >= 4
+    assert len(found.samples) >= 3
     assert found.outcome is not None
     assert set(found.outcome.pods) == {NODENUMBER, PYTHON, GANG, MISBEHAVING, UNSCHEDULABLE}
     assert all(f"–    {curve.name} " in out for curve in CURVES), "a busy machine is not judged by its curves"
