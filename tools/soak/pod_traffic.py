@@ -9,11 +9,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tools.soak.profiles import UNSCHEDULABLE
+from tools.soak.profiles import GANG, UNSCHEDULABLE, gang
 from tools.testbed.client import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from tools.testbed.client import Object
     from tools.testbed.cluster import Cluster
@@ -28,6 +28,10 @@ _RELABELLED_EVERY: Final = 1.0
 _REPLACED_EVERY: Final = 10.0
 # Pods that are late are made up for, but not all at once.
 _MOST_AT_ONCE: Final = 5.0  # seconds of the rate
+# Gangs at the start, whose last members come so many seconds later: each waiting pod has an instance of its guest, and
+# idle ones are kept. Without this peak at the start, memory would follow chance peaks later.
+_FIRST_GANGS: Final = 10
+_FIRST_GANGS_WAIT: Final = 5.0
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
@@ -116,8 +120,13 @@ class PodTraffic:
     def _flow(self) -> None:
         began = time.monotonic()
         made, relabelled, replaced = 0.0, 0, 0
+        gangs = [gang(f"first-{number}") for number in range(_FIRST_GANGS)]
+        self._create_all([(GANG, member) for members in gangs for member in members[:-1]])
         while not self._over.wait(_TURN):
             elapsed = time.monotonic() - began
+            if gangs and elapsed > _FIRST_GANGS_WAIT:
+                self._create_all([(GANG, members[-1]) for members in gangs])
+                gangs = []
             made = max(made, (elapsed - _MOST_AT_ONCE) * self._rate)
             made += self._create(elapsed * self._rate - made)
             self._look()
@@ -130,6 +139,7 @@ class PodTraffic:
                 replaced += 1
                 self._nodes.delete(self._nodes.names[0])
                 self._nodes.create(1)
+        self._create_all([(GANG, members[-1]) for members in gangs])
 
     def _create(self, count: float) -> int:
         """Creates so many pods, in whole groups, and returns their number."""
@@ -137,11 +147,14 @@ class PodTraffic:
         while len(chosen) < count - 0.5:
             kind, manifests = next(self._groups)
             chosen += [(kind, manifest) for manifest in manifests]
+        self._create_all(chosen)
+        return len(chosen)
+
+    def _create_all(self, chosen: Sequence[tuple[str, Object]]) -> None:
         self._cluster.create_all([manifest for _, manifest in chosen])
         now = time.monotonic()
         for kind, manifest in chosen:
             self.ledger.add(manifest["metadata"]["name"], kind, now)
-        return len(chosen)
 
     def _look(self) -> None:
         known = self.ledger.existing

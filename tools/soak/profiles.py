@@ -63,7 +63,12 @@ def pod_groups() -> Iterator[tuple[str, list[Object]]]:
         elif kind == UNSCHEDULABLE:
             yield kind, [pod(f"unschedulable-{number}", cpu="1000", scheduler=NODENUMBER)]
         elif kind == GANG:
-            labels = {"kubewasp.dev/gang": f"gang-{number}", "kubewasp.dev/gang-size": str(GANG_SIZE)}
-            yield kind, [pod(f"gang-{number}-{one}", labels=labels, scheduler=kind) for one in range(GANG_SIZE)]
+            yield kind, gang(str(number))
         else:
             yield kind, [pod(f"{kind.removeprefix('soak-')}-{number}", scheduler=kind)]
+
+
+def gang(name: str) -> list[Object]:
+    """The pods of one gang."""
+    labels = {"kubewasp.dev/gang": f"gang-{name}", "kubewasp.dev/gang-size": str(GANG_SIZE)}
+    return [pod(f"gang-{name}-{number}", labels=labels, scheduler=GANG) for number in range(GANG_SIZE)]

@@ -34,8 +34,8 @@ RECORDING: Final = "samples.jsonl"
 _EVERY: Final = 5.0
 _DRAIN_SECONDS: Final = 120.0
 _STOP_SECONDS: Final = 60.0
-# More decisions than by default: their store is full after the first third of half an hour.
-_FLAGS: Final = ("--v=2", "--decisions=0.1")
+# More decisions than by default: their store is full after two minutes.
+_FLAGS: Final = ("--v=2", "--decisions=0.5")
 
 
 @dataclass(frozen=True, slots=True)
