@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test check e2e bench bench-cluster bench-report counts bars fuzz recording conformance lint format docs lock clean
+.PHONY: help demo test check e2e bench bench-cluster bench-report counts bars fuzz soak recording conformance lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -44,6 +44,11 @@ bars: .venv/.dev ## speed and memory bars of single parts, as ratios measured si
 SECONDS ?= 60
 fuzz: .venv/.dev ## generated input for every reader of untrusted bytes (SECONDS=60 in total)
 	@$(BIN)/python -m tools.fuzz --seconds $(SECONDS) $(ARGS)
+
+MINUTES ?= 30
+soak: .venv/.dev ## load and attacks on a real API server: memory, threads, files and pods/s stay flat (MINUTES=30)
+	@$(BIN)/python -m tools.testbed.build
+	@$(BIN)/python -m tools.soak --minutes $(MINUTES) $(ARGS)
 
 recording: .venv/.runtime ## the recording of the demo in docs/images: demo.cast and demo.svg
 	@$(BIN)/python -m tools.recording

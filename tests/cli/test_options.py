@@ -103,3 +103,23 @@ def test_global_that_cannot_be_set_is_the_guests_matter(kubewasp: Kubewasp, sett
     ended = kubewasp("plugin", "call", guest, "filter", "--global", setting)
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith(f"error: {guest}: wasm: {told}")
+
+
+@pytest.mark.parametrize("form", [["-o=json"], ["-ojson"], ["-o", "json"], ["--output=json"]])
+def test_a_short_option_takes_its_value_in_every_form(kubewasp: Kubewasp, form: list[str]) -> None:
+    assert kubewasp("plugin", "inspect", wat("filter"), *form).out.startswith("{")
+
+
+def test_a_value_that_looks_like_a_short_option_stays_a_value(kubewasp: Kubewasp) -> None:
+    told = kubewasp("plugin", "inspect", wat("filter"), "-o", "-o=json").usage_error
+    assert told.endswith("expected table, json or yaml, got '-o=json'")
+    assert "cannot load -o=json: " in kubewasp("plugin", "inspect", "--", "-o=json").err
+
+
+def test_an_empty_value_after_an_equals_sign_is_named(kubewasp: Kubewasp) -> None:
+    told = kubewasp("plugin", "inspect", wat("filter"), "-o=").usage_error
+    assert told.startswith("invalid value for --output: expected table, json or yaml, got ''")
+
+
+def test_a_group_with_options_of_its_own_takes_them_too(kubewasp: Kubewasp) -> None:
+    assert kubewasp("extender", "-v=x").usage_error == kubewasp("extender", "-v", "x").usage_error

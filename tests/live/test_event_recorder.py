@@ -3,6 +3,9 @@
 import asyncio
 import logging
 
+import pytest
+
+from kubewasp.apiserver.event_series import Write
 from kubewasp.framework.cluster_events import ObjectReference, RecordedEvent
 from tests.live.writing import FakeWrites, Writing, asynchronous
 from tests.plugins.building import make_pod
@@ -54,6 +57,35 @@ async def test_an_event_of_an_unknown_type_is_not_sent_and_logged_once() -> None
     assert await made.drained()
     assert [reason for reason, _ in writes.of("event")] == ["Because", "BecauseWarning"]
     assert lines.types == ["Info", "Error"]
+
+
+class _SlowCreation(FakeWrites):
+    """Creates an event only when it is released, and patches at once."""
+
+    def __init__(self, **errors: str) -> None:
+        super().__init__(**errors)
+        self.released = asyncio.Event()
+
+    async def event(self, write: Write) -> None:
+        if not write.is_patch:
+            await self.released.wait()
+        await super().event(write)
+
+
+@pytest.mark.parametrize("error", ["", "refused"])
+def test_the_count_of_an_event_is_sent_after_the_event(error: str) -> None:
+    async def run() -> list[tuple[object, ...]]:
+        made = Writing(writes := _SlowCreation(event=error))
+        about = ObjectReference(kind="Pod", namespace="default", name="web", uid="u")
+        for _ in range(3):
+            made.record(RecordedEvent(about, ObjectReference(), "Normal", "Moved", "Moving", "note"))
+        assert not await made.drained(timeout=0)
+        assert writes.of("event") == []
+        writes.released.set()
+        assert await made.drained()
+        return writes.of("event")
+
+    assert asyncio.run(run()) == [("Moved", "note"), ("series", "")]
 
 
 class _LogLines(logging.Handler):

@@ -128,8 +128,8 @@ def test_an_ignored_failure_answers_as_if_the_plugin_were_not_there(
         assert status.reason.startswith(f"wasm: {hook} error: " if status.code else "")
         assert status == STATUS_OF[hook](cycle)
     ignored = [record for record in caplog.records if record.message == "Ignored a guest failure"]
-    fields = [tuple(vars(record)[key] for key in ("plugin", "hook")) for record in ignored]
-    assert ("mis", hook) in fields
+    fields = [tuple(vars(record)[key] for key in ("plugin", "hook", "pod")) for record in ignored]
+    assert fields == [("mis", hook, "default/pod-1")], "once, not for every hook after it"
     assert all(vars(record)["cause"].startswith(FAILURES[what]) for record in ignored)
 
 

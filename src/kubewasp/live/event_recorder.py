@@ -55,6 +55,7 @@ class EventRecorder:
         self._series = EventSeries(clock.wall)
         self._refused: set[str] = set()
         self._waiting = 0
+        self._creations: dict[tuple[str, str], asyncio.Event] = {}  # in progress, by namespace and name
 
     def pod_event(self, kind: str, reason: str, action: str, pod: Pod, note: str) -> None:
         """Records an event of the scheduler about a pod."""
@@ -117,12 +118,22 @@ class EventRecorder:
                 self._outbox.put(self._send(write))
 
     async def _send(self, write: Write) -> None:
+        """Sends a write. A count waits for the creation of its event: requests may overtake each other."""
+        name = write.namespace, write.name
+        creation = self._creations.get(name)
+        if creation is None and not write.is_patch:
+            creation = self._creations[name] = asyncio.Event()
         try:
+            if write.is_patch and creation is not None:
+                await creation.wait()
             if self._may_write():
                 await self._writes.event(write)
         except ApiError as error:
             logger.warning("Event not written", extra={"err": str(error)})
         finally:
+            if creation is not None and not write.is_patch:
+                creation.set()
+                self._creations.pop(name, None)
             with self._lock:
                 self._waiting -= 1
 

@@ -71,6 +71,7 @@ class HookCaller:
 
     def __init__(self, guest: Guest, pod: AnyPod, nodes: Nodes, table: NodeTable | None, handle: Handle) -> None:
         self.failure: HookFailure | None = None
+        self._ignored: HookFailure | None = None
         self.guest = guest
         self.nodes = nodes
         self._pod = pod
@@ -213,12 +214,13 @@ class HookCaller:
         return self.policy_status(hook, self.failure)
 
     def policy_status(self, hook: str, failed: HookFailure) -> Status:
-        """The status of a failed hook, by the failure policy."""
+        """The status of a failed hook, and of those after it, by the failure policy."""
         if self.guest.failure_policy == "Fail":
             return Status(Code.ERROR, failed.text)
-        logger.warning(
-            "Ignored a guest failure", extra={"plugin": self.guest.name, "hook": hook, "cause": failed.cause}
-        )
+        if failed is not self._ignored:
+            self._ignored = failed
+            fields = {"plugin": self.guest.name, "hook": hook, "pod": pod_key(self._pod), "cause": failed.cause}
+            logger.warning("Ignored a guest failure", extra=fields)
         code = _IGNORED.get(hook, Code.SUCCESS)
         return Status(code, failed.text) if code != Code.SUCCESS else SUCCESS
 
