@@ -38,11 +38,11 @@ def test_what_was_a_crash_is_none(name: str) -> None:
 def test_mutations_are_repeatable_and_bounded() -> None:
     seeds = [b"a: [1, 2]", b"\x0a\x03abc", b"", b"x" * 1000]
     first, second = (
-        [mutated(seeds[place % 4], seeds, chance) for place in range(400)]
+        [mutated(seeds[place % 4], seeds, chance) for place in range(100)]
         for chance in (random.Random(7), random.Random(7))
     )
     assert first == second
-    assert len(set(first)) > 300
+    assert len(set(first)) > 75
     chance, large = random.Random(7), b"\0" * MAX_SIZE
     assert {len(mutated(large, [large], chance)) <= MAX_SIZE for _ in range(20)} == {True}
 
