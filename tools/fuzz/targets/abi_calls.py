@@ -55,7 +55,8 @@ def one(data: bytes) -> str:
         number = which - len(IMPORTS)
         parameters = len(EXTENSION_IMPORTS[number].parameters)
         failed = abi_checks.check_extension(abi_checks.SMALL, number, arguments[:parameters])
-    return f"{error_label(ValueError(failed)) if failed else f'import {which}'}; {_make_calls(data)}"
+    exact = error_label(ValueError(failed.splitlines()[0])) if failed else f"import {which}"
+    return f"{exact}; {_make_calls(data)}"
 
 
 def signed(number: int) -> int:
@@ -103,7 +104,7 @@ def _make_calls(data: bytes) -> str:
             HOOK_CALLS[_HOOKS[hook % len(_HOOKS)]](cycle)
             random, left = peek(cycle, "random") % 2**64, peek(cycle, "left")
             causes.add(_checked(cycle))
-    return f"{_HOOKS[hook % len(_HOOKS)]}: {', '.join(sorted(causes))}"
+    return ", ".join(sorted(causes))
 
 
 def _checked(cycle: GuestCycle) -> str:

@@ -324,9 +324,10 @@ class ComponentSession:
         if shared.forget:
             header["forget"] = [shared.forget.popleft() for _ in range(len(shared.forget))]
         first = orjson.dumps(header, option=orjson.OPT_SERIALIZE_NUMPY).decode()
-        request = "\n".join([first, *lines]) if lines else first
         began = cycle_time.cpu_time()
-        text = shared.instance.exchange(request, hook=hook, seconds=allowed, setting=setting, place=place)
+        text = shared.instance.exchange(
+            "\n".join([first, *lines]) if lines else first, hook=hook, seconds=allowed, setting=setting, place=place
+        )
         if is_timed:
             self._cycle_time.left -= cycle_time.cpu_time() - began
         outcome.seconds += shared.instance.seconds

@@ -168,13 +168,11 @@ class CoreInstance:
                 if self.cycle_time.left <= 0 and self._is_over(hook, done):
                     break
                 until = min(count, done + batch)
-                began = time.monotonic()
                 at = memory.results + RESULT.itemsize * done
-                self._called(
+                spent = self._called(
                     hook, until - done, self._run, number, kind, listed, done, until, at, 1 if done == 0 else 0
                 )
-                spent = max(time.monotonic() - began, 1e-6)
-                pace = int((until - done) * self._limits.call_timeout * 0.1 / spent)
+                pace = int((until - done) * self._limits.call_timeout * 0.1 / (spent or 1e-6))
                 batch = max(1, min(pace, max((until - done) * _GROWTH, known)))
                 done = until
                 self._paces[number] = pace
@@ -200,8 +198,8 @@ class CoreInstance:
         self.broken = True
         return True
 
-    def _called(self, hook: Hook, count: int, function: AdapterCall, *arguments: int) -> None:
-        """One call of the adapter, which calls the hook `count` times."""
+    def _called(self, hook: Hook, count: int, function: AdapterCall, *arguments: int) -> float:
+        """One call of the adapter, which calls the hook `count` times; returns its seconds."""
         number, output = hook.index, self._output
         allowed, is_timed = self._limits.call_timeout, IN_CYCLE[number]
         if is_timed and self.cycle_time.left < allowed:
@@ -223,6 +221,7 @@ class CoreInstance:
             node = self.inputs.node_name(self._memory.get("row"))
             setting: TimeSetting = "cycle_timeout" if allowed < self._limits.call_timeout else "call_timeout"
             output.outcome.failure = self._failure(hook.name, error, setting, node)
+        return spent
 
     def _failure(self, hook: str, error: Exception, setting: TimeSetting, node: str = "") -> HookFailure:
         self.broken = True
