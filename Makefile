@@ -56,9 +56,10 @@ recording: .venv/.runtime ## the recording of the demo in docs/images: demo.cast
 conformance: .venv/.dev ## guests of kube-scheduler-wasm-extension; GUESTS is a checkout of it, ARGS=--markdown a table
 	@$(BIN)/python -m tools.conformance $(GUESTS) $(ARGS)
 
-lint: .venv/.dev ## ruff, mypy --strict, import-linter
+lint: .venv/.dev ## ruff, mypy --strict, import-linter, licences and use of dependencies
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo
 	@$(BIN)/mypy && cd sdk/python && ../../$(BIN)/mypy --strict -p kubewasp_sdk
+	@$(BIN)/python -m tools.dependencies
 
 format: .venv/.dev ## rewrite the sources in the project's format
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .

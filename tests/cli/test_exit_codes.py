@@ -39,6 +39,15 @@ READERS = {
     "plugin bench": ("plugin", "bench", "FILE"),
     "wasi inspect": ("wasi", "inspect", "FILE"),
 }
+NONSENSE = {
+    "binary": b"\x00\xff\xfe" * 100,
+    "empty": b"",
+    "bad yaml": b"a: [1\n",
+    "deep json": b'{"a":' * 600 + b"1" + b"}" * 600,
+    "deep yaml": b"a: " + b"[" * 600 + b"]" * 600,
+    "large number": b"9" * 5000,
+    "aliases": b"a0: &a0 [x, x]\n" + b"".join(b"a%d: &a%d [*a%d, *a%d]\n" % (n, n, n - 1, n - 1) for n in range(1, 60)),
+}
 OTHER_FAILURES = {
     "plugin new": ("plugin", "new", "No Name", "--lang", "go"),
     "plugin build": ("plugin", "build", "FILE"),
@@ -102,7 +111,7 @@ def test_a_file_that_is_not_there_is_one_line_with_its_name(
     [
         pytest.param(words, content, id=f"{command}: {content}")
         for command, words in READERS.items()
-        for content in ("folder", "binary", "empty", "bad yaml")
+        for content in ("folder", "binary", "empty", "bad yaml", "deep json", "deep yaml", "large number", "aliases")
         if (words[0], content) != ("simulate", "empty")  # a cluster without objects
     ],
 )
@@ -113,7 +122,7 @@ def test_a_file_that_makes_no_sense_is_one_line_with_its_name(
     if content == "folder":
         file.mkdir()
     else:
-        file.write_bytes({"binary": b"\x00\xff\xfe" * 100, "empty": b"", "bad yaml": b"a: [1\n"}[content])
+        file.write_bytes(NONSENSE[content])
     told = error_line(kubewasp, *(file if word == "FILE" else word for word in words), code=1)
     assert "Traceback" not in told
     assert file.name in told
@@ -165,6 +174,45 @@ def test_an_interrupt_ends_with_130_and_no_text(command: str, tmp_path: Path) ->
         assert process.stdout is not None
         assert process.stderr is not None
         assert (code, process.stdout.read(), process.stderr.read()) == (130, b"", b"")
+
+
+# Commands that print something and end; the others wait for requests, or build.
+PRINTING = {
+    "help": ("--help",),
+    "version": ("version",),
+    "simulate": ("simulate", str(SMALL)),
+    "simulate -o json": ("simulate", str(SMALL), "-o", "json"),
+    "config default": ("config", "default"),
+    "plugin call": ("plugin", "call", str(wat("filter")), "filter"),
+}
+
+
+@pytest.mark.parametrize("words", PRINTING.values(), ids=list(PRINTING))
+def test_a_reader_that_is_gone_ends_a_command_without_a_word(words: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        ended = subprocess.run([COMMAND, *words], stdout=writer, stderr=subprocess.PIPE)
+    finally:
+        os.close(writer)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("words", PRINTING.values(), ids=list(PRINTING))
+def test_a_closed_standard_output_is_like_no_output(words: tuple[str, ...]) -> None:
+    ended = subprocess.run(["/bin/sh", "-c", 'exec "$@" >&-', "sh", COMMAND, *words], stderr=subprocess.PIPE)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_an_error_without_any_standard_stream_is_an_exit_code() -> None:
+    ended = subprocess.run(["/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", COMMAND, "simulate", "missing.yaml"])
+    assert ended.returncode == 1
+
+
+def test_a_full_disk_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run([COMMAND, "config", "default"], stdout=full, stderr=subprocess.PIPE)
+    assert (ended.returncode, ended.stderr) == (1, b"error: No space left on device\n")
 
 
 def test_the_module_is_the_command() -> None:

@@ -2,9 +2,12 @@
 
 import json
 import re
+import subprocess
 from fnmatch import fnmatch
+from pathlib import Path
 
 import pytest
+import yaml
 
 from kubewasp import __version__
 from kubewasp.server.http_server import DEFAULT_PORT
@@ -37,6 +40,24 @@ def test_its_python_is_one_that_the_package_is_for() -> None:
     minor = re.search(r"python:(3\.\d+)", BUILD.image)
     assert minor
     assert f"Programming Language :: Python :: {minor[1]}" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_a_release_is_built_from_the_digest_of_its_base(tmp_path: Path) -> None:
+    """The steps of the workflow are run with a docker command that knows one digest."""
+    digest = f"sha256:{'0' * 64}"
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
+    steps = workflow["jobs"]["image"]["steps"]
+    (resolving,) = [step for step in steps if step.get("name") == "Base image, by digest"]
+    (building,) = [step for step in steps if "build-push-action" in step.get("uses", "")]
+    (tmp_path / "docker").write_text(f'#!/bin/sh\ntest "$4" = "{BUILD.image}" && echo {digest}\n')
+    (tmp_path / "docker").chmod(0o755)
+    variables = tmp_path / "env"
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "GITHUB_ENV": str(variables)}
+    subprocess.run(["bash", "-euo", "pipefail", "-c", resolving["run"]], cwd=ROOT, env=environment, check=True)
+    assert variables.read_text() == f"PYTHON_IMAGE={BUILD.image}@{digest}\n"
+    assert steps.index(resolving) < steps.index(building)
+    assert "PYTHON_IMAGE=${{ env.PYTHON_IMAGE }}" in building["with"]["build-args"].split("\n")
+    assert 'org.opencontainers.image.base.name="${PYTHON_IMAGE}"' in " ".join(FINAL.all("LABEL"))
 
 
 def test_downloads_are_wheels_checked_by_hash() -> None:

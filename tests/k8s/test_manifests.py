@@ -72,7 +72,7 @@ def test_items_of_a_typed_list_have_its_kind() -> None:
         ("kind: List\nitems: [~]", "pods.yaml: document 1: items[0]: expected an object, found nothing"),
         ("kind: Pod\n---\na: b: c", "pods.yaml: document 2: line 3: mapping values are not allowed in this context"),
         (b"a: \xff", "pods.yaml: not UTF-8 text: byte 4 is wrong"),
-        ('{"a": ' * 5000, "pods.yaml: document 1: line 1: nested more than 1000 deep"),
+        ('{"a": ' * 5000, "pods.yaml: document 1: line 1: nested more than 200 deep"),
     ],
 )
 def test_wrong_content_is_named_with_its_place(content: str | bytes, message: str) -> None:

@@ -55,6 +55,7 @@ def test_operators_of_both_kinds_of_selectors(key: str, operator: str, values: t
         ("size", "Lt", "11", True),
         ("size", "Lt", "10", False),
         ("size", "Gt", "-1", True),
+        ("size", "Gt", "0" * 900 + "9", True),
         ("size", "Gt", "+9", True),
         ("zone", "Gt", "1", False),
         ("zone", "Lt", "1", False),

@@ -52,8 +52,8 @@ def test_merged_keys_give_way_to_those_of_the_object() -> None:
         ("a: !!set {b}", "line 1: the tag tag:yaml.org,2002:set has no meaning in Kubernetes"),
         ("a: 1\nb: c: d", "line 2: mapping values are not allowed in this context"),
         ("a: 1\nb: \x00", "line 2: control characters are not allowed"),
-        ("[" * 100_000, "line 1: nested more than 1000 deep"),
-        ("- " * 100_000, "line 1: nested more than 1000 deep"),
+        ("[" * 100_000, "line 1: nested more than 200 deep"),
+        ("- " * 100_000, "line 1: nested more than 200 deep"),
     ],
 )
 def test_what_cannot_be_an_object_is_refused_with_its_line(text: str, problem: str) -> None:

@@ -49,3 +49,12 @@ def test_a_project_with_modules_in_other_folders_is_always_built(folder: Path) -
     (folder / "go.mod").write_text("module p\nreplace example.com/lib => ../lib\n")
     build_stamp.write(folder, folder / "build" / "p.wasm")
     assert not is_current(folder)
+
+
+def test_a_link_in_place_of_the_stamp_is_replaced(folder: Path) -> None:
+    stamp, other = folder / "build" / ".p.wasm.sources", folder / "other"
+    stamp.unlink()
+    stamp.symlink_to(other)
+    build_stamp.write(folder, folder / "build" / "p.wasm")
+    assert not other.exists()
+    assert is_current(folder)

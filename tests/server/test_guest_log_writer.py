@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kubewasp.server import guest_log_writer, logs
+from kubewasp.server import guest_lines, guest_log_writer, logs
 from kubewasp.server.guest_log_writer import GuestLogWriter
 from kubewasp.wasm.guest_log import Entry, GuestLog, HookLog
 
@@ -30,13 +30,15 @@ class Writing:
     def __init__(self) -> None:
         self.stream = io.StringIO()
         self.now = 0.0
+        self.spent = 0.0
         self.writers: list[GuestLogWriter] = []
         self.handlers: list[logging.Handler] = []
 
     def start(self, kind: logs.LogFormat = "text", **more: Any) -> GuestLogWriter:
         handler = logs.configure(kind, 0, self.stream)
         self.handlers.append(handler)
-        self.writers.append(GuestLogWriter(handler, kind, monotonic=lambda: self.now, **more))
+        clocks = {"monotonic": lambda: self.now, "cpu_time": lambda: self.spent}
+        self.writers.append(GuestLogWriter(handler, kind, **clocks, **more))
         return self.writers[-1]
 
     @property
@@ -175,10 +177,54 @@ def test_bytes_per_second_of_a_plugin_are_bounded_and_the_dropped_lines_are_logg
 
 def test_written_bytes_are_bounded_too(log: Writing) -> None:
     writer = log.start()
-    writer.write(call(*(plain(f"{number} {'x' * 1_000_000}") for number in range(50)), size=1))
+    for _ in range(50):
+        writer.write(call(*(plain(f"{number} {'x ' * 4000}") for number in range(50)), size=1))
+    assert sum(map(len, log.lines)) < guest_log_writer._WRITTEN_BURST + 100_000
+    assert log.told[-1].startswith('"Log lines of a plugin dropped" plugin="Policy" lines=')
+
+
+@pytest.mark.parametrize("fold", [True, False])
+def test_different_lines_of_a_call_are_bounded(log: Writing, fold: bool) -> None:
+    log.start(fold=fold).write(call(*(plain(f"line-{number}") for number in range(50_000))))
+    shown = [line.split('"')[1] for line in log.told]
+    assert shown[3748:3753] == ["line-3748", "line-3749", "45000 log lines were dropped", "line-48750", "line-48751"]
+    assert len(shown) == 5001
+
+
+def test_a_long_line_is_cut_before_it_is_searched_for_secrets(log: Writing, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+
+    def search(text: str) -> str:
+        searched.append(text)
+        return text
+
+    monkeypatch.setattr(guest_lines, "without_secrets", search)
+    log.start().write(call(plain("token=x " * 100_000), (0, "", b"m", b"token=\0y\0" * 100_000)))
+    assert [line.split()[-4].rstrip('"') for line in log.told]
+    assert len(max(searched, key=len)) < 8300
+
+
+def test_cpu_time_of_a_plugin_is_bounded_and_the_dropped_lines_are_logged(log: Writing) -> None:
+    class Slow(io.StringIO):
+        def write(self, text: str) -> int:
+            log.spent += 0.5
+            return super().write(text)
+
+    log.stream = Slow()
+    writer = log.start()
+    writer.write(call(*(plain(f"{number}") for number in range(64 * 10))))
     writer.write(call(plain("too much")))
-    assert sum(map(len, log.lines)) < guest_log_writer._WRITTEN_BURST * 2 + 64 * 1_100_000
-    assert log.told[-1] == '"Log lines of a plugin dropped" plugin="Policy" lines=1'
+    assert len([line for line in log.told if OURS in line]) == 64 * 2
+    assert log.told[-1] == '"Log lines of a plugin dropped" plugin="Policy" lines=513'
+    log.now += 1.0
+    writer.write(call(plain("later")))
+    assert log.told[-1] == f'"later" {OURS}'
+
+
+def test_half_a_surrogate_pair_does_not_cost_the_lines_of_a_call(log: Writing) -> None:
+    log.start("json").write(call(plain('"half" key="\\ud800"'), plain("whole")))
+    first, second = (json.loads(line) for line in log.lines)
+    assert (first["key"], second["msg"]) == ("\ud800", "whole")
 
 
 def test_the_last_words_before_a_failure_go_ahead_of_the_bound(log: Writing) -> None:

@@ -154,6 +154,14 @@ def test_half_a_surrogate_pair_does_not_cost_the_line() -> None:
     assert json.loads(logs.JsonFormatter().format(record))["path"] == "half \udcff"
 
 
+def test_a_long_text_is_cut_before_it_is_searched_for_secrets(log: Logging, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    monkeypatch.setattr(logs, "without_secrets", lambda text: searched.append(text) or "searched")
+    log.start()
+    logger.warning("x" * 100_000, extra={"cause": "y" * 100_000})
+    assert [len(text) for text in searched] == [16 * 1024] * 2
+
+
 def test_a_key_that_is_no_word_is_quoted(log: Logging) -> None:
     log.start()
     logger.info("x", extra={'a b="c"': 1})

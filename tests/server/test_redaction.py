@@ -26,6 +26,8 @@ JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW0ifQ.c2lnbmF0dXJl"
         (f"the token {JWT} is old", "the token REDACTED is old"),
         ('{"password": "a b", "user": "joe"}', '{"password": "REDACTED", "user": "joe"}'),
         ("client_secret='a b' user=joe", "client_secret='REDACTED' user=joe"),
+        ('password="cut o\\', 'password="REDACTED"'),
+        ("client_secret='cut off", "client_secret='REDACTED'"),
         ("api-key: abc, next", "api-key: REDACTED, next"),
         ("a -----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY----- b", "a REDACTED b"),
         ("-----BEGIN PRIVATE KEY-----\nMII cut off", "REDACTED"),

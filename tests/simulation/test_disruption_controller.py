@@ -45,6 +45,7 @@ def watching(manifest: dict[str, Any], *pods: Pod) -> tuple[ObjectStore, Disrupt
         ({"maxUnavailable": 1}, 0),  # one is not running already
         ({"maxUnavailable": 2}, 1),
         ({"maxUnavailable": "50%"}, 2),
+        ({"maxUnavailable": "9" * 5000 + "%"}, 0),  # no percentage
         ({}, 4),
     ],
 )

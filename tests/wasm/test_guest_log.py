@@ -147,7 +147,39 @@ def test_records_of_a_call_are_bounded(caplog: pytest.LogCaptureFixture) -> None
     caplog.set_level(logging.INFO)
     logged(*((0, "", str(number).encode(), b"") for number in range(1500)))
     assert len(caplog.messages) == 1001
-    assert caplog.messages[-1] == "policy: 500 more log lines were dropped"
+    assert caplog.messages[749:752] == ["policy: 749", "policy: 500 log lines were dropped", "policy: 1250"]
+
+
+def test_bytes_in_the_records_of_a_call_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    logged(*((0, "", f"{number} {'x' * 10_000}".encode(), b"") for number in range(100)))
+    assert sum(map(len, caplog.messages)) <= 64 * 1024
+    assert caplog.messages[0] == f"policy: 0 {'x' * 8190}… (1810 more bytes)"
+    assert [text for text in caplog.messages if "dropped" in text]
+
+
+@pytest.mark.parametrize(
+    ("message", "pairs", "shown"),
+    [
+        (b"a " * 5000, b"", b"a " * 4095 + "a… (1809 more bytes)".encode()),
+        (b"a " * 4000 + b"https://joe:" + b"pw" * 200, b"", b"a " * 3999 + "a… (413 more bytes)".encode()),
+        (b"x" * 9000, b"k\0v\0", b"x" * 8192 + "… (812 more bytes)".encode()),
+    ],
+)
+def test_a_long_text_is_cut_before_a_word(message: bytes, pairs: bytes, shown: bytes) -> None:
+    line: Entry = (1, "stdout", message, pairs)
+    assert guest_log.bounded([(line, 3)], most_lines=10, most_bytes=10_000) == [((1, "stdout", shown, b""), 3)]
+
+
+def test_long_pairs_are_cut_before_a_word() -> None:
+    line: Entry = (1, "", b"message", b"key\0" + b"x" * 8000 + b" second" + b"x" * 1000 + b"\0")
+    (((_, _, message, pairs), _),) = guest_log.bounded([(line, 1)], most_lines=10, most_bytes=10_000)
+    assert (message, pairs) == (b"message", b"key\0" + b"x" * 8000 + "… (1008 more bytes)".encode())
+
+
+def test_lines_within_the_budget_stay_as_they_are() -> None:
+    lines: list[tuple[Entry, int]] = [((0, "", b"x" * size, b""), 1) for size in (8192, 1, 8192)]
+    assert guest_log.bounded(lines, most_lines=3, most_bytes=20_000) == lines
 
 
 def test_blocks_have_all_entries_in_order() -> None:

@@ -31,15 +31,18 @@ def test_an_unknown_limit_is_refused_with_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"memory": "1Gi"}, "limits.memory: expected an integer, got '1Gi'"),
+        ({"memory": "1Gi"}, 'limits.memory: expected an integer, got "1Gi"'),
         ({"memory": 1.5e9}, "limits.memory: expected an integer, got 1500000000.0"),
-        ({"memory": True}, "limits.memory: expected an integer, got True"),
+        ({"memory": True}, "limits.memory: expected an integer, got true"),
         ({"memory": 0}, "limits.memory: expected a size from 64Ki to 4Gi, got 0 bytes"),
         ({"memory": 2**33}, "limits.memory: expected a size from 64Ki to 4Gi, got 8Gi"),
-        ({"call_timeout": None}, "limits.callTimeout: expected a number, got None"),
+        ({"call_timeout": None}, "limits.callTimeout: expected a number, got null"),
         ({"call_timeout": 0}, "limits.callTimeout: expected a duration from 10ms to 10m0s, got 0s"),
         ({"call_timeout": float("nan")}, "limits.callTimeout: expected a duration from 10ms to 10m0s, got nan"),
         ({"start_timeout": -1}, "limits.startTimeout: expected a duration from 10ms to 10m0s, got -1s"),
+        ({"call_timeout": 1e308}, "limits.callTimeout: expected a duration from 10ms to 10m0s, got 1e+308"),
+        ({"memory": 10**5000}, "limits.memory: expected a size from 64Ki to 4Gi, got a very large integer"),
+        ({"memory": {"a": []}}, "limits.memory: expected an integer, got an object"),
         ({"reason": -1}, "limits.reason: expected a size from 0 bytes to 1Mi, got -1 bytes"),
     ],
 )

@@ -324,7 +324,7 @@ BIG_FLOOD = """
 
 
 def test_log_lines_and_events_are_bounded_by_their_bytes_too(nodes: Nodes) -> None:
-    """100 events of 1 MiB: 16 MiB of them are read. As many lines of 100 kB: 2 MiB and some more are kept."""
+    """100 events of 1 MiB: none of them is read. As many lines of 100 kB: 2 MiB and some more are kept."""
     with Guest.load(wat_text(BIG_FLOOD)).cycle(samples.pod(), nodes) as cycle:
         result = cycle.prefilter()
         assert result
@@ -332,8 +332,26 @@ def test_log_lines_and_events_are_bounded_by_their_bytes_too(nodes: Nodes) -> No
         lines = result.trace.logs
         kept = sum(len(line.text) for line in lines)
         assert 1.5 * 1048576 < kept <= 2.5 * 1048576
-        assert [line.text for line in lines[-1:]] == ["84 events were dropped"]
+        assert [line.text for line in lines[-1:]] == ["100 events were dropped"]
         assert sum(line.text.endswith(" log lines were dropped") for line in lines) == 1
+
+
+MANY_NAMES = """
+(module
+  (import "k8s.io/scheduler" "result.node_names" (func $names (param i32 i32)))
+  (memory (export "memory") 20)
+  (func (export "prefilter") (result i32)
+    (call $names (i32.const 0) (i32.const 1000000))
+    (i32.const 0))
+  (func (export "filter") (result i32) (i32.const 0)))
+"""
+
+
+def test_names_of_far_more_nodes_than_there_are_fail_the_hook(nodes: Nodes) -> None:
+    with Guest.load(wat_text(MANY_NAMES), name="mis").cycle(samples.pod(), nodes) as cycle:
+        reason = cycle.prefilter().status.reason
+    assert reason.startswith("wasm: prefilter error: result.node_names: more than 100")
+    assert reason.endswith('(plugin "mis")')
 
 
 # ---------------------------------------------------------------- memory

@@ -65,25 +65,36 @@ def test_an_unknown_resource_has_no_events_and_gives_a_warning(resource: int, ca
     assert caplog.messages == ["Registration for an unknown resource has no effect"]
 
 
+def test_far_more_cluster_events_than_there_are_are_refused() -> None:
+    text = problem(payloads.cluster_events, bytes(8 * 1001))
+    assert text == "result.cluster_events: 1001 events are over the limit of 1000"
+
+
 # ---------------------------------------------------------------- node names
 
 
 @given(st.lists(NAMES, min_size=1))
 def test_node_names_are_ended_by_a_nul(names: list[str]) -> None:
-    assert payloads.node_names("".join(f"{name}\0" for name in names).encode()) == tuple(names)
+    assert payloads.node_names("".join(f"{name}\0" for name in names).encode(), 0) == tuple(names)
 
 
 def test_empty_and_unterminated_node_names_are_dropped() -> None:
-    assert payloads.node_names(b"node-1\0\0node-2\0node-3") == ("node-1", "node-2")
+    assert payloads.node_names(b"node-1\0\0node-2\0node-3", 3) == ("node-1", "node-2")
 
 
 @pytest.mark.parametrize("payload", [None, b"", b"\0", b"\0\0", b"node-1"])
 def test_no_node_names_rule_no_node_out(payload: bytes | None) -> None:
-    assert payloads.node_names(payload) is None
+    assert payloads.node_names(payload, 3) is None
 
 
 def test_a_node_name_that_is_not_utf8_matches_nothing_but_is_no_error() -> None:
-    assert payloads.node_names(b"\xff\0") == ("\ufffd",)
+    assert payloads.node_names(b"\xff\0", 3) == ("\ufffd",)
+
+
+def test_far_more_names_than_nodes_are_refused() -> None:
+    assert len(payloads.node_names(b"n\0" * 10_003, 3) or ()) == 10_003
+    text = problem(payloads.node_names, b"n\0" * 10_004, 3)
+    assert text == "result.node_names: more than 10003 names for 3 nodes"
 
 
 # ---------------------------------------------------------------- normalized scores
@@ -125,10 +136,18 @@ def test_scores_that_do_not_fit_the_nodes_are_refused(payload: bytes, text: str)
     assert found == f"result.normalized_score_list: {text}"
 
 
-@pytest.mark.parametrize("payload", [b'{"a":', b'{"a": NaN}', b'{"a": 1e400}', b"\xff", b'{"a": 1}x', b"[" * 5000])
+@pytest.mark.parametrize("payload", [b'{"a":', b'{"a": NaN}', b'{"a": 1e400}', b"\xff", b'{"a": 1}x', b"[" * 4000])
 def test_scores_that_are_not_json_are_refused(payload: bytes) -> None:
     text = problem(payloads.normalized_scores, payload, {"a": 7})
     assert text.startswith("result.normalized_score_list: invalid JSON: ")
+
+
+def test_scores_are_not_read_if_they_are_far_longer_than_the_nodes_need() -> None:
+    scores = {"node-1": 1}
+    fitting = b'{"\\u006eode-1": 7}'.ljust(4000)
+    assert payloads.normalized_scores(fitting, scores) == {"node-1": 7}
+    text = problem(payloads.normalized_scores, fitting + bytes(1000), scores)
+    assert text == "result.normalized_score_list: 5000 bytes for 1 nodes are over the limit of 4196"
 
 
 def test_a_long_name_is_cut_in_the_error() -> None:

@@ -14,9 +14,9 @@ from kubewasp.framework.config.writing import as_document, as_template
 from kubewasp.framework.plugin import EXTENSION_POINTS
 from kubewasp.framework.registry import Registry
 from kubewasp.k8s.duration import format_duration
+from kubewasp.wasm.download import without_credentials
 from kubewasp.wasm.guest_loader import GuestLoader
 from kubewasp.wasm.limits import limits_problem
-from kubewasp.wasm.source import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -88,7 +88,7 @@ def _weight(text: str) -> tuple[str, int]:
         rest, given = first[2], first[1]
     else:
         return text, 0
-    if not (given.isascii() and given.isdigit() and 1 <= int(given[:20]) <= _MAX_WEIGHT):
-        problem = f"{text}: weight: expected an integer from 1 to {_MAX_WEIGHT}, got {given!r}"
+    if not (given.isascii() and given.isdigit() and len(given) <= 20 and 1 <= int(given) <= _MAX_WEIGHT):
+        problem = f"{text}: weight: expected an integer from 1 to {_MAX_WEIGHT}, got {given[:40]!r}"
         raise typer.BadParameter(problem, param_hint="--plugin")
     return rest, int(given)

@@ -16,6 +16,7 @@ from kubewasp.cli import (
     http_commands,
     plugin_commands,
     shell_commands,
+    standard_streams,
     wasi_commands,
 )
 from kubewasp.cli.command_group import CommandGroup
@@ -62,15 +63,16 @@ def main() -> None:
 
 def run_app(commands: typer.Typer, prog: str) -> None:
     """Runs a command line and exits. User errors are one line on stderr: exit code 1, or 2 for wrong usage."""
+    standard_streams.open_closed()
     try:
         code = _run(commands, prog)
     except KeyboardInterrupt:
         code = _INTERRUPTED
     except BrokenPipeError:
-        _discard_output()
+        standard_streams.discard_output()
         code = _READER_GONE
     except OSError as error:
-        _discard_output()
+        standard_streams.discard_output()
         code = _failed(_operating_system_text(error))
     except KubewaspError as error:
         code = _failed(str(error))
@@ -101,7 +103,7 @@ def _misused(error: typer.TyperException) -> int:
     from kubewasp.cli.usage_errors import usage_error_text
 
     if type(error).__name__ == "NoArgsIsHelpError":  # its text is the help
-        sys.stderr.write(error.format_message())
+        standard_streams.report(error.format_message())
     else:
         _failed(usage_error_text(error))
     return error.exit_code
@@ -114,11 +116,6 @@ def _prepare_completion(prog: str) -> None:
         completion_init()
 
 
-def _discard_output() -> None:
-    """Prevents a second write of buffered output at interpreter exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _operating_system_text(error: OSError) -> str:
     """`file: No such file or directory`, without the number of the error."""
     if error.strerror is None:
@@ -127,5 +124,5 @@ def _operating_system_text(error: OSError) -> str:
 
 
 def _failed(text: str) -> int:
-    sys.stderr.write(f"error: {printable(text)}\n")
+    standard_streams.report(f"error: {printable(text)}\n")
     return _FAILED

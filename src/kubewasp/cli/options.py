@@ -148,8 +148,8 @@ def limits_from(given: Iterable[str] | None) -> Limits:
 @contextmanager
 def naming(guest: str | StandardInput) -> Iterator[None]:
     """Prefixes load errors with the guest's name, unless they contain it."""
+    from kubewasp.wasm.download import without_credentials
     from kubewasp.wasm.errors import GuestLoadError
-    from kubewasp.wasm.source import without_credentials
 
     try:
         yield

@@ -18,10 +18,11 @@ from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.core.callback_host import CallbackHost
 from kubewasp.wasm.core.core_module import CoreModule
+from kubewasp.wasm.download import without_credentials
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.hook_results import HookResult, NodeScores, NodeStatuses
-from kubewasp.wasm.source import fetch, without_credentials
+from kubewasp.wasm.source import fetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,12 +13,13 @@ from kubewasp.k8s.quantity import format_size
 from kubewasp.wasm.component.component_module import WORLD
 from kubewasp.wasm.core.abi import EXTENSION, KUBERNETES_MODULES, WASI
 from kubewasp.wasm.core.core_module import CoreModule
+from kubewasp.wasm.download import without_credentials
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.guest_module import GuestModule, load_guest_module
 from kubewasp.wasm.limits import Limits, config_name
-from kubewasp.wasm.source import fetch, without_credentials
+from kubewasp.wasm.source import fetch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

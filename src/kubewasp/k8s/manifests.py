@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
-from kubewasp.errors import KubewaspError
 from kubewasp.input_file import InputFile, input_file
+from kubewasp.k8s import json_documents
 from kubewasp.k8s.errors import ManifestError, described, quoted, shown
 from kubewasp.k8s.kinds import api_versions
 from kubewasp.k8s.quantity import format_size
@@ -72,8 +68,8 @@ def expect_kind(manifest: Manifest, kind: str) -> dict[str, Any]:
 
 def _documents(text: str, source: str) -> Iterator[tuple[str, Any]]:
     try:
-        values = _json_values(text) if text.lstrip()[:1] in ("{", "[") else None
-    except _DuplicateKeyError as error:
+        values = json_documents.documents(text) if text.lstrip()[:1] in ("{", "[") else None
+    except json_documents.JsonError as error:
         raise ManifestError("", str(error), source=source) from None
     if values is not None:
         for number, value in enumerate(values, start=1):
@@ -89,57 +85,6 @@ def _documents(text: str, source: str) -> Iterator[tuple[str, Any]]:
             number += 1
     except yaml_documents.YamlError as error:
         raise ManifestError("", str(error), source=f"{source}: document {number}") from None
-
-
-def _json_values(text: str) -> list[Any] | None:
-    """The consecutive JSON values in the text; None if it is not JSON."""
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unique)
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        pass
-    else:
-        if _may_lack_keys(value, text):
-            with suppress(RecursionError):  # orjson allows more depth; no real object has it
-                decoder.decode(text)
-        return [value]
-    values: list[Any] = []
-    rest = 0
-    try:
-        while rest < len(text):
-            if text[rest].isspace():
-                rest += 1
-                continue
-            value, rest = decoder.raw_decode(text, rest)
-            values.append(value)
-    except (ValueError, RecursionError):
-        return None
-    return values
-
-
-def _may_lack_keys(value: Any, text: str) -> bool:
-    """Whether a duplicate key may have been dropped, with its colon. The search for it is slow."""
-    try:
-        return text.count(":") != orjson.dumps(value).count(b":")
-    except orjson.JSONEncodeError:  # nested too deep
-        return True
-
-
-class _DuplicateKeyError(KubewaspError):
-    """An object with the same key twice. Parsers silently take the last one."""
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in found if keys.count(key) > 1)
-        raise _DuplicateKeyError(f"duplicate key {quoted(repeated)} in the same object")
-    return found
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def taken_apart(document: Any, source: str) -> Iterator[Manifest]:

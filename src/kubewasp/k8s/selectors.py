@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 1000  # leading zeros included; Python reads no more than 4300
 
 
 class SelectorError(KubewaspError, ValueError):
@@ -147,7 +148,7 @@ def _field_requirement(item: Mapping[str, Any]) -> Requirement:
 
 
 def _int64(text: str) -> int | None:
-    if not _INTEGER.fullmatch(text):
+    if not _INTEGER.fullmatch(text) or len(text) > _MOST_DIGITS:
         return None
     value = int(text)
     return value if -(2**63) <= value < 2**63 else None

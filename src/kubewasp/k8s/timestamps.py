@@ -6,6 +6,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from kubewasp.k8s.errors import quoted
+
 MICROSECONDS: Final = 1_000_000
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -23,7 +25,7 @@ def parse(text: str) -> int:
     """Microseconds since 1970 of a time with a zone, finer digits dropped; ValueError if it is invalid."""
     match = _TIME.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is not an RFC 3339 time")
+        raise ValueError(f"{quoted(text)} is not an RFC 3339 time")
     fraction = (match["fraction"] or "0")[:6].ljust(6, "0")
     zone = "+00:00" if match["zone"] == "Z" else match["zone"]
     moment = datetime.fromisoformat(f"{match['date']}T{match['clock']}.{fraction}{zone}")

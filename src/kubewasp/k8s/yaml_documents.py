@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from kubewasp.errors import KubewaspError
+from kubewasp.k8s import json_documents
 from kubewasp.k8s.errors import quoted
+from kubewasp.k8s.json_documents import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_DEPTH: Final = 1000
 MAX_ALIASED_VALUES: Final = 2_000_000
 
 # The C parser is much faster, but PyYAML may be built without it.
@@ -190,10 +191,11 @@ def _plain_value(text: str) -> Any:
         return text
     if match["float"]:
         return float(text)
-    sign = -1 if match["sign"] == "-" else 1
     if match["hexadecimal"]:
-        return sign * int(match["hexadecimal"], 16)
-    return sign * (int(match["octal"], 8) if match["octal"] else int(match["decimal"]))
+        number = int(match["hexadecimal"], 16)
+    else:
+        number = int(match["octal"], 8) if match["octal"] else int(match["decimal"])
+    return json_documents.integer(-number if match["sign"] == "-" else number)
 
 
 def _unknown_tag(event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> YamlError:

@@ -25,6 +25,7 @@ _OTHER_FOLDERS: Final = re.compile(r"=>\s*\"?[./]")
 def write(folder: Path, wasm: Path) -> None:
     """Marks the wasm as built from the current sources. A folder that cannot be written has no stamp."""
     with suppress(OSError):
+        _stamp(wasm).unlink(missing_ok=True)  # it may be a link
         _stamp(wasm).write_text(_digest(folder, wasm), encoding="ascii")
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.projects import build_stamp, go, python
+from kubewasp.projects import build_stamp, go, project_links, python
 from kubewasp.projects.toolchain import BuildError
 from kubewasp.wasm.errors import GuestLoadError, GuestStartError
 from kubewasp.wasm.guest import Guest
@@ -124,6 +124,7 @@ def find(folder: Path) -> Project:
         marks = ", ".join(mark for item in found for mark in item.marks if (folder / mark).exists())
         labels = " and ".join(item.label for item in found)
         raise BuildError(f"{folder} is ambiguous, {labels}: it has {marks}; keep one plugin per folder")
+    project_links.check(folder)
     name = found[0].name_of(folder)
     if not _NAME.fullmatch(name):
         raise BuildError(f"{folder}: {name!r} is not a valid plugin name; use letters, digits, '-', '_' and '.'")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
-from kubewasp.projects import python_checks, python_sources
+from kubewasp.projects import project_links, python_checks, python_sources
 from kubewasp.projects.installation import install_command
 from kubewasp.projects.toolchain import BuildError, TestResult, run_tool, sdk
 from kubewasp.wasm.compiled_cache import usable_cache
@@ -195,6 +195,7 @@ def _app(findings: Findings) -> str:
 
 def _copy(project: Path, files: Iterable[PurePosixPath], copy: Path) -> None:
     for file in files:
+        project_links.check_file(project / file, project)
         target = copy / file
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(project / file, target)

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kubewasp.projects import project_links
 from kubewasp.projects.toolchain import BuildError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Import:
 def parsed(path: Path, project: Path) -> ast.Module:
     """Syntax tree of a file; a syntax error is a BuildError in Python's words."""
     shown = path.relative_to(project)
+    project_links.check_file(path, project)
     try:
         return ast.parse(path.read_bytes(), str(shown))
     except SyntaxError as error:

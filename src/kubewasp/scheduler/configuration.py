@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from kubewasp.framework.config.reading import default_config, load_config
 from kubewasp.input_file import StandardInput
 from kubewasp.k8s.errors import ManifestError
+from kubewasp.wasm.download import without_credentials
 from kubewasp.wasm.limits import limits_problem
-from kubewasp.wasm.source import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from kubewasp.server.logs import guest_fields, header, key_text, on_one_line, quoted, safe
+from kubewasp.server.logs import guest_fields, header, json_text, key_text, on_one_line, quoted, safe
 from kubewasp.server.redaction import REDACTED, is_secret_name, may_have_secret, without_secrets
 from kubewasp.wasm.klog import pairs_of, plain
 
@@ -78,7 +78,10 @@ class _Json:
             line["stream"] = entry[1]
         if count > 1:
             line["count"] = count
-        return on_one_line(orjson.dumps(line).decode()) + "\n"
+        try:
+            return on_one_line(orjson.dumps(line).decode()) + "\n"
+        except orjson.JSONEncodeError:  # half of a surrogate pair
+            return json_text(line) + "\n"
 
 
 def _letter(severity: int) -> str:

@@ -66,7 +66,13 @@ class Address:
 def host_and_port(text: str) -> tuple[str, int]:
     """Host and port of `HOST:PORT`; an IPv6 address is in brackets, an empty host means all interfaces."""
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > _MAX_PORT or (":" in host and host[:1] + host[-1:] != "[]"):
+    if (
+        not colon
+        or not port.isdecimal()
+        or len(port) > 5
+        or int(port) > _MAX_PORT
+        or (":" in host and host[:1] + host[-1:] != "[]")
+    ):
         raise ServeError(f"cannot listen on {text!r}: expected HOST:PORT, such as 127.0.0.1:8888 or [::1]:8888")
     return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104
 

@@ -19,6 +19,7 @@ import traceback
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
+from kubewasp.k8s.texts import shortened
 from kubewasp.server.redaction import REDACTED, document_without_secrets, is_secret_name, without_secrets
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 LogFormat = Literal["text", "json"]
 _MAX_VERBOSITY: Final = 19
+_LONGEST_TEXT: Final = 16 * 1024  # bytes of a message or value
 
 _LETTERS = ((logging.CRITICAL, "F"), (logging.ERROR, "E"), (logging.WARNING, "W"), (0, "I"))
 _LEVELS = {"F": "fatal", "E": "error", "W": "warning", "I": "info"}
@@ -80,7 +82,7 @@ class JsonFormatter(logging.Formatter):
         if _letter(record) == "I":
             line["v"] = max(0, logging.INFO - record.levelno)
         line |= {name: value for name, value in keys.items() if name not in line}
-        return _json(line)
+        return json_text(line)
 
 
 def _content(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
@@ -95,7 +97,7 @@ def _content(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
     if record.exc_info and record.exc_info[1] is not None:
         keys.setdefault("err", str(record.exc_info[1]) or type(record.exc_info[1]).__name__)
         keys["stacktrace"] = "".join(traceback.format_exception(*record.exc_info)).rstrip()
-    return without_secrets(message), {name: safe(name, value) for name, value in keys.items()}
+    return _safe_text(message), {name: safe(name, value) for name, value in keys.items()}
 
 
 def guest_fields(line: str) -> tuple[str, Mapping[str, str]]:
@@ -122,7 +124,12 @@ def safe(name: str, value: Any) -> Any:
         return REDACTED
     if isinstance(value, dict | list | tuple):
         return document_without_secrets(value)
-    return without_secrets(str(value))
+    return _safe_text(str(value))
+
+
+def _safe_text(text: str) -> str:
+    """The text without secrets. Of a long one, such as an error with a guest's output, the beginning."""
+    return without_secrets(shortened(text, _LONGEST_TEXT))
 
 
 def _letter(record: logging.LogRecord) -> str:
@@ -155,12 +162,12 @@ def _shown(value: Any) -> str:
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, dict | list):
-        return _json(value)
+        return json_text(value)
     return quoted(str(value))
 
 
-def _json(value: Any) -> str:
-    """JSON by `json` instead of orjson, which rejects the lone surrogates of undecodable file names."""
+def json_text(value: Any) -> str:
+    """JSON on one line, by `json` instead of orjson, which rejects the lone surrogates of undecodable file names."""
     text = json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
     return on_one_line(text)
 

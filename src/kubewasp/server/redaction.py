@@ -25,8 +25,9 @@ _USER_INFO = re.compile(r"(?i)(?<![a-z0-9+.-])([a-z][a-z0-9+.-]*://)[^/\s\"']*@"
 _SCHEME = re.compile(r"(?i)\b(bearer|basic)(\s+)(?!token\b|auth)[A-Za-z0-9+/=._~-]{4,}")
 _JWT = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?")
 _PAIR = re.compile(
-    rf"(?i)(?<![\w.-])(?P<quote>[\"']?)(?P<name>{_NAME})(?P=quote)(?P<sign>\s*[=:]\s*)"
-    r"(?!(?:bearer|basic)\s)(?P<value>\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s\"',;&}\]]+)"
+    rf"(?is)(?<![\w.-])(?P<quote>[\"']?)(?P<name>{_NAME})(?P=quote)(?P<sign>\s*[=:]\s*)"
+    # A quoted value may be cut off.
+    r"(?!(?:bearer|basic)\s)(?P<value>\"(?:[^\"\\]|\\.)*(?:\"|\\?\Z)|'[^']*(?:'|\Z)|[^\s\"',;&}\]]+)"
 )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.k8s.objects import DisruptionBudget, parse_budget
 from kubewasp.state.object_kinds import DISRUPTION_BUDGET
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     from kubewasp.k8s.pods import Pod
     from kubewasp.state.object_store import ObjectStore
+
+_PERCENTAGE: Final = re.compile(r"[0-9]{1,9}%")
 
 
 @dataclass(slots=True)
@@ -80,6 +83,6 @@ class DisruptionController:
 
 def _share(value: Any, total: int) -> int:
     """A number, or a percentage of the total, rounded up."""
-    if isinstance(value, str) and value.endswith("%") and value[:-1].isascii() and value[:-1].isdigit():
+    if isinstance(value, str) and _PERCENTAGE.fullmatch(value):
         return -(-total * int(value[:-1]) // 100)
     return value if isinstance(value, int) else 0

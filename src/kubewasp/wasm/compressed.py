@@ -32,7 +32,7 @@ def decoded(content: bytes, encoding: str, max_bytes: int) -> bytes:
     if name in ("", "identity"):
         return content
     if name not in _ENCODINGS:
-        raise UnpackError(f"unknown Content-Encoding {encoding[:40]!r}; known are {', '.join(_ENCODINGS)}")
+        raise UnpackError(f"unknown Content-Encoding; known are {', '.join(_ENCODINGS)}")
     *others, last = _ENCODINGS[name]
     for window in others:
         try:

@@ -151,7 +151,12 @@ class GuestCycle:
         outcome, status = hooks.call("prefilter")
         if self._signs and hooks.failure is None:
             self.signature = hooks.runner.take_signature() or self.signature
-        names = payloads.node_names(outcome.received.get(slots.NODE_NAMES)) if status.is_success else None
+        names = None
+        if status.is_success:
+            try:
+                names = payloads.node_names(outcome.received.get(slots.NODE_NAMES), len(self.nodes))
+            except payloads.PayloadError as error:
+                status = hooks.reject_payload("prefilter", str(error))
         return PreFilterHookResult(status, _trace(outcome), node_names=names)
 
     def add_pod(self, target: AnyPod, node: str) -> HookResult:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kubewasp.wasm.klog import LogLine, level_of, structured
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kubewasp.framework.cluster_events import RecordedEvent
 
@@ -24,8 +24,13 @@ Entry = tuple[int, str, bytes, bytes]
 
 START: Final = "start"  # the hook of lines that a start function logs
 STREAMS: Final = {1: "stdout", 2: "stderr"}
+KIB: Final = 1024
+LONGEST_LINE: Final = 8 * KIB  # bytes; the search for secrets in a hostile text takes a microsecond per byte
+_SEPARATORS: Final = (b" ", b"\n", b"\0", b'"', b"'", b",", b";", b"&")
+_LONGEST_WORD: Final = 512
 _BLOCK: Final = 128
-_MOST_RECORDS: Final = 1000
+# Of one hook call, in Python's logging: records are made on the thread of the call.
+_MOST_RECORDS, _MOST_RECORD_BYTES = 1000, 64 * KIB
 
 logger = logging.getLogger("kubewasp.guest")
 
@@ -72,6 +77,54 @@ def printed(stream: int, texts: Iterable[bytes], lost: int = 0) -> Iterator[Entr
         yield 0, name, f"… ({lost} more bytes)".encode(), b""
 
 
+def bounded(lines: Sequence[tuple[Entry, int]], *, most_lines: int, most_bytes: int) -> Sequence[tuple[Entry, int]]:
+    """Entries with their counts, within a budget: first lines, last ones, and a remark between them.
+
+    Texts are cut here, before they are parsed and searched for secrets.
+    """
+    short = [(_cut(entry), count) for entry, count in lines]
+    if len(short) <= most_lines and sum([_size(entry) for entry, _ in short]) <= most_bytes:
+        return short
+    first = _within(short, most_lines * 3 // 4, most_bytes * 3 // 4)
+    rest = short[len(first) :]
+    last = _within(rest[::-1], most_lines - most_lines * 3 // 4, most_bytes // 4)[::-1]
+    dropped = sum(count for _, count in rest[: len(rest) - len(last)])
+    return [*first, (remark(f"{dropped} log lines were dropped"), 1), *last]
+
+
+def _within(lines: Sequence[tuple[Entry, int]], most_lines: int, most_bytes: int) -> Sequence[tuple[Entry, int]]:
+    """The first lines that fit."""
+    size = 0
+    for number, (entry, _) in enumerate(lines[:most_lines]):
+        size += _size(entry)
+        if size > most_bytes:
+            return lines[:number]
+    return lines[:most_lines]
+
+
+def _size(entry: Entry) -> int:
+    return len(entry[2]) + len(entry[3])
+
+
+def _cut(entry: Entry) -> Entry:
+    """The beginning of a long entry. The last word is left out: half of a secret may not look like one."""
+    size = _size(entry)
+    if size <= LONGEST_LINE:
+        return entry
+    severity, stream, message, pairs = entry
+    if len(message) < LONGEST_LINE:
+        pairs = _whole_words(pairs[: LONGEST_LINE - len(message)])
+    else:
+        message, pairs = _whole_words(message[:LONGEST_LINE]), b""
+    more = f"… ({size - len(message) - len(pairs)} more bytes)".encode()
+    return (severity, stream, message, pairs + more) if pairs else (severity, stream, message + more, b"")
+
+
+def _whole_words(text: bytes) -> bytes:
+    end = max(text.rfind(separator, len(text) - _LONGEST_WORD) for separator in _SEPARATORS)
+    return text[:end] if end >= 0 else text
+
+
 @dataclass(frozen=True, slots=True)
 class HookLog:
     """Log and recorded events of one hook call: of which plugin, hook and pod, and when the call ended."""
@@ -101,10 +154,9 @@ class LoggerSink:
         counts: Counter[Entry] = Counter()
         for block in call.log.blocks():
             counts.update(block)
-        for entry, count in islice(counts.items(), _MOST_RECORDS):
+        lines = list(counts.items())
+        for entry, count in bounded(lines, most_lines=_MOST_RECORDS, most_bytes=_MOST_RECORD_BYTES):
             _log(call, entry, count)
-        if len(counts) > _MOST_RECORDS:
-            _log(call, remark(f"{len(counts) - _MOST_RECORDS} more log lines were dropped"), 1)
 
 
 def _log(call: HookLog, entry: Entry, count: int) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.errors import KubewaspError
-from kubewasp.k8s import quantity
+from kubewasp.k8s import errors, quantity
 from kubewasp.k8s.duration import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KIB, MIB = 1024, 1024 * 1024
+_LARGE = 1e18  # more is not worth a unit
 
 
 class LimitError(KubewaspError):
@@ -82,7 +82,7 @@ class Limits:
             is_time = name in _TIMES
             wanted = "a number" if is_time else "an integer"
             if isinstance(value, bool) or not isinstance(value, int | float if is_time else int):
-                raise LimitError(f"limits.{shown}: expected {wanted}, got {value!r}")
+                raise LimitError(f"limits.{shown}: expected {wanted}, got {errors.shown(value)}")
             if not low <= value <= high:
                 first, last, given = (_shown(name, number) for number in (low, high, value))
                 kind = "duration" if is_time else "size"
@@ -129,8 +129,8 @@ def config_name(name: str) -> str:
 
 
 def _shown(name: str, value: float) -> str:
-    if not math.isfinite(value):
-        return str(value)
+    if not -_LARGE < value < _LARGE:
+        return errors.shown(value)
     return format_duration(value) if name in _TIMES else quantity.format_size(int(value))
 
 

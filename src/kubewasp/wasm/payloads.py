@@ -1,10 +1,13 @@
-"""Payloads of guests, parsed and checked. Nothing in them is trusted."""
+"""Payloads of guests, parsed and checked. Nothing in them is trusted.
+
+Reading costs the host time that no limit of the guest counts, so sizes are bounded by what an honest guest can need.
+"""
 
 from __future__ import annotations
 
 import logging
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import orjson
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+MOST_EVENT_BYTES: Final = 512 * 1024  # of all events of a hook call
+_MOST_CLUSTER_EVENTS: Final = 1000
+_MOST_UNKNOWN_NODES: Final = 10_000
+
 logger = logging.getLogger(__name__)
 
 
@@ -28,6 +35,8 @@ def cluster_events(payload: bytes) -> tuple[ClusterEvent, ...]:
     """Whole pairs of u32. An unknown resource number is a resource without events; both give a warning."""
     events = []
     whole = len(payload) // 8 * 8
+    if whole > 8 * _MOST_CLUSTER_EVENTS:
+        raise PayloadError(f"result.cluster_events: {whole // 8} events are over the limit of {_MOST_CLUSTER_EVENTS}")
     if whole < len(payload):
         logger.warning("Incomplete cluster event ignored", extra={"bytes": len(payload) - whole})
     for resource, action in struct.iter_unpack("<II", payload[:whole]):
@@ -40,15 +49,24 @@ def cluster_events(payload: bytes) -> tuple[ClusterEvent, ...]:
     return tuple(events)
 
 
-def node_names(payload: bytes | None) -> tuple[str, ...] | None:
-    """NUL-terminated names, empty and unterminated ones dropped; None without a name: all nodes remain candidates."""
-    names = (payload or b"").split(b"\0")[:-1]
+def node_names(payload: bytes | None, count: int) -> tuple[str, ...] | None:
+    """NUL-terminated names, empty and unterminated ones dropped; None without a name: all nodes remain candidates.
+
+    `count` is the number of nodes; some more may be named.
+    """
+    most = count + _MOST_UNKNOWN_NODES
+    *names, rest = (payload or b"").split(b"\0", most)
+    if b"\0" in rest:
+        raise PayloadError(f"result.node_names: more than {most} names for {count} nodes")
     return tuple(name.decode("utf-8", "replace") for name in names if name) or None
 
 
 def normalized_scores(payload: bytes | None, scores: Mapping[str, int]) -> dict[str, int]:
     """Scores for exactly the scored nodes; without a payload, or with `null`, the scores are unchanged."""
     what = "result.normalized_score_list"
+    most = 4096 + sum(64 + 6 * len(name) for name in scores)  # characters may be escaped
+    if payload and len(payload) > most:
+        raise PayloadError(f"{what}: {len(payload)} bytes for {len(scores)} nodes are over the limit of {most}")
     sent = _json(payload, what) if payload else None
     if sent is None:
         return dict(scores)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import math
 import os
 import re
-import time
-import urllib.error
-import urllib.request
 from contextlib import contextmanager
-from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from kubewasp.framework.config.guest_urls import local_path
 from kubewasp.input_file import StandardInput
 from kubewasp.k8s.quantity import format_size
 from kubewasp.wasm.compressed import TooLargeError, UnpackError, decoded, gunzip, is_gzip
+from kubewasp.wasm.download import DownloadError, TooLongError, download, without_credentials
 from kubewasp.wasm.errors import GuestLoadError
 
 if TYPE_CHECKING:
@@ -33,7 +27,6 @@ MAX_BYTES = 1 << 30  # the largest limits.guestSize
 _CHUNK = 1 << 20
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _WAT_PLACE = re.compile(r"--> .*:(\d+):(\d+)$", re.MULTILINE)
-_CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")
 
 
 def fetch(
@@ -56,7 +49,7 @@ def fetch(
         shown = text
         content = _read(Path(path), text, max_bytes)
     elif (scheme := text.partition("://")[0]).lower() in ("http", "https"):
-        content = _download(text, shown, max_bytes, timeout)
+        content = _downloaded(text, shown, max_bytes, timeout, is_fixed=sha256 is not None)
     else:
         raise GuestLoadError(f"wasm: cannot load {shown}: unknown scheme {scheme}://, use file://, http:// or https://")
     if sha256 is not None:
@@ -64,15 +57,11 @@ def fetch(
     if is_gzip(content):
         with _unpacking(shown, max_bytes):
             content = gunzip(content, max_bytes)
-    is_text = text.removesuffix(".gz").endswith(".wat")
+    name = text if path is not None else text.partition("?")[0]
+    is_text = name.removesuffix(".gz").endswith(".wat")
     if isinstance(source, StandardInput):
         is_text = content.lstrip()[:1] in (b"(", b";")
     return _assemble(shown, content) if is_text else content
-
-
-def without_credentials(address: str) -> str:
-    """The address without user name and password, for messages."""
-    return _CREDENTIALS.sub("", address)
 
 
 def _read(file: InputFile, source: str, max_bytes: int) -> bytes:
@@ -85,59 +74,23 @@ def _read(file: InputFile, source: str, max_bytes: int) -> bytes:
         raise GuestLoadError(f"wasm: cannot load {source!r}: {error}") from None
 
 
-def _download(url: str, shown: str, max_bytes: int, timeout: float) -> bytes:
-    """`shown` is the address without credentials, which are sent in a header and never appear in an error."""
+def _downloaded(url: str, shown: str, max_bytes: int, timeout: float, *, is_fixed: bool) -> bytes:
     try:
-        request = urllib.request.Request(shown, headers={"User-Agent": "kubewasp"})  # noqa: S310 - checked in fetch
-        credentials = _CREDENTIALS.search(url)
-        if credentials:
-            basic = base64.b64encode(unquote(credentials[0][:-1]).encode()).decode()
-            request.add_unredirected_header("Authorization", f"Basic {basic}")
-        with _opener().open(request, timeout=timeout) as response:
-            content = _bounded(response, shown, max_bytes, until=time.monotonic() + timeout)
-            missing, encoding = response.length, response.headers.get("Content-Encoding", "")
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise GuestLoadError(f"wasm: cannot load {shown}: HTTP {error.code} {error.reason}") from None
-    except TimeoutError:
-        raise GuestLoadError(f"wasm: cannot load {shown}: no answer within {timeout:g} s") from None
-    except urllib.error.URLError as error:
-        cause = f"no answer within {timeout:g} s" if isinstance(error.reason, TimeoutError) else error.reason
-        raise GuestLoadError(f"wasm: cannot load {shown}: {cause}") from None
-    except (OSError, HTTPException, ValueError) as error:
+        content, encoding = download(url, max_bytes=max_bytes, timeout=timeout, is_fixed=is_fixed)
+    except TooLongError:
+        raise _too_large(shown, max_bytes) from None
+    except DownloadError as error:
         raise GuestLoadError(f"wasm: cannot load {shown}: {error}") from None
-    if missing:
-        total = len(content) + missing
-        raise GuestLoadError(f"wasm: cannot load {shown}: the connection ended after {len(content)} of {total} bytes")
     with _unpacking(shown, max_bytes):  # some servers compress although only the identity was accepted
         return decoded(content, encoding, max_bytes)
 
 
-def _opener() -> urllib.request.OpenerDirector:
-    """An opener for HTTP only: a redirect must not lead to another scheme."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler,
-        urllib.request.HTTPHandler,
-        urllib.request.HTTPSHandler,
-        urllib.request.HTTPDefaultErrorHandler,
-        urllib.request.HTTPRedirectHandler,
-        urllib.request.HTTPErrorProcessor,
-        urllib.request.UnknownHandler,
-    ):
-        opener.add_handler(handler())
-    return opener
-
-
-def _bounded(file: IO[bytes], source: str, max_bytes: int, until: float = math.inf) -> bytes:
+def _bounded(file: IO[bytes], source: str, max_bytes: int) -> bytes:
     content = bytearray()
-    read = getattr(file, "read1", file.read)
-    while chunk := read(_CHUNK):
+    while chunk := file.read(_CHUNK):
         content += chunk
         if len(content) > max_bytes:
             raise _too_large(source, max_bytes)
-        if time.monotonic() > until:
-            raise TimeoutError
     return bytes(content)
 
 

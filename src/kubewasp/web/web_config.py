@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kubewasp.k8s import quantity
 from kubewasp.k8s.duration import format_duration, parse_duration
+from kubewasp.k8s.errors import shown
 from kubewasp.wasm.limits import COMPILATION, KIB, MIB, CompileLimits, config_name
 
 if TYPE_CHECKING:
@@ -83,11 +84,11 @@ def _checked(name: str, given: object) -> float:
         value = parse_duration(given) if is_time else quantity.parse(given).value()
     wanted = "a duration such as 500ms" if is_time else "a number" if name == _COUNT else "a size such as 64Mi"
     if isinstance(value, bool) or not isinstance(value, int | float if is_time else int):
-        raise ValueError(f"expected {wanted}, got {given!r}")  # noqa: TRY004 - user input
+        raise ValueError(f"expected {wanted}, got {shown(given)}")  # noqa: TRY004 - user input
     low, high = _RANGES[name]
     if not low <= value <= high:
         first, last = (_shown(name, bound) for bound in (low, high))
-        raise ValueError(f"expected {wanted}, from {first} to {last}, got {given!r}")
+        raise ValueError(f"expected {wanted}, from {first} to {last}, got {shown(given)}")
     return value
 
 

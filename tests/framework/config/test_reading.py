@@ -67,7 +67,7 @@ def test_a_config_error_is_a_manifest_error() -> None:
         ('{"kind": "a", "kind": "b"}', 'duplicate key "kind" in the same object'),
         ('{"a": {"b": 1, "b": 1}}', 'duplicate key "b" in the same object'),
         ('{"a": NaN}', "apiVersion: missing"),
-        ("{" * 5000, "nested more than 1000 deep"),
+        ("{" * 5000, "nested more than 200 deep"),
     ],
     ids=range(12),
 )

@@ -98,6 +98,25 @@ def test_remarks_are_bounded() -> None:
     assert outcome.output == "o"
 
 
+def test_bytes_of_log_lines_and_events_are_bounded() -> None:
+    outcome = no_outcome()
+    line, event = [0, "x" * LIMITS.log], {"Note": "x" * 100_000}
+    for _ in range(2):
+        answers.take_remarks({"logs": [line] * 20, "events": [event] * 20}, outcome, LIMITS)
+    assert outcome.log.size <= 2 * 1024 * 1024
+    assert sum(map(len, outcome.events)) <= 512 * 1024
+    assert [entry.text for entry in outcome.log.log_lines() if "dropped" in entry.text] == [
+        "27 more log lines and events were dropped",
+        "40 more log lines and events were dropped",
+    ]
+
+
+def test_an_answer_of_very_many_values_is_not_read() -> None:
+    text = '{"x":[' + ",".join(["[]"] * 300_000) + "]}"
+    with pytest.raises(AnswerError, match="more than 500000 JSON values"):
+        answers.parse(text, Limits())
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "1", json.dumps({"output": "x" * 3000})])
 def test_what_is_no_answer_is_an_error(text: str) -> None:
     with pytest.raises(AnswerError):

@@ -5,7 +5,6 @@ More than 400 lines: one file format, section by section.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,7 +38,7 @@ from kubewasp.framework.config.plugin_args import (
 )
 from kubewasp.framework.config.profiles import merged
 from kubewasp.input_file import input_file
-from kubewasp.k8s import yaml_documents
+from kubewasp.k8s import json_documents, yaml_documents
 from kubewasp.k8s.duration import format_duration
 from kubewasp.k8s.errors import described, quoted, shown
 from kubewasp.k8s.names import name_problems
@@ -117,11 +116,12 @@ def _parsed(content: bytes, source: str, kind: str) -> Any:
         raise ConfigError([Problem("", f"not UTF-8 text: byte {error.start + 1} is wrong")], source=source) from None
     if text.lstrip()[:1] == "{":
         try:
-            return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
-        except _DuplicateKeyError as error:
+            values = json_documents.documents(text)
+        except json_documents.JsonError as error:
             raise ConfigError([Problem("", str(error))], source=source) from None
-        except (ValueError, RecursionError):
-            pass  # YAML may begin like this, and the YAML reader reports the line of an error
+        if values is not None and len(values) == 1:
+            return values[0]
+        # YAML may begin like this, and the YAML reader reports the line of an error.
     try:
         documents = [document for document in yaml_documents.documents(text) if document is not None]
     except yaml_documents.YamlError as error:
@@ -129,23 +129,6 @@ def _parsed(content: bytes, source: str, kind: str) -> Any:
     if len(documents) != 1:
         raise ConfigError([Problem("", f"expected one {kind}, found {len(documents)} documents")], source=source)
     return documents[0]
-
-
-class _DuplicateKeyError(Exception):
-    pass
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise _DuplicateKeyError(f"duplicate key {quoted(key)} in the same object")
-        found[key] = value
-    return found
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _check_kind(root: Section) -> None:

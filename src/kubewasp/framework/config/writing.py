@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.framework.config.model import API_VERSION, KIND, MULTI_POINT
 from kubewasp.framework.config.profiles import ALL
+from kubewasp.k8s import json_documents
 from kubewasp.k8s.duration import format_duration
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _document(config: SchedulerConfig, profiles: list[Json]) -> Json:
             "kubeconfig": connection.kubeconfig,
             "acceptContentTypes": connection.accept_content_types,
             "contentType": connection.content_type,
-            "qps": int(connection.qps) if connection.qps.is_integer() else connection.qps,
+            "qps": json_documents.integer(int(connection.qps)) if connection.qps.is_integer() else connection.qps,
             "burst": connection.burst,
         },
         "profiles": profiles,

@@ -10,6 +10,7 @@ import orjson
 from kubewasp.framework.status import Code
 from kubewasp.wasm.component.component_log import ComponentLog
 from kubewasp.wasm.hooks import NODE_NAMES, NOMINATED_NODE, NORMALIZED_ROWS, SORT_KEY, Answer
+from kubewasp.wasm.payloads import MOST_EVENT_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     _Numbers = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 MAX_LINES = 1000
+_MAX_VALUES = 500_000
 _MAX_HINT = 1024  # longer hints are cut
 _OVERRIDE = 1
 _REMARKS = frozenset(("output", "logs", "dropped", "events"))
@@ -33,6 +35,9 @@ class AnswerError(ValueError):
 def parse(text: str, limits: Limits) -> dict[str, Any]:
     if len(text) > limits.payload:
         raise AnswerError(f"an answer of {len(text)} characters is over the limit of {limits.payload}")
+    # Small values take the host more time than the guest. (A shorter text cannot have as many.)
+    if len(text) > _MAX_VALUES and sum(map(text.count, ",[{")) > _MAX_VALUES:
+        raise AnswerError(f"an answer of more than {_MAX_VALUES} JSON values")
     try:
         answer = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -49,11 +54,14 @@ def take_remarks(answer: dict[str, Any], outcome: HookOutcome, limits: Limits) -
     printed = _text(answer.get("output") or "", "output")[: limits.output]
     outcome.output = (outcome.output + printed)[: limits.output]
     lines, dropped = log_lines(answer, limits, MAX_LINES - outcome.log.lines)
+    event_bytes = sum(map(len, outcome.events))
     for event in _list(answer, "events"):
-        if len(outcome.events) >= MAX_LINES:
+        encoded = _json(event, "events")
+        event_bytes += len(encoded)
+        if len(outcome.events) >= MAX_LINES or event_bytes > MOST_EVENT_BYTES:
             dropped += 1
         else:
-            outcome.events.append(_json(event, "events"))
+            outcome.events.append(encoded)
     if lines or printed or dropped:
         log = outcome.log
         if not isinstance(log, ComponentLog):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kubewasp.wasm.guest_log import GuestLog, printed, remark
 
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from kubewasp.wasm.guest_log import Entry
+
+_MOST_BYTES: Final = 2 * 1024 * 1024
 
 
 class ComponentLog(GuestLog):
@@ -21,7 +23,11 @@ class ComponentLog(GuestLog):
 
     def add(self, lines: Sequence[tuple[int, str]], output: str, dropped: int) -> None:
         """Adds an answer's lines, output, and number of lines and events that were dropped."""
-        self.size += sum(len(text) for _, text in lines) + len(output)
+        size = sum(len(text) for _, text in lines) + len(output)
+        while lines and self.size + size > _MOST_BYTES:
+            size -= len(lines[-1][1])
+            lines, dropped = lines[: len(lines) - 1], dropped + 1
+        self.size += size
         self.lines += len(lines) + bool(output)
         self._answers.append((lines, output, dropped))
 

@@ -10,6 +10,7 @@ from kubewasp.wasm.core.adapter_layout import AFTER_RUN, JOURNAL_HEADER, LENGTHS
 from kubewasp.wasm.core.core_log import CoreLog
 from kubewasp.wasm.guest_runner import HookOutcome, no_outcome
 from kubewasp.wasm.hooks import EVENT
+from kubewasp.wasm.payloads import MOST_EVENT_BYTES
 
 if TYPE_CHECKING:
     from kubewasp.wasm.core.adapter_memory import AdapterMemory
@@ -23,7 +24,7 @@ class CallOutput:
 
     def __init__(self, memory: AdapterMemory, limits: Limits) -> None:
         self._memory = memory
-        self._max_bytes = limits.payload
+        self._max_event_bytes = min(limits.payload, MOST_EVENT_BYTES)
         self.begin(0)
 
     def begin(self, count: int) -> None:
@@ -76,7 +77,7 @@ class CallOutput:
         """Takes a payload of the guest."""
         if kind != EVENT:
             self.outcome.received[kind] = payload
-        elif len(self.outcome.events) < _MAX_EVENTS and self._event_bytes + len(payload) <= self._max_bytes:
+        elif len(self.outcome.events) < _MAX_EVENTS and self._event_bytes + len(payload) <= self._max_event_bytes:
             self.outcome.events.append(payload)
             self._event_bytes += len(payload)
         else:
