@@ -148,7 +148,7 @@ def test_guest_comes_over_http(kubewasp: Kubewasp, server: str, command: str) ->
 
 def test_http_failures(kubewasp: Kubewasp, server: str, command: str) -> None:
     error = failure(run(kubewasp, command, f"{server}/other.wasm"))
-    assert error == f"wasm: cannot load {server}/other.wasm: HTTP 404 File not found"
+    assert error == f"wasm: cannot load {server}/other.wasm: HTTP 404 Not Found"
     error = failure(run(kubewasp, command, f"{server}/filter.wasm", "--sha256", "0" * 64))
     assert error.startswith(f"wasm: {server}/filter.wasm has the sha256 ")
 

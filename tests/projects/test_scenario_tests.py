@@ -201,7 +201,7 @@ def test_a_file_that_is_not_yaml_is_told_with_its_line(tmp_path: Path) -> None:
 
 def test_nesting_without_end_is_told(tmp_path: Path) -> None:
     deep: Any = "x"
-    for _ in range(200):
+    for _ in range(150):
         deep = {"a": deep}
     assert error_of(tmp_path, case(config=deep)) == "nested more than 100 deep"
 
