@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.k8s.timestamps import MICROSECONDS, in_microseconds
-from kubewasp.wasm.guest_log import text_of
+from kubewasp.wasm.guest_log import STREAMS, text_of
 from kubewasp.wasm.klog import LogLine
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _LONGEST_LAST_LINE: Final = 2000
 _MOST_FAILED_PODS: Final = 20
 _BYTES_OF_AN_EVENT: Final = 500
 EVENT: Final = "event"
+_PRINTED: Final = frozenset(STREAMS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +88,21 @@ class PluginLogs:
             self.take_error(attempt.pod.key, attempt.message)
 
     def take_error(self, pod: str, message: str) -> None:
-        """Keeps the last lines for a pod with an error: those of the plugins in the message, if it names some."""
+        """Keeps the last lines for a pod with an error: those of the plugins in the message, if it names some.
+
+        Printed lines that the message contains are left out.
+        """
         if pod not in self.errors and len(self.errors) >= _MOST_FAILED_PODS:
             return
         named = {name for name in self.plugins if f'"{name}"' in message} or self.plugins
         found: list[PluginLine] = []
         for call in reversed(self._calls):
             if call.pod == pod and call.plugin in named:
-                found[:0] = list(_lines(call))[-_LAST_LINES:]
+                lines = [line for line in _lines(call) if line.kind not in _PRINTED or line.text not in message]
+                found[:0] = lines[-_LAST_LINES:]
                 if len(found) >= _LAST_LINES:
                     break
+        self.errors.pop(pod, None)
         if found:
             self.errors[pod] = [_shortened(line) for line in found[-_LAST_LINES:]]
 
@@ -169,4 +175,4 @@ def _shortened(line: PluginLine) -> PluginLine:
 
 
 def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
