@@ -108,12 +108,15 @@ def test_a_failed_call_keeps_its_lines_whatever_becomes_of_the_pod() -> None:
 
 def test_printed_lines_that_the_error_contains_are_not_repeated() -> None:
     logs = PluginLogs()
-    printed = Lines("at n1", "panic: boom", "", stream="stderr")
+    printed = Lines("at n1", "boom", "panic: boom", "\tmain.go:7", "", stream="stderr")
     logs.write(HookLog("policy", "filter", "default/web", 0.0, printed, is_failed=True))
-    logs.attempted(error_of("web", 'wasm: filter error: panic: boom\n (plugin "policy")'))
-    assert [line.text for line in logs.errors["default/web"]] == ["at n1"]
+    message = 'wasm: filter error: panic: boom\n\n\tmain.go:7\nwasm trap (plugin "policy")'
+    logs.attempted(error_of("web", message))
+    assert [line.text for line in logs.errors["default/web"]] == ["at n1", "boom"]
+    assert [line.text for line in logs.lines(without=message)] == ["at n1", "boom"]
+    assert len(list(logs.lines())) == 5
     logs.write(call("panic: boom"))
-    logs.attempted(error_of("web", 'wasm: filter error: at n1\npanic: boom\n (plugin "policy")'))
+    logs.attempted(error_of("web", message.replace("error: ", "error: at n1\nboom\n")))
     assert [(line.kind, line.text) for line in logs.errors["default/web"]] == [("I", "panic: boom")]
 
 
