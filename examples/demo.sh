@@ -5,12 +5,18 @@ cd "$(dirname "$0")/.."
 shop="examples/clusters/shop/nodes.yaml examples/clusters/shop/workloads.yaml"
 config=examples/clusters/shop/spot-first.yaml
 
-say() { printf '\033[36m# %s\033[0m\n' "$@"; }
+# Colours on a terminal only, as those of kubewasp.
+cyan='' bold='' plain=''
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ] && [ "${TERM:-}" != dumb ]; then
+    cyan=$(printf '\033[36m') bold=$(printf '\033[1m') plain=$(printf '\033[0m')
+fi
+
+say() { printf "$cyan# %s$plain\n" "$@"; }
 # Prints a command in lines of a terminal's width, and runs it.
 show() {
-    printf '\033[1m'
+    printf %s "$bold"
     printf '%s ' "$ $*" | fold -s -w 76 | sed -e '1!s/^/    /' -e '$!s/$/\\/' -e '$s/ $//'
-    printf '\033[0m\n'
+    printf '%s\n' "$plain"
     "$@"
 }
 

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from kubewasp import Guest
 from kubewasp.projects import project, scaffold, scenario_runner, scenario_tests, suites
 from tests.guests.build import ROOT, project_guest
 from tests.test_docs import FENCE, PLAIN, commands
 
 PLUGINS = ROOT / "examples" / "plugins"
 FOLDERS = sorted(path for path in PLUGINS.iterdir() if path.is_dir())
+SIGNING = {"business-hours", "cheapest-zone", "nodenumber-go", "nodenumber-python"}
 MADE = shutil.ignore_patterns("build", "go.work*", "__pycache__", ".pytest_cache")
 
 pytestmark = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -32,6 +34,12 @@ def test_the_scenarios_pass(folder: Path) -> None:
     assert len(tests) >= 2
     failures = {test.name: scenario_runner.run(test, guest, found.name).failure for test in tests}
     assert {name: told for name, told in failures.items() if told} == {}
+
+
+def test_only_plugins_that_sign_pods_are_known_as_such(folder: Path) -> None:
+    """Both SDKs import and export everything about signatures, for all plugins."""
+    config = '{"priceLabel": "price"}' if folder.name == "cheapest-zone" else ""
+    assert Guest.load(project_guest(folder), config=config).may_sign == (folder.name in SIGNING)
 
 
 def test_the_project_is_laid_out_as_a_new_one(folder: Path, tmp_path: Path) -> None:

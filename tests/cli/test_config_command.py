@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Kubewasp
-from tests.guests.build import example, wat
+from tests.guests.build import example, wat, wat_text
 
 Write = Callable[[str, str], Path]
 
@@ -42,6 +42,17 @@ def test_the_table_says_which_nodes_are_scored(kubewasp: Kubewasp, write: Write)
         lines = (" ".join(line.split()) for line in kubewasp("config", "check", write("s.yaml", text)).out.splitlines())
         return [line for line in lines if line.startswith("nodes to score")]
 
+    # As an SDK builds it: a hook that the plugin does not implement, beside the import.
+    unimplemented = wat_text("""
+      (module
+        (import "kubewasp/v1" "pod_signature" (func $sign (param i32 i32)))
+        (import "kubewasp/v1" "implemented" (func $implemented (param i32)))
+        (memory (export "memory") 1)
+        (func (export "_initialize") (call $implemented (i32.const 16)))
+        (func (export "filter") (result i32) i32.const 0)
+        (func (export "signpod") (result i64) i64.const 1))
+    """)
+    assert shown(policy(unimplemented)) == ["nodes to score adaptive sample, for policy"]
     unsigned, signed, bound = wat("score"), example("prefer_label"), wat("bind")
     assert shown(policy(unsigned)) == ["nodes to score adaptive sample, for policy"]
     assert shown(policy(signed)) == ["nodes to score all"]

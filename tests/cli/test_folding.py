@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubewasp.cli.folding import by_reason, folded, in_short, node_pool, node_pools, shortened, workload
+from kubewasp.cli.folding import by_reason, counted, folded, in_short, node_pool, node_pools, shortened, workload
 from kubewasp.simulation.result import PendingPod
 
 
@@ -62,3 +62,9 @@ def test_names_that_tell_no_pools_are_not_grouped() -> None:
 def test_a_text_in_short_is_its_first_line() -> None:
     assert in_short("wasm trap\nstack:\n\tf") == "wasm trap …"
     assert in_short("no room") == "no room"
+    failed = 'wasm: filter error: looking\npanic: boom\nmain.f()\nwasm trap: x (plugin "p")'
+    assert in_short(failed) == "wasm: filter error: panic: boom …"
+
+
+def test_a_count_has_its_noun() -> None:
+    assert [counted(count, "pod") for count in (0, 1, 2000)] == ["0 pods", "1 pod", "2,000 pods"]

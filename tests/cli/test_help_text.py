@@ -46,7 +46,7 @@ def test_help_fits_the_terminal_and_has_every_word(
     found: Found, columns: int, kubewasp: Kubewasp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = shown(found, kubewasp, columns, monkeypatch)
-    assert max(map(len, text.splitlines())) <= min(columns, 100)
+    assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text.replace("clocks …", "")
     words = " ".join(text.split())
     for param in found.command.params:

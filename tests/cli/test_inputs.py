@@ -181,6 +181,14 @@ def test_a_weight_is_a_positive_integer(weight: str) -> None:
         Inputs().plugin(f"p.wasm,weight={weight}")
 
 
+@pytest.mark.parametrize("setting", ["wieght=5", "5", "weight"])
+def test_another_setting_than_the_weight_is_an_error(setting: str, tmp_path: Path) -> None:
+    (tmp_path / "p.wasm").touch()
+    for text in (f"{tmp_path}/p.wasm,{setting}", f"mine={tmp_path}/p.wasm,{setting}"):
+        with pytest.raises(typer.BadParameter, match=r"unknown setting '.*'; only weight=N may follow the guest"):
+            Inputs().plugin(text)
+
+
 def test_the_weight_counts_also_for_a_plugin_of_the_configuration(
     kubewasp: Kubewasp, write: Write, tmp_path: Path
 ) -> None:

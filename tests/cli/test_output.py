@@ -38,6 +38,18 @@ def test_table_is_never_wider_than_the_terminal(
     assert (out.count("x"), out.count("y")) == (50, 50)
 
 
+def test_a_column_is_as_wide_as_its_longest_word_where_there_is_room(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    print_table(("A", "TEXT", "NEED"), [("n1", "some words to be wrapped", "label example.com/pool=spot")])
+    assert capsys.readouterr().out.splitlines() == [
+        "A   TEXT           NEED",
+        "n1  some words to  label",
+        "    be wrapped     example.com/pool=spot",
+    ]
+
+
 def test_text_is_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
     print_facts([("name", "[bold]x[/bold] :smile: [link=http://x]y")])
     assert capsys.readouterr().out == "name  [bold]x[/bold] :smile: [link=http://x]y\n"

@@ -690,3 +690,9 @@ def test_an_explanation_of_manifests_repeats_itself(kubewasp: Kubewasp, manifest
     assert rejection("--real-entropy") != found
     error = kubewasp("explain", "web", "--real-entropy").usage_error
     assert "only for manifests" in error
+
+
+def test_without_pods_there_is_no_time_per_attempt(kubewasp: Kubewasp, manifests: Manifests) -> None:
+    lines = kubewasp("simulate", manifests(node("n1"))).out.splitlines()
+    assert lines[-2] == "placed    0 pods, 0 pending, 0 preempted"
+    assert lines[-1].endswith(" s for 0 attempts")

@@ -14,13 +14,14 @@ from tests import samples
 
 
 class Lines(GuestLog):
-    def __init__(self, *texts: str) -> None:
+    def __init__(self, *texts: str, stream: str = "") -> None:
         self._texts = texts
+        self._stream = stream
         self.lines = len(texts)
         self.size = sum(map(len, texts))
 
     def entries(self) -> Iterator[Entry]:
-        return ((0, "", text.encode(), b"") for text in self._texts)
+        return ((0, self._stream, text.encode(), b"") for text in self._texts)
 
 
 TRIED = RecordedEvent(
@@ -103,6 +104,20 @@ def test_a_failed_call_keeps_its_lines_whatever_becomes_of_the_pod() -> None:
     logs = PluginLogs()
     logs.write(call("last words", failed=True))
     assert [line.text for line in logs.errors["default/web"]] == ["last words"]
+
+
+def test_printed_lines_that_the_error_contains_are_not_repeated() -> None:
+    logs = PluginLogs()
+    printed = Lines("at n1", "boom", "panic: boom", "\tmain.go:7", "", stream="stderr")
+    logs.write(HookLog("policy", "filter", "default/web", 0.0, printed, is_failed=True))
+    message = 'wasm: filter error: panic: boom\n\n\tmain.go:7\nwasm trap (plugin "policy")'
+    logs.attempted(error_of("web", message))
+    assert [line.text for line in logs.errors["default/web"]] == ["at n1", "boom"]
+    assert [line.text for line in logs.lines(without=message)] == ["at n1", "boom"]
+    assert len(list(logs.lines())) == 5
+    logs.write(call("panic: boom"))
+    logs.attempted(error_of("web", message.replace("error: ", "error: at n1\nboom\n")))
+    assert [(line.kind, line.text) for line in logs.errors["default/web"]] == [("I", "panic: boom")]
 
 
 def test_pods_with_errors_are_bounded() -> None:

@@ -72,6 +72,17 @@ def test_no_plugin_class_is_an_error(project: Path) -> None:
     assert "expected one class that derives from kubewasp_sdk.Plugin, found none" in error(project, "class A: pass")
 
 
+def test_a_class_without_the_base_is_named(project: Path) -> None:
+    source = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Config: pass\nclass A(object): pass"
+    assert error(project, source).endswith("found none; classes without it: Config (line 3), A (line 4)")
+
+
+def test_other_decorators_may_return_a_plugin(project: Path) -> None:
+    (project / "made.py").write_text("def plugin(kind): return kind")
+    (project / "plugin.py").write_text("from made import plugin\n@plugin\nclass A: pass")
+    python_checks.check(project)
+
+
 def test_two_plugin_classes_are_an_error_that_names_them(project: Path) -> None:
     source = "from kubewasp_sdk import Plugin\nclass A(Plugin): pass\nclass B(Plugin): pass"
     assert error(project, source).endswith("found 2: A (line 2), B (line 3)")

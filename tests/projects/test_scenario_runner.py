@@ -83,6 +83,7 @@ def test_one_stack_trace_for_all_pods_and_nodes_with_one_cause(tmp_path: Path) -
     assert told.count("wasm stack trace:") == 1
     message = 'an error: running "policy" filter plugin: wasm: filter error: panic! (as pod default/web-1)'
     assert f"got       {message}\n" in told
+    assert told.count("panic!") == 8  # two errors, and the cells of three nodes each; not in the log
 
 
 def test_a_pod_that_waits_for_permission(tmp_path: Path) -> None:

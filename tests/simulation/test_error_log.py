@@ -30,6 +30,10 @@ def test_attempts_with_one_text_have_one_cause() -> None:
     [
         ('KeyError: "a"', 'KeyError: "b"'),
         ("no team for default/a on node-1.", "no team for default/b on node-2."),
+        (
+            'wasm: filter error: printed 1\npanic: no label\nwasm trap: x (plugin "p")\nwasm stack trace:\n\tf @ 0x1',
+            'wasm: filter error: printed 2\npanic: no label\nwasm trap: x (plugin "p")\nwasm stack trace:\n\tf @ 0x1',
+        ),
         ("main.score({0xc0001, 0x3})\n\tmain.go:7 +0x2", "main.score({0xc0042, 0x5})\n\tmain.go:7 +0x2"),
     ],
 )

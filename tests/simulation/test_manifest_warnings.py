@@ -51,6 +51,14 @@ def test_the_same_mistake_in_two_containers_counts_once() -> None:
     ]
 
 
+def test_a_mistyped_value_is_a_warning() -> None:
+    mistyped = [pod(name, tolerations=[{"operator": "exists"}, {"operator": "exists"}]) for name in ("a", "b")]
+    assert examined(*mistyped).texts() == [
+        'object 0: Pod default/a: spec.tolerations[0].operator: unsupported value "exists"; did you mean "Exists"? '
+        "(and in 1 more object)"
+    ]
+
+
 def test_different_mistakes_are_bounded() -> None:
     texts = examined(with_field(pod("a"), "x"), *(with_field(pod(f"p{n}"), f"field{n}") for n in range(60))).texts()
     assert len(texts) == 51

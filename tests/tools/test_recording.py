@@ -1,11 +1,16 @@
 """Recording of the demo: format, picture, and the same text as the demo of today."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.guests.build import ROOT
 from tests.test_docs import skeleton
 from tools import recording
 from tools.recording import Line, cast, picture, read_cast, record
@@ -21,6 +26,17 @@ def test_the_recording_is_what_the_demo_prints() -> None:
     assert skeleton("\n".join(kept)) == skeleton("\n".join(printed))
     assert len(printed) <= 60
     assert max(map(len, printed)) <= recording.COLUMNS
+
+
+def test_the_demo_in_a_file_has_no_colours(tmp_path: Path) -> None:
+    (tmp_path / "kubewasp").symlink_to(shutil.which("true") or "")
+    found = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "TERM": "xterm-256color"}
+    printed = subprocess.run(
+        ["sh", ROOT / "examples" / "demo.sh"], env=found, check=True, stdout=subprocess.PIPE
+    ).stdout
+    assert printed.startswith(b"# A web shop")
+    assert b"$ kubewasp simulate " in printed
+    assert b"\x1b" not in printed
 
 
 def test_the_picture_is_that_of_the_recording() -> None:

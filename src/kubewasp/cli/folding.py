@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from kubewasp.wasm.hook_failures import without_prints
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -69,6 +71,11 @@ def node_pools(names: Iterable[str], most: int) -> dict[str, list[str]] | None:
 
 
 def in_short(text: str) -> str:
-    """The first line of a text such as an error with its stack trace."""
-    first, _, rest = text.strip().partition("\n")
+    """The first line of a text such as an error with its stack trace; output of a guest is left out."""
+    first, _, rest = without_prints(text).strip().partition("\n")
     return f"{first} …" if rest else first
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 pod`, `2,000 pods`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

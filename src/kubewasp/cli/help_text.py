@@ -1,4 +1,4 @@
-"""Help of all commands: plain text of the terminal's width."""
+"""Help of all commands: plain text of the terminal's width, of 80 columns at most."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubewasp.cli.output import has_styles
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_WIDEST: Final = 100
+_WIDEST: Final = 80
 _NARROWEST: Final = 40
 # Width of the names of options and commands, at most; the text of a longer one begins in the next line.
 _NAMES: Final = 28

@@ -20,6 +20,7 @@ _DASH: Final = "-"
 _WEIGHT_FIRST: Final = re.compile(r"weight=([^,]*),(.+)", re.DOTALL)
 _WEIGHT_LAST: Final = re.compile(r"(.+),weight=([^,]*)", re.DOTALL)
 _NAMED: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,62})=(.+)", re.DOTALL)
+_SETTING_LAST: Final = re.compile(r"([^,]+),([^,=]+)(?:=.*)?", re.DOTALL)
 _MAX_WEIGHT: Final = 2**31 - 1
 
 
@@ -69,6 +70,9 @@ class Inputs:
             rest, weight = _weight(rest)
         if not _exists(rest) and (named := _NAMED.fullmatch(rest)):
             name, rest = named[1], named[2]
+        if not _exists(rest) and (setting := _SETTING_LAST.fullmatch(rest)) and _exists(setting[1]):
+            problem = f"{text}: unknown setting {setting[2]!r}; only weight=N may follow the guest"
+            raise typer.BadParameter(problem, param_hint="--plugin")
         guest = self.guest(rest)
         return AddedPlugin(name or plugin_name(guest), guest, weight)
 

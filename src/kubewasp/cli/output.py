@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+_GAP: Final = 2  # between columns
 # Control characters except tab and newline, and those that change the writing direction. Texts of guests and manifests
 # are not trusted.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -81,17 +82,46 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
-    """A table without lines. If it is too wide, the widest columns wrap."""
+    """A table without lines. If it is too wide, the widest columns wrap, between words where there is room for them."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", expand=False)
-    for name in columns:
+    cells = [tuple(printable(cell) for cell in row) for row in rows]
+    widths = _unbroken([columns, *cells], console().width, [name not in right for name in columns])
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", expand=False)
+    for name, width in zip(columns, widths, strict=True):
         number = name in right
-        table.add_column(name, justify="right" if number else "left", overflow="fold", no_wrap=number)
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
+        table.add_column(name, justify="right" if number else "left", overflow="fold", no_wrap=number, width=width)
+    for row in cells:
+        table.add_row(*map(Text, row))
     _print(table)
+
+
+def _unbroken(rows: Sequence[Sequence[str]], screen: int, may_wrap: Sequence[bool]) -> Sequence[int | None]:
+    """Widths that fit the screen without a broken word; None where there are none, or none are needed."""
+    from rich.cells import cell_len
+
+    columns = list(zip(*rows, strict=True))
+    room = screen - _GAP * (len(columns) - 1)
+    widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    longest = [
+        max((cell_len(word) for cell in column for word in cell.split()), default=1) if may else width
+        for column, may, width in zip(columns, may_wrap, widths, strict=True)
+    ]
+    equal = _narrowed(widths, room, [1 if may else width for may, width in zip(may_wrap, widths, strict=True)])
+    is_broken = any(width < word for width, word in zip(equal, longest, strict=True))
+    return _narrowed(widths, room, longest) if is_broken and sum(longest) <= room else [None] * len(widths)
+
+
+def _narrowed(widths: Sequence[int], room: int, least: Sequence[int]) -> list[int]:
+    """The widths with the widest ones narrowed until all fit."""
+    found = list(widths)
+    for _ in range(sum(widths) - room):
+        wide = [place for place, width in enumerate(found) if width > least[place]]
+        if not wide:
+            break
+        found[max(wide, key=lambda place: found[place])] -= 1
+    return found
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from kubewasp.cli import output
+from kubewasp.cli.folding import counted
 from kubewasp.cli.options import ERROR_CODE, PENDING_CODE, FailOn
 from kubewasp.cli.progress import Progress
 from kubewasp.scheduler.configuration import baseline_of, configure
@@ -16,7 +17,7 @@ from kubewasp.simulation.comparison import Comparison, compare
 from kubewasp.simulation.simulator import Simulation, read_input
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.input_file import InputFile
@@ -88,13 +89,9 @@ def end(result: SimulationResult, fail_on: FailOn) -> None:
     """Ends the command with the exit code of a failure, and its reason on stderr."""
     failed = {pod for cause in result.errors for pod in cause.pods}
     if failed and fail_on is not FailOn.NEVER:
-        _fail(f"plugins failed on {_count(failed)}; with --fail-on never, this is no failure", ERROR_CODE)
+        _fail(f"plugins failed on {counted(len(failed), 'pod')}; with --fail-on never, this is no failure", ERROR_CODE)
     if result.pending and fail_on is FailOn.PENDING:
-        _fail(f"{_count(result.pending)} pending", PENDING_CODE)
-
-
-def _count(pods: Collection[object]) -> str:
-    return f"{len(pods):,} pod{'s' if len(pods) > 1 else ''}"
+        _fail(f"{counted(len(result.pending), 'pod')} pending", PENDING_CODE)
 
 
 def _fail(reason: str, code: int) -> NoReturn:

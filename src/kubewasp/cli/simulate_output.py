@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kubewasp.cli import comparison_output, output
 from kubewasp.cli.explain_output import print_explanation
-from kubewasp.cli.folding import by_reason, folded, node_pool, node_pools, shortened, workload
+from kubewasp.cli.folding import by_reason, counted, folded, node_pool, node_pools, shortened, workload
 from kubewasp.cli.logs_output import print_logs
 from kubewasp.k8s.resources import CPU, MEMORY
 from kubewasp.simulation.workloads import is_made_up
@@ -92,11 +92,11 @@ def _print_facts(report: SimulationReport, baseline: Baseline | None) -> None:
     facts = []
     if baseline is None:
         others = f"{len(result.pending):,} pending, {len(result.preempted):,} preempted"
-        facts.append(("placed", f"{len(result.placements):,} pods, {others}"))
+        facts.append(("placed", f"{counted(len(result.placements), 'pod')}, {others}"))
     else:
         spent = {name: seconds for name, seconds in spent.items() if name not in baseline.report.plugin_seconds()}
-    each = report.seconds * 1e6 / max(report.attempts, 1)
-    facts.append(("duration", f"{report.seconds:.3f} s for {report.attempts:,} attempts, {each:.0f} µs each"))
+    each = f", {report.seconds * 1e6 / report.attempts:,.0f} µs each" if report.attempts else ""
+    facts.append(("duration", f"{report.seconds:.3f} s for {counted(report.attempts, 'attempt')}{each}"))
     slowest = sorted(spent.items(), key=lambda item: -item[1])[:6]
     if slowest:
         facts.append(("plugin time", ", ".join(f"{name} {seconds * 1e3:.1f} ms" for name, seconds in slowest)))
@@ -238,7 +238,7 @@ def _pods_of(cause: ErrorCause, owners: Mapping[str, str], *, is_all: bool) -> s
     pods = len(cause.pods)
     names = folded((pod, owners.get(pod, "")) for pod in cause.pods)
     listed = ", ".join(cause.pods if is_all else shortened(names, _MOST_NAMES))
-    return f"{pods:,} pod{'s' if pods > 1 else ''} in {cause.attempts:,} attempts: {listed}"
+    return f"{counted(pods, 'pod')} in {counted(cause.attempts, 'attempt')}: {listed}"
 
 
 def _print_more(listed: Sequence[object], most: int, name: str) -> None:

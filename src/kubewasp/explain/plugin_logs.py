@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.k8s.timestamps import MICROSECONDS, in_microseconds
-from kubewasp.wasm.guest_log import text_of
+from kubewasp.wasm.guest_log import STREAMS, text_of
 from kubewasp.wasm.klog import LogLine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from kubewasp.framework.cluster_events import RecordedEvent
     from kubewasp.scheduler.attempt import Attempt
@@ -24,6 +24,7 @@ _LONGEST_LAST_LINE: Final = 2000
 _MOST_FAILED_PODS: Final = 20
 _BYTES_OF_AN_EVENT: Final = 500
 EVENT: Final = "event"
+_PRINTED: Final = frozenset(STREAMS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +88,20 @@ class PluginLogs:
             self.take_error(attempt.pod.key, attempt.message)
 
     def take_error(self, pod: str, message: str) -> None:
-        """Keeps the last lines for a pod with an error: those of the plugins in the message, if it names some."""
+        """Keeps the last lines for a pod with an error: those of the plugins in the message, if it names some.
+
+        Printed lines that the message contains are left out.
+        """
         if pod not in self.errors and len(self.errors) >= _MOST_FAILED_PODS:
             return
         named = {name for name in self.plugins if f'"{name}"' in message} or self.plugins
         found: list[PluginLine] = []
         for call in reversed(self._calls):
             if call.pod == pod and call.plugin in named:
-                found[:0] = list(_lines(call))[-_LAST_LINES:]
+                found[:0] = list(_lines(call, without=_output_in(message)))[-_LAST_LINES:]
                 if len(found) >= _LAST_LINES:
                     break
+        self.errors.pop(pod, None)
         if found:
             self.errors[pod] = [_shortened(line) for line in found[-_LAST_LINES:]]
 
@@ -110,10 +115,14 @@ class PluginLogs:
         lines = self._dropped_lines + sum(1 for call in self._calls for _ in call.log.entries())
         return lines, self._dropped_events + sum(len(call.events) for call in self._calls)
 
-    def lines(self) -> Iterator[PluginLine]:
-        """All lines that were kept; equal ones of a call are one with their count."""
+    def lines(self, *, without: str = "") -> Iterator[PluginLine]:
+        """All lines that were kept; equal ones of a call are one with their count.
+
+        Printed lines that the text of an error contains are left out.
+        """
+        printed = _output_in(without)
         for call in self._calls:
-            yield from _lines(call)
+            yield from _lines(call, without=printed)
 
     def as_dict(self) -> dict[str, Any]:
         """The field `logs` of JSON output."""
@@ -142,11 +151,19 @@ def by_pod(lines: Iterable[PluginLine]) -> Iterator[str]:
         yield f"  {line}"
 
 
-def _lines(call: HookLog) -> Iterator[PluginLine]:
+def _output_in(error: str) -> frozenset[str]:
+    """Lines of an error that may be a guest's output: whole ones, and those after `wasm: HOOK error: `."""
+    lines = error.splitlines()
+    return frozenset(found.strip() for line in lines for found in (line, line.rpartition(" error: ")[2]))
+
+
+def _lines(call: HookLog, *, without: Collection[str] = ()) -> Iterator[PluginLine]:
     counts: Mapping[Entry, int] = Counter(call.log.entries())
     where = call.plugin, call.hook, call.pod, call.time
     for entry, count in counts.items():
-        yield PluginLine(*where, entry[1] or LogLine(entry[0], "").letter, text_of(entry), count)
+        line = PluginLine(*where, entry[1] or LogLine(entry[0], "").letter, text_of(entry), count)
+        if line.kind not in _PRINTED or line.text.strip() not in without:
+            yield line
     for event in call.events:
         yield PluginLine(*where, EVENT, _event_text(event))
 
@@ -169,4 +186,4 @@ def _shortened(line: PluginLine) -> PluginLine:
 
 
 def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -10,7 +10,7 @@ from kubewasp.projects.python_imports import absolute, package_of
 from kubewasp.projects.toolchain import BuildError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 _SDK: Final = "kubewasp_sdk"
@@ -44,13 +44,13 @@ def plugin_class(project: Path, entry: Path, modules: Mapping[Path, ast.Module])
     own = [lineage for name, lineage in plugins.items() if name not in parents]
     wanted = f"{entry}: expected one class that derives from {_SDK}.Plugin"
     if len(own) > 1:
-        names = ", ".join(f"{lineage.parts[0].node.name} (line {lineage.parts[0].node.lineno})" for lineage in own)
-        raise BuildError(f"{wanted}, found {len(own)}: {names}")
+        raise BuildError(f"{wanted}, found {len(own)}: {_named(own)}")
     if own:
         return PluginClass(own[0].parts, own[0].has_unknown)
-    if not any(lineage.has_unknown for lineage in found.values()):
-        raise BuildError(f"{wanted}, found none")
-    return None
+    if any(lineage.has_unknown for lineage in found.values()):
+        return None
+    others = f"; classes without it: {_named(found.values())}" if found else ""
+    raise BuildError(f"{wanted}, found none{others}")
 
 
 @dataclass(slots=True)
@@ -58,6 +58,11 @@ class _Lineage:
     parts: list[ClassInFile]
     is_plugin: bool = False
     has_unknown: bool = False
+
+
+def _named(lineages: Iterable[_Lineage]) -> str:
+    classes = [lineage.parts[0].node for lineage in lineages]
+    return ", ".join(f"{node.name} (line {node.lineno})" for node in classes)
 
 
 class _Finder:
@@ -71,7 +76,7 @@ class _Finder:
     def lineage(self, path: Path, node: ast.ClassDef) -> _Lineage:
         found = _Lineage([ClassInFile(path, node)])
         for part in found.parts:  # grows
-            found.has_unknown |= bool(part.node.decorator_list or part.node.keywords)  # may add methods
+            found.has_unknown |= bool(part.node.keywords) or not all(map(self._is_dataclass, part.node.decorator_list))
             for base in part.node.bases:
                 name = self._full_name(part.path, ast.unparse(base).partition("[")[0])
                 known = self._class(part.path, name)
@@ -82,6 +87,11 @@ class _Finder:
                 elif known not in found.parts:
                     found.parts.append(known)
         return found
+
+    def _is_dataclass(self, decorator: ast.expr) -> bool:
+        """Other decorators may add methods, or return another class."""
+        name = ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        return name in ("dataclass", "dataclasses.dataclass")
 
     def _imported(self, path: Path, tree: ast.Module) -> dict[str, str]:
         """Local name → full dotted name, of the imports at the top level."""

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kubewasp.k8s.errors import shown
+from kubewasp.wasm.hook_failures import without_prints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -230,7 +231,7 @@ def _table(explanation: Explanation, plugin: str) -> list[str]:
 
 def _rejection(node: NodeExplanation) -> str:
     # Of an error with a stack trace the first line: the whole text is that of the pod.
-    reasons = ", ".join(reason.partition("\n")[0] for reason in node.reasons)
+    reasons = ", ".join(without_prints(reason).partition("\n")[0] for reason in node.reasons)
     return f"rejected by {node.rejected_by}: {reasons}" if node.rejected_by else node.skipped
 
 

@@ -22,6 +22,7 @@ from kubewasp.simulation import loading, scenario
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster, SimulatedClock
 from kubewasp.simulation.error_log import ErrorLog
 from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.hook_failures import without_prints
 from kubewasp.wasm.repeatable import Repeatable
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def run(test: ScenarioTest, guest: Path, plugin: str, *, logs: bool = False) -> 
             failure = _failure(test, guest, plugin, plugin_logs)
         except (ManifestError, KubewaspError) as error:
             failure = str(error)
-    log = [*by_pod(plugin_logs.lines()), *records]
+    log = [*by_pod(plugin_logs.lines(without="" if logs else failure)), *records]
     if failure and log:
         shown = log if logs else log[-_MOST_LOG_LINES:]
         left_out = [f"  … {len(log) - len(shown)} earlier lines; --logs shows them"] if len(shown) < len(log) else []
@@ -87,7 +88,7 @@ def _failure(test: ScenarioTest, guest: Path, plugin: str, logs: PluginLogs) -> 
 
 def _in_short(differences: Sequence[Difference], message: str, first: str) -> list[Difference]:
     """The differences with the first line of an error that another pod has in full."""
-    short = f"{message.partition(chr(10))[0]} (as pod {first})"
+    short = f"{without_prints(message).partition(chr(10))[0]} (as pod {first})"
     return [replace(item, got=item.got.replace(message, short)) for item in differences]
 
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.simulation.result import ErrorCause
+from kubewasp.wasm.hook_failures import without_prints
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,14 +51,14 @@ class ErrorLog:
         return sorted(found, key=lambda cause: -len(cause.pods))
 
     def cause_of(self, pod: Pod, message: str) -> str:
-        """The message without the pod's names, names of nodes, and addresses."""
+        """The message without the pod's names, names of nodes, addresses, and lines printed before a panic."""
         own = {pod.name, pod.key, pod.uid}
 
         def name(match: re.Match[str]) -> str:
             word = match.group()
             return "POD" if word in own else "NODE" if self._table.row(word) is not None else word
 
-        return _ADDRESS.sub("0x", _WORD.sub(name, message[:_LONGEST]))
+        return _ADDRESS.sub("0x", _WORD.sub(name, without_prints(message[:_LONGEST])))
 
     def _add(self, pod: Pod, message: str) -> None:
         self.failed.add(pod.key)

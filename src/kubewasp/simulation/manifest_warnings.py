@@ -1,4 +1,4 @@
-"""Warnings about likely mistakes in manifests: unknown fields, mistyped kinds, fractions of bytes.
+"""Warnings about likely mistakes in manifests: unknown fields and values, mistyped kinds, fractions of bytes.
 
 Each mistake once, with a count.
 """
@@ -15,6 +15,7 @@ from kubewasp.k8s.kinds import api_versions, message_name, message_of_kind
 from kubewasp.k8s.objects import name_of, namespace_of
 from kubewasp.k8s.spelling import LIKE, did_you_mean, nearest
 from kubewasp.k8s.unknown_fields import place, unknown_fields
+from kubewasp.k8s.unknown_values import unknown_values
 from kubewasp.simulation.workloads import WORKLOADS
 from kubewasp.state.object_kinds import CLUSTER_SCOPED, KINDS
 
@@ -46,13 +47,15 @@ class ManifestWarnings:
         self._left_out = 0
 
     def examine(self, manifest: Manifest) -> None:
-        """Looks for unknown fields in an object of a kind that kubewasp reads."""
+        """Looks for unknown fields and values in an object of a kind that kubewasp reads."""
         message = _message(manifest)
         if message is None:
             return
         named = _named(manifest)
         for field in unknown_fields(message, manifest.body):
             self._add((manifest.kind, field.place, field.meant), named, f"{named}: {field}")
+        for value in unknown_values(message, manifest.body):
+            self._add((manifest.kind, value.place, value.problem), named, f"{named}: {value}")
         for path, text in _fractional_bytes(manifest):
             self._add((manifest.kind, place(path), text), named, f"{named}: {path}: {text}")
 

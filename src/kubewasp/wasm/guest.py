@@ -65,6 +65,7 @@ class Guest:
         hooks: Names of the hooks that the guest implements.
         cluster_events: Events that may make a pod schedulable.
         signature: A signature that holds for all pods; 0 if there is none.
+        may_sign: Whether the guest may sign pods.
         start_logs: Log lines of the start function.
         observer: Metrics of calls.
         logs: Sink of log lines and printed output.
@@ -103,6 +104,7 @@ class Guest:
         self.hooks: Final = described.hooks
         self.cluster_events: Final = described.cluster_events
         self.signature: Final = described.signature
+        self.may_sign: Final = described.may_sign
         self.start_logs: Final = described.start_log.log_lines()
 
     @classmethod

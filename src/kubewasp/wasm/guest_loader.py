@@ -63,8 +63,7 @@ class GuestLoader:
     def asks_each_node(self, name: str, settings: WasmPluginSettings) -> bool:
         """Whether the guest filters or scores, and has no signatures of pods: it is called for every node."""
         guest = self._guest(name, settings)
-        is_signing = guest.signature or guest.module.uses_signatures or "signpod" in guest.hooks
-        return not is_signing and any(hook in guest.hooks for hook in ("filter", "score"))
+        return not guest.may_sign and any(hook in guest.hooks for hook in ("filter", "score"))
 
     def create(self, name: str, settings: WasmPluginSettings, handle: SchedulerHandle) -> WasmPlugin:
         return WasmPlugin(name, self._guest(name, settings), handle)

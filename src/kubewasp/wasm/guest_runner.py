@@ -155,11 +155,15 @@ class PoolStats:
 
 @dataclass(frozen=True, slots=True)
 class GuestDescription:
-    """A guest's description of itself, given when it starts. A signature here holds for all pods."""
+    """A guest's description of itself, given when it starts.
+
+    A signature here holds for all pods. `may_sign`: some pods may have one.
+    """
 
     hooks: tuple[str, ...]
     cluster_events: tuple[ClusterEvent, ...]
     signature: int = 0
+    may_sign: bool = False
     start_log: GuestLog = NO_LOG
 
 

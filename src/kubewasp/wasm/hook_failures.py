@@ -25,6 +25,13 @@ _FRAME = re.compile(r"^ *\d+: +(0x[0-9a-f]+) - (.*?)!(.*)$", re.MULTILINE)
 _UNNAMED, _NUMBERED = re.compile(r"<wasm function (\d+)>"), r"func[\1]"
 # Go's linker writes `main.(*Plugin).Filter` with underscores.
 _GO_METHOD, _AS_IN_GO = re.compile(r"\.__(\w+?)_\.(?=\w)"), r".(*\1)."
+# The text of `hook_failure` with output.
+_WITH_OUTPUT = re.compile(
+    r'wasm: \w+ error: (?P<printed>.+)\n(?P<cause>[^\n]*) \(plugin "[^"\n]*"\)(?:\nwasm stack trace:\n.*)?\Z', re.DOTALL
+)
+# Beginning of the error report of a language's runtime: Go and TinyGo, Rust, C, Python.
+_REPORT = re.compile(r"^(?:panic: |fatal error: |thread '|.*[Aa]ssertion failed|Traceback \(most recent)", re.MULTILINE)
+_TIME_LIMIT = "time limit of "
 _MAX_FRAMES = 16
 _MAX_OUTPUT = 4096
 _MAX_NAME = 120
@@ -49,12 +56,27 @@ def hook_failure(hook: str, plugin: str, kind: str, cause: str, *, output: str =
     return HookFailure("\n".join([*lines, trace] if trace else lines), cause, kind)
 
 
+def without_prints(text: str) -> str:
+    """The text of a failure without the lines that the guest printed before its error report, if it has one.
+
+    At a time limit, all output is left out: it is not the cause.
+    """
+    found = _WITH_OUTPUT.search(text)
+    if found is None:
+        return text
+    printed, report = found["printed"], _REPORT.search(found["printed"])
+    if report is None and not found["cause"].startswith(_TIME_LIMIT):
+        return text
+    kept = f"{printed[report.start() :]}\n" if report else ""
+    return f"{text[: found.start('printed')]}{kept}{text[found.start('cause') :]}"
+
+
 def time_limit(limits: Limits, setting: TimeSetting, *, place: str = "", function: str = "") -> str:
     """The cause of a call that took too long: where it was, and the limit that ended it."""
     on = f" on {place}" if place else ""
     within = f"{',' if place else ''} in {function}" if function else ""
     of_pod = " for one pod" if setting == "cycle_timeout" else ""
-    limit = f"time limit of {getattr(limits, setting):g} s{of_pod}"
+    limit = f"{_TIME_LIMIT}{getattr(limits, setting):g} s{of_pod}"
     return f"{limit} exceeded{on}{within}; the limit is limits.{config_name(setting)}"
 
 

@@ -48,6 +48,7 @@ class ComponentPool:
             hooks=checked_hooks(described.hooks),
             cluster_events=described.events or ALL_EVENTS,
             signature=described.signature,
+            may_sign=described.signs or bool(described.signature),
             start_log=described.log,
         )
 

@@ -48,10 +48,14 @@ class CorePool:
             self._config = (heap.place(text), len(text)) if text else (0, 0)
         first = self._new_instance()
         hooks = _hooks(module, first.implemented)
+        # Set in a start function, a signature holds for all pods.
+        signature = first.take_signature()
+        # An SDK imports `pod_signature` and exports `signpod` for all plugins, of which few implement the hook.
+        signs_by_import = module.uses_signatures and "signpod" not in module.hooks
         self.description = GuestDescription(
             hooks=hooks,
-            # Set in a start function, a signature holds for all pods.
-            signature=first.take_signature(),
+            signature=signature,
+            may_sign=bool(signature) or signs_by_import or "signpod" in hooks,
             start_log=first.start_log,
             cluster_events=self._events(first) if "enqueue" in hooks else ALL_EVENTS,
         )
