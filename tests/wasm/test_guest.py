@@ -18,7 +18,7 @@ from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.guest_runner import PoolStats
 from kubewasp.wasm.limits import LimitError, Limits
 from tests import samples
-from tests.guests.build import example, go_guest, wat
+from tests.guests.build import SOURCES, example, go_guest, wat, wat_text
 from tests.wasm.fakes import FakeHandle
 from tests.wasm.steering import getter, misbehave, peek, steer
 
@@ -328,6 +328,16 @@ def test_a_waiting_pod_is_found_and_rejected(nodes: Nodes) -> None:
             assert cycle.filter(["node-1"]).status(0) == Status(2, expected)
     assert handle.asked == ["uid-1", "uid-1"]
     assert handle.waiting == {}
+
+
+@pytest.mark.parametrize("limit", [0, 7])
+def test_the_result_of_a_rejection_is_written_whatever_the_limit_is(limit: int, nodes: Nodes) -> None:
+    text = (SOURCES / "wat" / "waiting.wat").read_text(encoding="utf-8")
+    short = text.replace("(i32.const 1024) (i32.const 8))", f"(i32.const 1024) (i32.const {limit}))")
+    assert short != text
+    handle = FakeHandle({"uid-1": encode("Pod", samples.pod("waits"))})
+    with Guest.load(wat_text(short), handle=handle).cycle(samples.pod(), nodes) as cycle:
+        assert cycle.filter(["node-1"]).reason(0) == "waiting, rejected"
 
 
 def test_a_cycle_may_have_a_scheduler_of_its_own(nodes: Nodes) -> None:
