@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,15 @@ def opened(pipe: Path, process: subprocess.Popen[bytes]) -> int:
     raise AssertionError(process.communicate())
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Background jobs of a shell ignore the signal, and so do their children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("command", sorted(READERS.keys() - {"explain --kubeconfig"}))  # read in the event loop
 def test_an_interrupt_ends_with_130_and_no_text(command: str, tmp_path: Path) -> None:
     """The command waits for the content of a pipe."""

@@ -364,5 +364,5 @@ class Changes(RuleBasedStateMachine):
             del self.zones[node.zone_key]
 
 
-Changes.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+Changes.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 TestAnyChanges = Changes.TestCase

@@ -187,7 +187,7 @@ def items(content: bytes) -> list[bytes]:
 
 
 TestNumbersAgainstTheManifests = NumbersAgainstTheManifests.TestCase
-TestNumbersAgainstTheManifests.settings = settings(max_examples=40, stateful_step_count=12)
+TestNumbersAgainstTheManifests.settings = settings(max_examples=15, stateful_step_count=12)
 
 
 def test_the_shared_memory_does_not_grow_when_nodes_and_pods_come_and_go() -> None:

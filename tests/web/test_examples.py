@@ -69,12 +69,6 @@ def test_handler_in_go() -> None:
     assert ask(document, path="/?%zz").status_code == 400
 
 
-def test_handler_in_python() -> None:
-    document = one_handler(build.python_example(EXAMPLES / "hello-python"), "wasi")
-    assert ask(document, path="/?name=ada").json() == {"greeting": "hello", "name": "ada"}
-    assert ask(document, "POST", content=b"1234").json()["bytes"] == 4
-
-
 def test_page_has_all_metrics() -> None:
     page = Path(PAGE).read_text(encoding="utf-8")
     for metric in WEB_METRICS:

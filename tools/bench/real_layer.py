@@ -8,6 +8,7 @@ that is bound, or one that is removed for another) until the last measured pod i
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
@@ -142,7 +143,7 @@ class RealCluster:
             stack.enter_context(scheduler)
             with self._meanwhile(bindings):
                 bindings.wait(longest)
-            metrics = scheduler.metrics()
+            metrics = self._complete_metrics(scheduler)
             attempts = histogram(metrics)
             return Figures(
                 rate=bindings.rate,
@@ -151,6 +152,15 @@ class RealCluster:
                 cpu=bindings.cpu_a_pod,
                 memory=sum(server.peak_memory() for server in servers),
             )
+
+    def _complete_metrics(self, scheduler: _Scheduler) -> str:
+        """A scheduler counts an attempt after the API server has bound the pod."""
+
+        def complete() -> str:
+            metrics = scheduler.metrics()
+            return metrics if histogram(metrics).get(math.inf, 0) >= self._what.measured.count else ""
+
+        return wait_until(complete, _PREPARED_SECONDS, "all attempts in the metrics")
 
     @contextmanager
     def _changes(self) -> Iterator[Iterator[tuple[str, Object]]]:

@@ -60,7 +60,7 @@ POINTS: Final = (
     Point(SharedNodes, "sync", "copying"),
     *(Point(ComponentSession, name, "decoding") for name in ("_send", "_changes", "_answer")),
     Point(AdapterCall, "__call__", "call"),
-    *(Point(CallOutput, name, "collecting") for name in ("finish", "read_journal")),
+    *(Point(CallOutput, name, "collecting") for name in ("finish", "read_batch", "read_rest")),
     *(Point(answers, name, "collecting") for name in ("take_one", "take_rows", "take_remarks")),
     *(Point(WasmPlugin, name, "collecting") for name in ("filter", "pre_score", "score", "normalize")),
     # The own time of these belongs to `other`.

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tools.bench.forms import watching
+from tools.bench import time_breakdown
+from tools.bench.forms import guest, watching
 from tools.bench.forms.watching import Point, Watch
 
 
@@ -85,3 +86,8 @@ def test_the_cost_of_timers_is_taken_off() -> None:
 def test_a_function_that_is_not_there_is_an_error() -> None:
     with pytest.raises(KeyError, match="gone"), Watch([Point(Work, "gone", "part")]):
         pass
+
+
+@pytest.mark.parametrize("point", [*time_breakdown.POINTS, *guest.COUNTED], ids=lambda point: f"{point.name}")
+def test_the_watched_functions_of_the_product_exist(point: Point) -> None:
+    assert callable(vars(point.owner)[point.name])

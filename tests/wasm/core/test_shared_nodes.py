@@ -135,7 +135,7 @@ def _by_name(node_list: bytes) -> dict[str, Any]:
     return {node["metadata"]["name"]: node for node in decode("NodeList", node_list).get("items", [])}
 
 
-MirrorAgainstCallbacks.TestCase.settings = settings(max_examples=25, stateful_step_count=15)
+MirrorAgainstCallbacks.TestCase.settings = settings(max_examples=12, stateful_step_count=15)
 TestMirrorAgainstCallbacks = MirrorAgainstCallbacks.TestCase
 
 

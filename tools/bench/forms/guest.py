@@ -101,7 +101,7 @@ class GuestForm(TableForm):
     def counted(self, pod: int) -> tuple[Answers, Counts]:
         """A cycle and its counts. Fuel is 0 without `fueled`."""
         heap = self._heap_bytes()
-        with Watch(_COUNTED) as watch:
+        with Watch(COUNTED) as watch:
             state = CycleState()
             answers = self.ask(state, self.pods[pod % PODS])
             key: StateKey[GuestCycle] = StateKey(self.policy)
@@ -143,7 +143,7 @@ def _value(_: None, _instance: object, _slot: int, value: bytes | None) -> int:
     return len(value or b"")
 
 
-_COUNTED: Final = (
+COUNTED: Final = (
     Point(CorePool, "acquire", "burnt", lambda runner, _: runner.fuel_burnt),
     Point(ComponentPool, "acquire", "burnt", lambda runner, _: runner.fuel_burnt),
     Point(CorePool, "acquire", "before", lambda runner, _: runner.bytes_written),
