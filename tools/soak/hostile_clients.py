@@ -194,4 +194,7 @@ class HostileClients:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asyncio.run(attack_until_end_of_input(int(sys.argv[1])))))
+    text = json.dumps(asyncio.run(attack_until_end_of_input(int(sys.argv[1]))))
+    with contextlib.suppress(BrokenPipeError):  # the soak was killed
+        sys.stdout.write(text)
+        sys.stdout.flush()

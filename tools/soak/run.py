@@ -18,7 +18,17 @@ from tools.soak.health_probe import HealthProbe, get
 from tools.soak.hostile_clients import HostileClients
 from tools.soak.pod_traffic import PodTraffic
 from tools.soak.profiles import pod_groups, profiles
-from tools.soak.samples import GUEST_FAILURES, RECYCLED, Outcome, Recording, Sample, as_line, read_process, totals
+from tools.soak.samples import (
+    GUEST_FAILURES,
+    GUEST_MEMORY,
+    RECYCLED,
+    Outcome,
+    Recording,
+    Sample,
+    as_line,
+    read_process,
+    totals,
+)
 from tools.testbed.client import ApiError
 from tools.testbed.cluster import Cluster
 from tools.testbed.kubewasp import Kubewasp
@@ -135,6 +145,7 @@ class _Run:
             failed_probes=probes.failed,
             slowest_probe=round(probes.slowest, 4),
             metrics_answered=metrics is not None,
+            guest_memory=int(sum(totals(self._metrics, GUEST_MEMORY, "plugin").values())),
         )
 
     def _outcome(self, attacks: dict[str, int]) -> Outcome:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 GUEST_FAILURES: Final = "kubewasp_guest_failures_total"
+GUEST_MEMORY: Final = "kubewasp_guest_memory_bytes"
 RECYCLED: Final = "kubewasp_guest_instances_recycled_total"
 
 
@@ -72,6 +73,7 @@ class Sample:
     failed_probes: int
     slowest_probe: float
     metrics_answered: bool
+    guest_memory: int  # bytes of all instances, part of the process's memory
 
 
 @dataclass(frozen=True, slots=True)

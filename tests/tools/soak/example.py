@@ -47,7 +47,7 @@ def samples(
         bound += EVERY * rate(at)
         used += EVERY * cpu(at)
         process = ProcessFigures(round(memory(at) * MIB), round(threads(at)), round(descriptors(at)), used, 4711)
-        found.append(Sample(at, process, round(bound), round(bound), 3, EVERY * number, failed_probes, 0.05, True))
+        found.append(Sample(at, process, round(bound), round(bound), 3, EVERY * number, failed_probes, 0.05, True, MIB))
     return tuple(found)
 
 
