@@ -175,3 +175,11 @@ def test_values_can_be_added_to_a_selector() -> None:
     selector = map_selector({"a": "1"}).with_values({"b": "2"})
     assert selector.matches({"a": "1", "b": "2"})
     assert not selector.matches({"a": "1", "b": "3"})
+
+
+@pytest.mark.parametrize("operator", ["Gt", "Lt"])
+def test_thousands_of_digits_are_no_integer(operator: str) -> None:
+    large = node_selector_term({"matchExpressions": [expression("size", operator, "9" * 5000)]})
+    assert large.invalid
+    small = node_selector_term({"matchExpressions": [expression("size", operator, "1")]})
+    assert not small.matches("node", {"size": "9" * 5000})

@@ -95,7 +95,7 @@ class Handler(BaseHTTPRequestHandler):
             case "/drip-header.wasm":
                 self.wfile.write(b"HTTP/1.1 200 OK\r\n")
                 while not self.server.over.wait(0.01):
-                    self.wfile.write(b"x")
+                    self.wfile.write(b"x" * 200)  # a line may have 64 KiB
             case "/silent.wasm":
                 self.server.over.wait()
             case "/drip.wasm":
