@@ -1,6 +1,7 @@
 import pytest
 
 from kubewasp.wasm.hook_failures import hook_failure, time_limit, without_prints
+from kubewasp.wasm.limits import Limits
 
 TRACE = "wasm stack trace:\n\tmain.(*Plugin).Filter @ 0x31"
 GO = "panic: boom\n\ngoroutine 1 [running]:\nmain.f()\n\tmain.go:20 +0x5"
@@ -29,7 +30,7 @@ def test_a_failure_without_prints_begins_with_the_report_of_the_runtime(report: 
 
 
 def test_at_a_time_limit_no_output_is_the_cause() -> None:
-    cause = time_limit(1, setting="callTimeout", place="node n1", function="main.f")
+    cause = time_limit(Limits(), "call_timeout", place="node n1", function="main.f")
     assert without_prints(failed("looking\nat n1", cause)) == failed("", cause)
 
 
