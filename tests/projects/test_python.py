@@ -224,23 +224,6 @@ echo component > "$last"
     assert runs_after("notes.txt", "") == 3
 
 
-def test_an_exception_while_it_is_imported_is_shown_as_python_says_it(project: Path, tmp_path: Path) -> None:
-    (project / "tables.py").write_text("PRICES = {}\nCHEAPEST = min(PRICES.values())\n")
-    (project / "plugin.py").write_text(f"{PLUGIN}\nfrom tables import CHEAPEST\n")
-    with pytest.raises(BuildError) as raised:
-        python.build(project, tmp_path / "out.wasm")
-    assert str(raised.value) == (
-        "mine cannot be built:\n"
-        "Traceback (most recent call last):\n"
-        '  File "plugin.py", line 9, in <module>\n'
-        "    from tables import CHEAPEST\n"
-        '  File "tables.py", line 2, in <module>\n'
-        "    CHEAPEST = min(PRICES.values())\n"
-        "ValueError: min() iterable argument is empty"
-    )
-    assert not (tmp_path / "out.wasm").exists()
-
-
 # ---------------------------------------------------------------------- testing
 
 
