@@ -82,11 +82,14 @@ def bounded(lines: Sequence[tuple[Entry, int]], *, most_lines: int, most_bytes: 
 
     Texts are cut here, before they are parsed and searched for secrets.
     """
-    short = [(_cut(entry), count) for entry, count in lines]
-    if len(short) <= most_lines and sum([_size(entry) for entry, _ in short]) <= most_bytes:
-        return short
-    first = _within(short, most_lines * 3 // 4, most_bytes * 3 // 4)
-    rest = short[len(first) :]
+    sizes = [len(entry[2]) + len(entry[3]) for entry, _ in lines]
+    if max(sizes, default=0) > LONGEST_LINE:
+        lines = [(_cut(entry), count) for entry, count in lines]
+        sizes = [_size(entry) for entry, _ in lines]
+    if len(sizes) <= most_lines and sum(sizes) <= most_bytes:
+        return lines
+    first = _within(lines, most_lines * 3 // 4, most_bytes * 3 // 4)
+    rest = lines[len(first) :]
     last = _within(rest[::-1], most_lines - most_lines * 3 // 4, most_bytes // 4)[::-1]
     dropped = sum(count for _, count in rest[: len(rest) - len(last)])
     return [*first, (remark(f"{dropped} log lines were dropped"), 1), *last]
