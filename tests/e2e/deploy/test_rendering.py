@@ -209,7 +209,7 @@ def test_other_values_arrive() -> None:
     assert one(manifests, "Deployment")["metadata"]["name"] == "team-a-kubewasp"
     assert one(manifests, "Deployment")["spec"]["replicas"] == 3
     assert container["image"] == f"registry.example/kubewasp@sha256:{DIGEST}"
-    assert container["args"][-2:] == ["--bind-address=::", "-v"]
+    assert container["args"][-2:] == ["--listen=[::]:10259", "-v"]
     assert {"name": "A", "value": "b"} in container["env"]
     assert pod["nodeSelector"] == {"disk": "ssd"}
     assert pod["tolerations"] == [{"operator": "Exists"}]
