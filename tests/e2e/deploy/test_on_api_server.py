@@ -51,7 +51,7 @@ def post(cluster: Cluster, manifest: Manifest, **query: str) -> Any:
 @pytest.mark.parametrize("source", [BASE, ONLY_SCHEDULER, None], ids=["base", "only-scheduler", "chart"])
 def test_every_object_is_accepted_as_it_is(cluster: Cluster, source: Path | None) -> None:
     manifests = moved(kustomize(source) if source else helm_template(), cluster.namespace)
-    assert len(manifests) == 9
+    assert len(manifests) == 10
     for manifest in manifests:
         post(cluster, manifest, **STRICT)
 
