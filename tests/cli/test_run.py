@@ -1,26 +1,10 @@
 """Options of `kubewasp run`; tests/e2e runs it on a cluster."""
 
-import gc
-import logging
-from collections.abc import Iterator
-
 import pytest
 
 from kubewasp.framework.config.model import SchedulerConfig
 from kubewasp.server.http_server import Address
 from tests.cli.conftest import Kubewasp
-
-
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    """The command sets up logging and the collector for its process, which here is that of all tests."""
-    root, thresholds = logging.getLogger(), gc.get_threshold()
-    handlers, level, ours = list(root.handlers), root.level, logging.getLogger("kubewasp").level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.getLogger("kubewasp").setLevel(ours)
-    gc.set_threshold(*thresholds)
 
 
 def test_address_hosts_and_kubeconfig_go_to_the_server(kubewasp: Kubewasp, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,17 +66,24 @@ def shared_nodes(cycle: GuestCycle) -> list[bytes]:
     return [view[place & 0xFFFFFFFF : (place & 0xFFFFFFFF) + (place >> 32)].tobytes() for place in places]
 
 
+def filter_failure(cycle: GuestCycle) -> str:
+    """Calls filter; returns the reason of its failure, which has to be a clean one."""
+    verdicts = cycle.filter(["node-2"])
+    assert verdicts.codes[0] in (0, 1)
+    if not verdicts.codes[0]:
+        return ""
+    failed = verdicts.reason(0)
+    assert failed.startswith("wasm: filter error: ")
+    assert '(plugin "fuzzed")' in failed
+    assert cycle.runner.broken
+    return failed
+
+
 def check_import(size: int, which: int, arguments: Sequence[int]) -> str:
     """Calls an import of the classic ABI with those arguments; returns the reason of a failure."""
     with guest(size).cycle(samples.pod(), cluster()) as cycle:
         steer(cycle, which=which, **dict(zip("abcde", arguments, strict=False)))
-        verdicts = cycle.filter(["node-2"])
-        assert verdicts.codes[0] in (0, 1)
-        failed = verdicts.reason(0) if verdicts.codes[0] else ""
-        if failed:
-            assert failed.startswith("wasm: filter error: ")
-            assert '(plugin "fuzzed")' in failed
-            assert cycle.runner.broken
+        failed = filter_failure(cycle)
         own = own_texts(cycle)
         assert own == FIXED_TEXTS, "the adapter's own texts"
         assert shared_nodes(cycle) == [cluster().encoded(row) for row in range(len(cluster()))]
@@ -110,17 +117,11 @@ def check_extension(size: int, which: int, arguments: Sequence[int]) -> str:
         assert len(records) == 5
         before = cycle.runner.guest_memory.read(0, SMALL, "test")
         steer(cycle, which=which, **dict(zip("abcd", arguments, strict=False)))
-        verdicts = cycle.filter(["node-2"])
-        assert verdicts.codes[0] in (0, 1)
-        failed = verdicts.reason(0) if verdicts.codes[0] else ""
-        if failed:
-            assert failed.startswith("wasm: filter error: ")
-            assert '(plugin "fuzzed")' in failed
-            assert cycle.runner.broken
+        failed = filter_failure(cycle)
         written = (0, 0)
         if item.parameters[-2:] == ("buf", "limit"):
             buf, limit = (number % 2**32 for number in arguments[-2:])
-            written = (buf, buf + min(limit, 0 if verdicts.codes[0] else peek(cycle, "result")))
+            written = (buf, buf + min(limit, 0 if failed else peek(cycle, "result")))
         elif item.parameters == ("buf",):
             written = (arguments[0] % 2**32, arguments[0] % 2**32 + 24)
         after = cycle.runner.guest_memory.read(0, SMALL, "test")
