@@ -1,5 +1,7 @@
 """Pod parsing, and the sharing of specs, labels and affinity terms."""
 
+import gc
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -285,3 +287,20 @@ def test_what_is_remembered_of_specs_and_labels_is_bounded(monkeypatch: pytest.M
     assert (len(parser._specs), len(parser._labels)) == (5, 5)
     assert len({pod.spec.id for pod in pods}) == 95
     assert pods[0].labels == {"n": "0"}
+
+
+def test_kept_labels_and_specs_take_little_more_memory_than_their_text() -> None:
+    parser, count = PodParser(), 2000
+    given = [
+        {"metadata": {"name": "p", "labels": {"pod": str(number)}}, "spec": {"priority": number}}
+        for number in range(count)
+    ]
+    tracemalloc.start()
+    try:
+        for manifest in given:
+            parser.parse(manifest)
+        gc.collect()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept / count < 2048

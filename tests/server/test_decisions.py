@@ -1,6 +1,9 @@
 """Record of recent decisions."""
 
+import gc
+import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
@@ -184,6 +187,22 @@ def test_failures_are_bounded() -> None:
     document = orjson.loads(store.as_json())
     assert 0 < len(document["failed"]) < 9
     assert document["bytes"] <= 2000
+
+
+def test_traces_take_as_much_memory_as_the_bound_counts() -> None:
+    cluster, store = decided(node("n1"), pod("web"), settings=DecisionSettings(share=0.0))
+    attempt = Attempt(cluster.pods["default/web"], message="x" * 20_000, is_error=True)
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            store.attempted(replace(attempt, pod=replace(attempt.pod, name=f"p{number}")))
+        gc.collect()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    counted = orjson.loads(store.as_json())["bytes"]
+    assert counted > 2_000_000
+    assert kept < 1.1 * counted
 
 
 def test_they_are_shown_to_this_machine_only() -> None:

@@ -52,6 +52,11 @@ def integer(number: int) -> int | float:
     return number if -(2**63) <= number < 2**64 else float(number)
 
 
+def to_keep(written: bytes) -> bytes:
+    """A copy of JSON in as much memory as it needs: orjson's own results keep their buffer of at least 4 KiB."""
+    return bytes(memoryview(written))
+
+
 def _written(value: Any) -> bytes:
     """The value as JSON; an error for a value that other parts could not write either."""
     for _ in range(_ORJSON_DEPTH - MAX_DEPTH):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from kubewasp.k8s import timestamps
+from kubewasp.k8s.json_documents import to_keep
 from kubewasp.k8s.resources import PodResources, pod_resources
 from kubewasp.k8s.selectors import (
     LabelSelector,
@@ -236,7 +237,7 @@ class PodParser:
         found = self._specs.get(key)
         if found is None:
             _make_room(self._specs)
-            found = self._specs[key] = _spec(next(self._numbers), read, self._pod_affinity(read, namespace))
+            found = self._specs[to_keep(key)] = _spec(next(self._numbers), read, self._pod_affinity(read, namespace))
         return found
 
     def _pod_affinity(self, spec: Mapping[str, Any], namespace: str) -> PodAffinity | None:
@@ -258,8 +259,11 @@ class PodParser:
 
     def _shared_labels(self, labels: Mapping[str, str]) -> Mapping[str, str]:
         key = orjson.dumps(labels, option=orjson.OPT_SORT_KEYS)
-        _make_room(self._labels)
-        return self._labels.setdefault(key, labels)
+        found = self._labels.get(key)
+        if found is None:
+            _make_room(self._labels)
+            found = self._labels[to_keep(key)] = labels
+        return found
 
 
 def _make_room(kept: dict[Any, Any]) -> None:

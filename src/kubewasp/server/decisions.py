@@ -19,6 +19,7 @@ from kubewasp.explain.explanation import Explanation, NodeExplanation, explain
 from kubewasp.framework.decision_record import DecisionRecord, FilterRecord, ScoreRecord
 from kubewasp.framework.plugin import Verdicts
 from kubewasp.k8s import timestamps
+from kubewasp.k8s.json_documents import to_keep
 from kubewasp.server.redaction import document_without_secrets
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class DecisionStore:
         if record is not None:
             rejections = {plugin: status.label for plugin, status in record.pre_filter if not status.is_success}
             trace["pre_filter"] = rejections
-        return orjson.dumps(trace)
+        return to_keep(orjson.dumps(trace))
 
     def _rows(self, attempt: Attempt, record: DecisionRecord) -> list[int]:
         """Rows of the trace: the chosen node, the best nodes, then others in the order of visits."""
