@@ -1,8 +1,13 @@
 """Connections: responses in any pieces, streams with backpressure, garbage, and the pool."""
 
 import asyncio
+import gc
 import itertools
+import ssl
 import time
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +24,9 @@ from kubewasp.apiserver.http_connection import (
     NotHttpError,
     Response,
 )
-from tests.apiserver.fake_server import FakeServer
+from tests.apiserver.certificates import Authority
+from tests.apiserver.fake_proxy import FakeProxy
+from tests.apiserver.fake_server import Answer, FakeServer, Stream
 from tests.apiserver.running import asynchronous
 
 
@@ -244,3 +251,35 @@ async def test_bytes_after_the_end_of_a_stream_close_the_connection() -> None:
 def test_another_protocol_is_no_answer() -> None:
     with pytest.raises(NotHttpError):
         heard(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nabc")
+
+
+@pytest.fixture
+def _no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("_no_collector")
+@pytest.mark.parametrize("answer", [Answer(b"{}"), Stream([b"one"], "holds"), Stream([b"one"], "cut")])
+@pytest.mark.parametrize("is_tunnelled", [False, True])
+@asynchronous
+async def test_a_closed_connection_is_freed_without_the_garbage_collector(
+    answer: Answer | Stream, is_tunnelled: bool, authority: Authority, tmp_path: Path
+) -> None:
+    async with FakeServer(authority.server_context(tmp_path)) as server, FakeProxy() as proxy:
+        server.on("GET", "/x", answer)
+        trusting = ssl.create_default_context(cadata=authority.certificate.decode())
+        pool = ConnectionPool()
+        made = await pool.opened(Access(server.url, trusting, proxy=f"http://{proxy.address}" if is_tunnelled else None))
+        tls = made._transport.get_extra_info("ssl_object")
+        gone = [weakref.ref(made), weakref.ref(tls)]
+        response = await made.open_stream(b"GET /x HTTP/1.1\r\nHost: server\r\n\r\n")
+        assert response.stream is not None
+        await response.stream.read()
+        pool.drop(made)
+        del made, tls, response
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert [item() for item in gone] == [None, None]

@@ -189,6 +189,7 @@ class Connection(asyncio.BufferedProtocol):
         if transport is None:  # closed meanwhile
             raise ConnectionLostError(began=True)
         inner.connection_made(transport)
+        self._release()
         return inner
 
     # ------------------------------------------------------------------ asyncio.BufferedProtocol
@@ -221,10 +222,15 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_reusable = False
-        self._transport = None
         lost = ConnectionLostError(began=self._began)
         lost.__cause__ = error
         self._fail(lost)
+        self._release()
+
+    def _release(self) -> None:
+        """Drops the references in a circle. With TLS, 320 KiB would wait for a full run of the garbage collector."""
+        self._transport = self._stream = None
+        del self._parser, self._response
 
     def _fail(self, error: Exception) -> None:
         waiter, self._waiter = self._waiter, None
