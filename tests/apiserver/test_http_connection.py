@@ -272,7 +272,9 @@ async def test_a_closed_connection_is_freed_without_the_garbage_collector(
         server.on("GET", "/x", answer)
         trusting = ssl.create_default_context(cadata=authority.certificate.decode())
         pool = ConnectionPool()
-        made = await pool.opened(Access(server.url, trusting, proxy=f"http://{proxy.address}" if is_tunnelled else None))
+        made = await pool.opened(
+            Access(server.url, trusting, proxy=f"http://{proxy.address}" if is_tunnelled else None)
+        )
         tls = made._transport.get_extra_info("ssl_object")
         gone = [weakref.ref(made), weakref.ref(tls)]
         response = await made.open_stream(b"GET /x HTTP/1.1\r\nHost: server\r\n\r\n")
