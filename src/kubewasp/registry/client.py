@@ -28,7 +28,7 @@ from kubewasp.registry.manifests import (
 )
 from kubewasp.registry.references import is_digest
 from kubewasp.registry.referrers import Referrers
-from kubewasp.registry.transfers import CHUNK, SILENT, Receiver
+from kubewasp.registry.transfers import CHUNK, SILENT, MemoryTarget, Receiver, WrongDigestError
 from kubewasp.registry.transport import BrokenError, BytesBody, Request, Transport
 from kubewasp.registry.uploads import Uploads
 
@@ -91,16 +91,22 @@ class RegistryClient:
 
     def blob(self, reference: Reference, receiver: Receiver) -> None:
         """Receives a blob from where the receiver stands; an interrupted transfer is continued."""
-        self._pulled(reference, lambda endpoint: self._blob(endpoint, receiver))
-        receiver.check()
+        is_continued = receiver.position > 0
+        try:
+            self._pulled(reference, lambda endpoint: self._blob(endpoint, receiver))
+        except WrongDigestError:
+            if not is_continued:
+                raise
+            # The beginning that was stored may be the wrong part.
+            self._pulled(reference, lambda endpoint: self._blob(endpoint, receiver))
 
     def blob_content(self, reference: Reference, descriptor: Descriptor, *, max_bytes: int) -> bytes:
         """A small blob in memory."""
         if descriptor.size > max_bytes:
             raise ContentError(f"{reference}: a blob of {descriptor.size} bytes, at most {max_bytes} are allowed")
-        content = bytearray()
-        self.blob(reference, Receiver(descriptor, content.extend))
-        return bytes(content)
+        target = MemoryTarget()
+        self.blob(reference, Receiver(descriptor, target))
+        return bytes(target.content)
 
     def tags(self, reference: Reference) -> tuple[str, ...]:
         """Tags of the repository, sorted."""
@@ -217,6 +223,11 @@ class RegistryClient:
                 failures = failures + 1 if receiver.position == before else 1
                 if failures >= _ATTEMPTS:
                     raise
+        try:
+            receiver.check()
+        except WrongDigestError:
+            receiver.restart()
+            raise
 
     def _receive(self, endpoint: Endpoint, receiver: Receiver, deadline: Deadline) -> None:
         descriptor, start = receiver.descriptor, receiver.position

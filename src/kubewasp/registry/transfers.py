@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kubewasp.registry.errors import ContentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from kubewasp.registry.manifests import Descriptor
@@ -32,13 +32,39 @@ class _Silent:
 SILENT: Final[TransferListener] = _Silent()
 
 
+class WrongDigestError(ContentError):
+    """Complete content with another digest."""
+
+
+class Target(Protocol):
+    """The place of received content."""
+
+    def write(self, part: memoryview, /) -> object: ...
+
+    def clear(self) -> None:
+        """Drops what was written, to begin again."""
+
+
+class MemoryTarget:
+    """Received content in memory."""
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+
+    def write(self, part: memoryview) -> None:
+        self.content += part
+
+    def clear(self) -> None:
+        self.content.clear()
+
+
 class Receiver:
     """Content of a descriptor. More than its size is refused at once, another digest at the end."""
 
     def __init__(
         self,
         descriptor: Descriptor,
-        write: Callable[[memoryview], object],
+        target: Target,
         *,
         known: Iterable[bytes] = (),
         listener: TransferListener = SILENT,
@@ -46,7 +72,7 @@ class Receiver:
         """`known` is the beginning that an earlier attempt has stored already."""
         self.descriptor: Final = descriptor
         self.position = 0
-        self._write = write
+        self._target = target
         self._listener = listener
         self._hash = hashlib.sha256()
         for part in known:
@@ -61,7 +87,7 @@ class Receiver:
         if len(content) > self.missing:
             raise ContentError(f"blob {self.descriptor.digest}: longer than its {self.descriptor.size} bytes")
         self._hash.update(content)
-        self._write(content)
+        self._target.write(content)
         self.position += len(content)
         self._listener.moved(len(content))
 
@@ -71,7 +97,13 @@ class Receiver:
             raise ContentError(f"blob {self.descriptor.digest}: {self.position} bytes, expected {self.descriptor.size}")
         found = f"sha256:{self._hash.hexdigest()}"
         if found != self.descriptor.digest:
-            raise ContentError(f"blob {self.descriptor.digest}: its content has the digest {found}")
+            raise WrongDigestError(f"blob {self.descriptor.digest}: its content has the digest {found}")
+
+    def restart(self) -> None:
+        """Begins again: what has arrived is not the content."""
+        self._target.clear()
+        self._hash = hashlib.sha256()
+        self.position = 0
 
 
 class Content(Protocol):

@@ -285,7 +285,7 @@ def _problem(error: Exception, host: str) -> RegistryError:
         return UnreachableError(f"the answer of {host} is not HTTP, or its head is too long")
     if isinstance(error, BrokenPipeError | ConnectionAbortedError):
         return BrokenError(f"{host} closed the connection")
-    problem = getattr(error, "strerror", None)
+    problem = str(getattr(error, "strerror", None) or "unknown reason")
     if isinstance(error, OSError) and error.errno and not isinstance(error, socket.gaierror):
         problem = os.strerror(error.errno)
-    return UnreachableError(f"{host} cannot be reached: {problem or 'unknown reason'}")
+    return UnreachableError(f"{host} cannot be reached: {problem}")
