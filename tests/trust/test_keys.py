@@ -77,12 +77,14 @@ def test_an_empty_passphrase_is_that_of_cosign_without_one() -> None:
 
 
 @pytest.mark.parametrize("kind", ["P-384", "P-521"])
-def test_signatures_with_sha256_by_a_longer_curve_verify(kind: str) -> None:
-    """Older versions of cosign hash with SHA-256, whatever the key."""
+def test_signatures_with_the_hash_of_a_longer_curve_verify(kind: str) -> None:
+    """cosign 3 signs with the hash of the curve, older versions with SHA-256."""
     private = key_of_kind(kind)
     plain = serialization.load_pem_private_key(private.pkcs8_pem(b""), None)
     assert isinstance(plain, ec.EllipticCurvePrivateKey)
-    private.public.verify(plain.sign(MESSAGE, ec.ECDSA(hashes.SHA256())), MESSAGE)
+    own = hashes.SHA384() if kind == "P-384" else hashes.SHA512()
+    for algorithm in (hashes.SHA256(), own):
+        private.public.verify(plain.sign(MESSAGE, ec.ECDSA(algorithm)), MESSAGE)
 
 
 @pytest.mark.parametrize(

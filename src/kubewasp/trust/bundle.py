@@ -30,7 +30,7 @@ _HASHES: Final = {"SHA2_256": "sha256", "SHA2_384": "sha384", "SHA2_512": "sha51
 
 @dataclass(frozen=True, slots=True)
 class MessageSignature:
-    """A signature of a content outside the bundle, with the digest of it; a bundle by Ed25519 has no digest."""
+    """A signature of a content outside the bundle, with the digest of it; cosign writes none for Ed25519."""
 
     signature: bytes
     hash_name: str = ""
@@ -51,8 +51,7 @@ class MessageSignature:
 
     @classmethod
     def sign(cls, content: bytes, key: PrivateKey) -> MessageSignature:
-        name = key.public.hash_name
-        return cls(key.sign(content), name, hashlib.new(name, content).digest() if name else b"")
+        return cls(key.sign(content), "sha256", hashlib.sha256(content).digest())
 
     def write(self) -> dict[str, Any]:
         digest = {}

@@ -29,10 +29,10 @@ MAX_PEM_BYTES: Final = 1 << 16
 MAX_SIGNATURE_BYTES: Final = 2048
 _RSA_BITS: Final = (2048, 8192)
 _MAX_RSA_EXPONENT: Final = 2**32
-_HASHES: Final[dict[str, hashes.HashAlgorithm]] = {
-    "secp256r1": hashes.SHA256(),
-    "secp384r1": hashes.SHA384(),
-    "secp521r1": hashes.SHA512(),
+_HASHES: Final[dict[str, tuple[hashes.HashAlgorithm, ...]]] = {
+    "secp256r1": (hashes.SHA256(),),
+    "secp384r1": (hashes.SHA256(), hashes.SHA384()),
+    "secp521r1": (hashes.SHA256(), hashes.SHA512()),
 }
 _CURVES: Final = {"secp256r1": "P-256", "secp384r1": "P-384", "secp521r1": "P-521"}
 _ALLOWED: Final = "allowed are ECDSA (P-256, P-384, P-521), Ed25519 and RSA (2048 to 8192 bits)"
@@ -71,13 +71,6 @@ class PublicKey:
     def pem(self) -> bytes:
         return self._key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
-    @property
-    def hash_name(self) -> str:
-        """The hash that a signature by the key begins with; "" for Ed25519, which has its own."""
-        if isinstance(self._key, ed25519.Ed25519PublicKey):
-            return ""
-        return _HASHES[self._key.curve.name].name if isinstance(self._key, ec.EllipticCurvePublicKey) else "sha256"
-
     def verify(self, signature: bytes, message: bytes) -> None:
         """SignatureError, unless the signature of the message is by this key."""
         if len(signature) > MAX_SIGNATURE_BYTES:
@@ -86,15 +79,13 @@ class PublicKey:
             raise SignatureError(f"not signed by the key {shown_fingerprint(self.fingerprint)}")
 
     def _attempts(self) -> tuple[Callable[[bytes, bytes], bool], ...]:
-        """Ways to verify: with the hash of the curve, and with SHA-256, which older versions of cosign always use."""
+        """Ways to verify: with SHA-256, or with the hash of the curve, which cosign 3 signs with."""
         key = self._key
         if isinstance(key, ed25519.Ed25519PublicKey):
             return (functools.partial(_holds, key.verify),)
         if isinstance(key, rsa.RSAPublicKey):
             return (functools.partial(_holds, lambda s, m: key.verify(s, m, padding.PKCS1v15(), hashes.SHA256())),)
-        own, common = _HASHES[key.curve.name], _HASHES["secp256r1"]
-        algorithms = (own,) if own is common else (own, common)
-        return tuple(functools.partial(_holds_ecdsa, key, algorithm) for algorithm in algorithms)
+        return tuple(functools.partial(_holds_ecdsa, key, algorithm) for algorithm in _HASHES[key.curve.name])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PublicKey) and self.der == other.der
@@ -145,7 +136,8 @@ class PrivateKey:
             return key.sign(message)
         if isinstance(key, rsa.RSAPrivateKey):
             return key.sign(message, padding.PKCS1v15(), hashes.SHA256())
-        return key.sign(message, ec.ECDSA(_HASHES[key.curve.name]))
+        # SHA-256 for every curve: cosign verifies with it unless told otherwise.
+        return key.sign(message, ec.ECDSA(hashes.SHA256()))
 
     def cosign_pem(self, passphrase: bytes) -> bytes:
         """The key as `cosign generate-key-pair` writes it; cosign allows an empty passphrase."""
