@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final
 
 from kubewasp.registry import formats
 from kubewasp.registry.copying import note_referrers
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
     from kubewasp.registry.client import RegistryClient
     from kubewasp.registry.references import Reference
+    from kubewasp.registry.settings import PullPolicy
     from kubewasp.registry.store import LocalStore
     from kubewasp.registry.transfers import TransferListener
 
 logger = logging.getLogger(__name__)
-PullPolicy = Literal["Always", "IfNotPresent", "Never"]
-PULL_POLICIES: Final[tuple[PullPolicy, ...]] = get_args(PullPolicy)
 
 
 @dataclass(frozen=True, slots=True)
