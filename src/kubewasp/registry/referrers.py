@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kubewasp.registry.errors import ContentError, NotFoundError, RegistryError
-from kubewasp.registry.manifests import INDEX, MAX_ENTRIES, Descriptor, Index, Manifest
+from kubewasp.registry.oci_manifests import INDEX, MAX_ENTRIES, Descriptor, Index, Manifest
 from kubewasp.registry.references import fallback_tag
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from kubewasp.wasm.guest_files import HTTP_TIMEOUT, MAX_BYTES, beside, check_dig
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kubewasp.registry.client import RegistryClient
     from kubewasp.registry.pulling import Puller
+    from kubewasp.registry.registry_client import RegistryClient
     from kubewasp.registry.settings import PullPolicy
     from kubewasp.registry.store import LocalStore
     from kubewasp.registry.transfers import TransferListener
@@ -79,9 +79,9 @@ class GuestSources:
     @cached_property
     def puller(self) -> Puller:
         """Registries and the local store."""
-        from kubewasp.registry.client import RegistryClient
         from kubewasp.registry.pulling import Puller
         from kubewasp.registry.registries_conf import with_user_files
+        from kubewasp.registry.registry_client import RegistryClient
         from kubewasp.registry.store import user_store
 
         client = self._given_client or RegistryClient(with_user_files(self._registries))

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlencode
 
 from kubewasp.clock import SYSTEM_CLOCK
-from kubewasp.registry.answers import BusyError, check_encoding, failed, next_page, path_of
 from kubewasp.registry.connections import Deadline
 from kubewasp.registry.errors import ContentError, RegistryError
-from kubewasp.registry.manifests import (
+from kubewasp.registry.oci_manifests import (
     INDEX_TYPES,
     MANIFEST_TYPES,
     MAX_BYTES,
@@ -28,8 +27,9 @@ from kubewasp.registry.manifests import (
 )
 from kubewasp.registry.references import is_digest
 from kubewasp.registry.referrers import Referrers
+from kubewasp.registry.registry_answers import BusyError, check_encoding, failed, next_page, path_of
+from kubewasp.registry.registry_transport import BrokenError, BytesBody, Request, Transport
 from kubewasp.registry.transfers import CHUNK, SILENT, MemoryTarget, Receiver, WrongDigestError
-from kubewasp.registry.transport import BrokenError, BytesBody, Request, Transport
 from kubewasp.registry.uploads import Uploads
 
 if TYPE_CHECKING:
