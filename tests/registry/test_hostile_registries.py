@@ -383,11 +383,9 @@ def test_an_entrypoint_that_leads_elsewhere_is_within_the_image(
 
 
 def test_native_code_is_never_loaded(puller: Puller, registry: FakeRegistry) -> None:
-    native = b"\x7fELF" + bytes(99)
+    layer = gzip.compress(_tar("plugin.wasm", content=b"\x7fELF" + bytes(99)))
     with pytest.raises(ContentError, match="precompiled native code is not loaded"):
-        puller.pull(
-            _image(registry, gzip.compress(_tar("plugin.wasm", content=b"\x7fELF" + bytes(99)))), max_bytes=1 << 20
-        )
+        puller.pull(_image(registry, layer), max_bytes=1 << 20)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class Hosts:
         return RegistryClient(
             RegistrySettings((rule,), credential_files=(str(credentials),), uses_user_files=False),
             sleep=lambda _: None,
-            dialer=Dialer(lambda name, _port, _timeout: (name if name[0].isdigit() else "127.0.0.1",)),
+            dialer=Dialer(lambda name, _port, _timeout: ("127.0.0.1" if name.endswith(".test") else name,)),
         )
 
 
@@ -82,9 +82,10 @@ def test_a_certificate_of_another_authority_or_host_is_not_trusted(hosts: Hosts)
     with FakeRegistry().serving(certificate=hosts.certificate("registry.test")) as registry:
         for name in ("registry.test", "other.test"):
             reference = _reference(registry, name)
-            with hosts.client("elsewhere" if name == "registry.test" else reference.host) as client:
-                with pytest.raises(UnreachableError, match=rf"the certificate of {name}:\d+ is not trusted"):
-                    client.resolve(reference)
+            problem = rf"the certificate of {name}:\d+ is not trusted"
+            configured = "elsewhere" if name == "registry.test" else reference.host
+            with hosts.client(configured) as client, pytest.raises(UnreachableError, match=problem):
+                client.resolve(reference)
         assert registry.requests == []
 
 
@@ -125,15 +126,15 @@ def test_a_client_certificate_is_shown(hosts: Hosts) -> None:
 def test_a_file_that_is_no_certificate_is_named(hosts: Hosts, field: str) -> None:
     wrong = hosts.folder / "wrong.pem"
     wrong.write_text("nothing", encoding="utf-8")
-    rule = RegistryRule("registry.test:1", **{"ca_file": str(hosts.authority)} | {field: str(wrong)})
-    settings = RegistrySettings((rule,), uses_user_files=False)
     with FakeRegistry().serving() as registry:
-        port = registry.host.rpartition(":")[2]
-        rule = RegistryRule(f"registry.test:{port}", ca_file=rule.ca_file, cert_file=rule.cert_file)
+        host = registry.host.replace("127.0.0.1", "registry.test")
+        rule = RegistryRule(host, **{"ca_file": str(hosts.authority)} | {field: str(wrong)})
         settings = RegistrySettings((rule,), uses_user_files=False)
-        with RegistryClient(settings, dialer=Dialer(lambda *_: ("127.0.0.1",))) as client:
-            with pytest.raises(RegistryError, match=r"wrong\.pem: not a valid PEM file"):
-                client.resolve(Reference.parse(f"oci://registry.test:{port}/policy"))
+        with (
+            RegistryClient(settings, dialer=Dialer(lambda *_: ("127.0.0.1",))) as client,
+            pytest.raises(RegistryError, match=r"wrong\.pem: not a valid PEM file"),
+        ):
+            client.resolve(Reference.parse(f"oci://{host}/policy"))
 
 
 # ---------------------------------------------------------------------- tokens
@@ -206,7 +207,9 @@ def test_an_expired_token_is_renewed(hosts: Hosts) -> None:
         reference = _reference(registry, "registry.test")
         registry.token = "t1"
         registry.challenge = f'Bearer realm="https://{reference.host}/token"'
-        registry.on("GET", "/token", lambda exchange: _gives(registry.token)(exchange))
+        registry.on(
+            "GET", "/token", lambda exchange: exchange.send(200, json.dumps({"token": registry.token}).encode())
+        )
         with hosts.client(reference.host) as client:
             client.resolve(reference)
             registry.token = "t2"
