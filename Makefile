@@ -25,6 +25,7 @@ check: lint ## lint and the fast half of the tests: below 90 seconds
 e2e: .venv/.dev ## the tests against a real API server and registries (builds them once: about 6 minutes)
 	@$(BIN)/python -m tools.testbed.build
 	@$(BIN)/python -m tools.testbed.registries
+	@$(BIN)/python -m tools.testbed.debian_programs
 	@$(BIN)/python -m pytest -n0 $(if $(findstring tests/,$(ARGS)),,tests/e2e) $(ARGS)
 
 bench: .venv/.dev ## plugins in every form, beside their peers (about 12 minutes; ARGS=--quick: one)

@@ -13,7 +13,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import ClassVar, Final
@@ -21,6 +21,7 @@ from typing import ClassVar, Final
 import yaml
 
 from kubewasp.projects import build_cache
+from tools.testbed import debian_programs
 from tools.testbed.certificates import Authority
 from tools.testbed.go_programs import GoPrograms
 from tools.testbed.process import Server
@@ -229,14 +230,17 @@ class Tool:
 
     program: Path
     home: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(
         self, *arguments: str | Path, registry: Registry | None = None, stdin: str = "", env: Mapping[str, str] = {}
     ) -> str:
         """Output of a call; ToolError if it fails. With a `registry`, its authority is trusted and ALICE known."""
-        self.home.mkdir(parents=True, exist_ok=True)
         kept = {name: value for name, value in os.environ.items() if name in {"PATH", "LANG", "TMPDIR"}}
         docker = self.home / ".docker"
+        docker.mkdir(parents=True, exist_ok=True)
+        if not (docker / "config.json").exists():
+            (docker / "config.json").write_text("{}")
         own = {"HOME": str(self.home), "DOCKER_CONFIG": str(docker), "XDG_RUNTIME_DIR": str(self.home)}
         if registry is not None and registry.authority is not None:
             own["SSL_CERT_FILE"] = str(registry.authority.certificate)
@@ -244,7 +248,7 @@ class Tool:
             own["REGISTRY_AUTH_FILE"] = str(registry.docker_config(docker))
         done = subprocess.run(
             [self.program, *arguments],
-            env=kept | own | dict(env),
+            env={**kept, **own, **self.environment, **env},
             input=stdin,
             capture_output=True,
             text=True,
@@ -268,6 +272,30 @@ def oras(home: Path) -> Tool:
 def cosign(home: Path) -> Tool:
     """The real cosign, built here if need be."""
     return Tool(COSIGN.folder() / "cosign", home)
+
+
+def skopeo(home: Path) -> Tool:
+    """Of the PATH or of Debian; UnavailableError where there is neither."""
+    found = debian_programs.program("skopeo")
+    return Tool(found.path, home, {**found.environment(), **_container_settings(home)})
+
+
+def buildah(home: Path) -> Tool:
+    """The same, with images and containers of its own in `home`."""
+    found = debian_programs.program("buildah")
+    own = {"BUILDAH_ISOLATION": "chroot"}
+    return Tool(found.path, home, {**found.environment(), **_container_settings(home), **own})
+
+
+def _container_settings(home: Path) -> Mapping[str, str]:
+    """Settings of skopeo and buildah: every image is accepted, storage is below `home`."""
+    settings = home / ".config" / "containers"
+    settings.mkdir(parents=True, exist_ok=True)
+    (settings / "policy.json").write_text(json.dumps({"default": [{"type": "insecureAcceptAnything"}]}))
+    storage = settings / "storage.conf"
+    places = (f'runroot = "{home / "run"}"', f'graphroot = "{home / "storage"}"')
+    storage.write_text("\n".join(("[storage]", 'driver = "vfs"', *places, "")))
+    return {"CONTAINERS_STORAGE_CONF": str(storage)}
 
 
 @functools.cache

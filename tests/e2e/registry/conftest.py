@@ -10,6 +10,7 @@ import pytest
 
 from tools.testbed import registries
 from tools.testbed.certificates import Authority
+from tools.testbed.debian_programs import UnavailableError
 from tools.testbed.registries import COSIGN, REGISTRIES, DockerRegistry, Olareg, Registry, Tool
 
 StartRegistry = Callable[..., Registry]
@@ -83,3 +84,19 @@ def cosign(tmp_path: Path) -> Tool:
     if not COSIGN.is_built():
         pytest.skip(f"cosign is not built; `python -m tools.testbed.registries cosign` does it ({COSIGN.cost})")
     return registries.cosign(tmp_path / "home")
+
+
+@pytest.fixture
+def skopeo(tmp_path: Path) -> Tool:
+    try:
+        return registries.skopeo(tmp_path / "home")
+    except UnavailableError as error:
+        pytest.skip(f"no skopeo: {error}")
+
+
+@pytest.fixture
+def buildah(tmp_path: Path) -> Tool:
+    try:
+        return registries.buildah(tmp_path / "home")
+    except UnavailableError as error:
+        pytest.skip(f"no buildah: {error}")
