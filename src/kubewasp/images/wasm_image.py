@@ -1,0 +1,223 @@
+"""Reading of an image: manifest, configuration, merged files, and the wasm program that it runs.
+
+An image index is read as its wasm platform. Wasm artifacts, which hold a program and nothing else, are read as well.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from kubewasp.images.errors import ImageError
+from kubewasp.images.file_tree import FileTree, TreeFile
+from kubewasp.images.image_config import ARCHITECTURE, WASM_SYSTEMS, ImageConfig
+from kubewasp.images.layer_stream import Budget, LayerStream, is_layer
+from kubewasp.images.tar_reader import TarError, entries
+from kubewasp.k8s.errors import quoted
+from kubewasp.k8s.quantity import format_size
+from kubewasp.registry.manifests import DOCKER_CONFIG, IMAGE_CONFIG, MAX_BYTES, Index, Manifest, read_document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubewasp.images.tar_reader import EntryContent
+    from kubewasp.registry.artifact_source import ArtifactSource
+    from kubewasp.registry.manifests import Descriptor
+    from kubewasp.registry.references import Reference
+
+MAX_LAYERS: Final = 128  # as container runtimes have it
+MAX_PACKED: Final = 512 << 20
+MAX_UNPACKED: Final = 1 << 30
+MAX_ENTRIES: Final = 100_000
+VARIANT: Final = "module.wasm.image/variant"
+HANDLER: Final = "run.oci.handler"
+WASM_LAYERS: Final = (
+    "application/wasm",
+    "application/vnd.wasm.content.layer.v1+wasm",
+    "application/vnd.module.wasm.content.layer.v1+wasm",
+    "application/vnd.bytecodealliance.wasm.component.layer.v0+wasm",
+)
+_MAGIC: Final = b"\0asm"
+_PLUGIN: Final = "/plugin.wasm"  # the name that Envoy and Istio look for
+
+
+class ImageForm(StrEnum):
+    """Form of an image."""
+
+    CONTAINER = "container image"
+    ARTIFACT = "wasm artifact"
+
+
+@dataclass(frozen=True, slots=True)
+class WasmImage:
+    """An image and its program. `argv` is the image's own wish: entrypoint and command."""
+
+    where: str
+    form: ImageForm
+    descriptor: Descriptor
+    manifest: Manifest
+    config: ImageConfig
+    program: bytes
+    program_path: str
+    tree: FileTree
+    blobs: _Layers
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The program's name and the arguments of the entrypoint."""
+        if self.config.entrypoint:
+            return self.config.entrypoint
+        return self.config.command[:1] or (self.program_path,)
+
+    @property
+    def default_arguments(self) -> tuple[str, ...]:
+        """Arguments after those of the entrypoint, unless others are given."""
+        return self.config.command if self.config.entrypoint else self.config.command[1:]
+
+    def contents(self) -> Iterator[tuple[tuple[int, int], EntryContent]]:
+        """Contents of the layers' files, by layer and number of the entry, in order."""
+        budget = Budget(MAX_UNPACKED)
+        for layer in range(len(self.manifest.layers)):
+            for number, (_, content) in enumerate(entries(self.blobs.opened(layer, budget))):
+                yield (layer, number), content
+
+
+@dataclass(frozen=True, slots=True)
+class _Layers:
+    """Layers of a manifest in their source, which checks the digests."""
+
+    source: ArtifactSource
+    reference: Reference
+    manifest: Manifest
+
+    def opened(self, layer: int, budget: Budget) -> LayerStream:
+        return LayerStream(_Bytes(self.packed(self.manifest.layers[layer])), budget)
+
+    def packed(self, descriptor: Descriptor) -> bytes:
+        return self.source.blob_content(self.reference, descriptor, max_bytes=MAX_PACKED)
+
+
+class _Bytes:
+    def __init__(self, content: bytes) -> None:
+        self._content = memoryview(content)
+
+    def read(self, count: int) -> bytes:
+        found, self._content = self._content[:count], self._content[count:]
+        return bytes(found)
+
+
+def read_image(source: ArtifactSource, reference: Reference, where: str) -> WasmImage:
+    """The image of a reference; ImageError and RegistryError name `where` it is."""
+    manifest, descriptor, reference = _manifest(source, reference, where)
+    layers = _Layers(source, reference, manifest)
+    wasm = [layer for layer in manifest.layers if layer.media_type in WASM_LAYERS]
+    if len(wasm) == 1:
+        program = layers.packed(wasm[0])
+        _check_program(program, where, "its wasm layer")
+        form, tree = ImageForm.ARTIFACT, FileTree(0)
+        return WasmImage(where, form, descriptor, manifest, ImageConfig(os=""), program, _PLUGIN, tree, layers)
+    config = _config(layers, where)
+    tree = _tree(layers, config, where)
+    path, file = _program_file(tree, config, where)
+    program = _content(layers, file)
+    _check_program(program, where, path)
+    return WasmImage(where, ImageForm.CONTAINER, descriptor, manifest, config, program, path, tree, layers)
+
+
+def _manifest(source: ArtifactSource, reference: Reference, where: str) -> tuple[Manifest, Descriptor, Reference]:
+    content, descriptor = source.manifest(reference)
+    document = read_document(content, where, media_type=descriptor.media_type)
+    if isinstance(document, Index):
+        reference = reference.at(_wasm_entry(document, where).digest)
+        content, descriptor = source.manifest(reference)
+        document = read_document(content, where, media_type=descriptor.media_type)
+    if not isinstance(document, Manifest):
+        raise ImageError(f"{where}: an image index in an image index; only one level is supported")
+    return document, descriptor, reference
+
+
+def _wasm_entry(index: Index, where: str) -> Descriptor:
+    """The entry of the wasm platform, or the only one."""
+    found = [entry for entry in index.manifests if entry.platform and entry.platform.architecture == ARCHITECTURE]
+    found = found or ([*index.manifests] if len(index.manifests) == 1 else [])
+    if not found:
+        platforms = sorted(
+            {f"{item.platform.os}/{item.platform.architecture}" for item in index.manifests if item.platform}
+        )
+        shown = ", ".join(map(quoted, platforms[:5])) or "none"
+        raise ImageError(f"{where}: an image index without a wasm platform; platforms: {shown}")
+    by_system = {entry.platform.os: entry for entry in reversed(found) if entry.platform}
+    return next((by_system[system] for system in WASM_SYSTEMS if system in by_system), found[0])
+
+
+def _config(layers: _Layers, where: str) -> ImageConfig:
+    manifest = layers.manifest
+    kind = manifest.config.media_type
+    if kind not in (IMAGE_CONFIG, DOCKER_CONFIG):
+        raise ImageError(f"{where}: no container image and no wasm artifact: its configuration is a {quoted(kind)}")
+    if len(manifest.layers) > MAX_LAYERS:
+        raise ImageError(f"{where}: {len(manifest.layers)} layers, at most {MAX_LAYERS} are supported")
+    for number, layer in enumerate(manifest.layers, 1):
+        if not is_layer(layer.media_type):
+            raise ImageError(
+                f"{where}: layer {number} is a {quoted(layer.media_type)}; supported are tar archives, plain or gzip"
+            )
+    packed = sum(layer.size for layer in manifest.layers)
+    if packed > MAX_PACKED:
+        raise ImageError(f"{where}: layers of {format_size(packed)}, at most {format_size(MAX_PACKED)} are supported")
+    content = layers.source.blob_content(layers.reference, manifest.config, max_bytes=MAX_BYTES)
+    return ImageConfig.read(content, f"{where}: configuration")
+
+
+def _tree(layers: _Layers, config: ImageConfig, where: str) -> FileTree:
+    """All layers merged. Each has to be the one that the configuration names, once it is unpacked."""
+    count = len(layers.manifest.layers)
+    if len(config.diff_ids) != count:
+        raise ImageError(f"{where}: {count} layers, and a configuration for {len(config.diff_ids)}")
+    tree, budget = FileTree(MAX_ENTRIES), Budget(MAX_UNPACKED)
+    for layer, expected in enumerate(config.diff_ids):
+        try:
+            stream = layers.opened(layer, budget)
+            for number, (entry, _) in enumerate(entries(stream)):
+                tree.apply(layer, number, entry)
+            found = stream.finish()
+        except ImageError as error:
+            raise ImageError(f"{where}: layer {layer + 1}: {error}") from None
+        if found != expected:
+            raise ImageError(f"{where}: layer {layer + 1} has the digest {found} unpacked, expected {expected}")
+    return tree
+
+
+def _program_file(tree: FileTree, config: ImageConfig, where: str) -> tuple[str, TreeFile]:
+    """Path and file of the program: entrypoint, else command, else `plugin.wasm`, else the only wasm file."""
+    named = (config.entrypoint or config.command)[:1]
+    if named:
+        for folder in (config.working_directory, "/"):
+            path = posixpath.join("/", folder, named[0])
+            found = tree.find(path)
+            if isinstance(found, TreeFile):
+                return path, found
+        raise ImageError(f"{where}: its program {quoted(named[0])} is no file of the image")
+    known = {path: node for path, node in tree.walk() if isinstance(node, TreeFile) and path.endswith(".wasm")}
+    path = _PLUGIN if _PLUGIN in known else next(iter(known), "")
+    if not path or (len(known) > 1 and path != _PLUGIN):
+        there = "several wasm files" if known else "no wasm file"
+        raise ImageError(f"{where}: names no program by entrypoint or command, and has {there}")
+    return path, known[path]
+
+
+def _content(layers: _Layers, file: TreeFile) -> bytes:
+    stream = layers.opened(file.layer, Budget(MAX_UNPACKED))
+    for number, (_, content) in enumerate(entries(stream)):
+        if number == file.entry:
+            return content.read_all()
+    raise TarError("the archive has changed while it was read")
+
+
+def _check_program(program: bytes, where: str, what: str) -> None:
+    if not program.startswith(_MAGIC):
+        kind = "a native program" if program.startswith((b"\x7fELF", b"#!")) else "something else"
+        raise ImageError(f"{where}: {quoted(what)} is no WebAssembly program but {kind}")
+
