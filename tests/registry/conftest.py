@@ -1,7 +1,5 @@
 """Fixtures of registry tests: no files of the user, and a registry in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,14 +1,12 @@
 """A registry in this process, with the faults that a test wants: for tests of the client, of commands and of pages."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -58,7 +56,7 @@ class FakeRegistry:
         return digest
 
     @contextmanager
-    def serving(self, *, certificate: tuple[Path, Path] | None = None) -> Iterator[FakeRegistry]:
+    def serving(self, *, certificate: tuple[Path, Path] | None = None) -> Iterator["FakeRegistry"]:
         """Serves on a loopback port; `certificate` and its key for TLS."""
         handler = type("Handler", (_Handler,), {"registry": self})
         server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -118,10 +116,8 @@ class _Handler(BaseHTTPRequestHandler):
     registry: FakeRegistry
 
     def handle(self) -> None:
-        try:
+        with suppress(OSError, ValueError):  # the client has left
             super().handle()
-        except (OSError, ValueError):
-            pass  # the client has left
 
     def log_message(self, *_: object) -> None:
         pass
