@@ -13,18 +13,16 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.images.added_files import image_path
+from kubewasp.images.added_files import AddedFile, image_path
 from kubewasp.images.errors import ImageError
 from kubewasp.images.image_config import ImageConfig
-from kubewasp.images.wasm_image import VARIANT
 from kubewasp.k8s.errors import quoted
-from kubewasp.k8s.timestamps import rfc3339
-from kubewasp.registry.manifests import IMAGE_CONFIG, MANIFEST, Descriptor, Manifest
+from kubewasp.k8s.timestamps import in_seconds
+from kubewasp.registry.formats import COMPAT_VARIANT, Artifact, checked_wasm
+from kubewasp.registry.manifests import IMAGE_CONFIG, Descriptor, Manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from kubewasp.images.added_files import AddedFile
+    from collections.abc import Iterable, Mapping
 
 LAYER: Final = "application/vnd.oci.image.layer.v1.tar"
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -45,32 +43,9 @@ class ImagePlan:
     created: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltImage:
-    """A manifest and its blobs, configuration first."""
-
-    manifest: bytes
-    config: bytes
-    layers: tuple[bytes, ...]
-
-    @property
-    def descriptor(self) -> Descriptor:
-        return Descriptor.of(self.manifest, MANIFEST)
-
-    @property
-    def document(self) -> Manifest:
-        return Manifest.read(self.manifest, "image")
-
-    def blobs(self) -> Iterator[tuple[Descriptor, bytes]]:
-        document = self.document
-        yield document.config, self.config
-        yield from zip(document.layers, self.layers, strict=True)
-
-
-def build_image(plan: ImagePlan) -> BuiltImage:
+def build_image(plan: ImagePlan) -> Artifact:
     """A container image that crun, containerd's shims and podman run as a wasm program."""
-    from kubewasp.images.added_files import AddedFile
-
+    checked_wasm(plan.program, plan.program_name)
     program = AddedFile(image_path(plan.program_name), plan.program, is_executable=True)
     for file in plan.files:
         if file.path == program.path or file.path.startswith(f"{program.path}/"):
@@ -79,7 +54,7 @@ def build_image(plan: ImagePlan) -> BuiltImage:
     layers = tuple(_layer(files, plan.created) for files in contents)
     descriptors = tuple(Descriptor.of(layer, LAYER) for layer in layers)
     config = ImageConfig(
-        created=rfc3339(plan.created),
+        created=in_seconds(plan.created),
         entrypoint=(program.path,),
         command=plan.command,
         working_directory=posixpath.join("/", plan.working_directory) if plan.working_directory else "",
@@ -87,9 +62,10 @@ def build_image(plan: ImagePlan) -> BuiltImage:
         labels=plan.labels,
         diff_ids=tuple(descriptor.digest for descriptor in descriptors),
     ).write()
-    notes = {**plan.annotations, VARIANT: "compat"}
+    notes = {**plan.annotations, COMPAT_VARIANT: "compat"}
     manifest = Manifest(Descriptor.of(config, IMAGE_CONFIG), descriptors, annotations=notes)
-    return BuiltImage(manifest.write(), config, layers)
+    blobs = {descriptor.digest: layer for descriptor, layer in zip(descriptors, layers, strict=True)}
+    return Artifact(manifest, {**blobs, manifest.config.digest: config})
 
 
 def _layer(files: Iterable[AddedFile], time: int) -> bytes:

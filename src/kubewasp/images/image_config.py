@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 # The platform of Docker's and buildah's `--platform wasi/wasm`.
 OS: Final = "wasi"
 ARCHITECTURE: Final = "wasm"
-WASM_SYSTEMS: Final = (OS, "wasip1", "wasip2")
 _MAX_ITEMS: Final = 10_000
 _MAX_TEXT: Final = 128 << 10  # of one argument, as on Linux
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})

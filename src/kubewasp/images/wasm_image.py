@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.images.errors import ImageError
 from kubewasp.images.file_tree import FileTree, TreeFile
-from kubewasp.images.image_config import ARCHITECTURE, WASM_SYSTEMS, ImageConfig
+from kubewasp.images.image_config import ImageConfig
 from kubewasp.images.layer_stream import Budget, LayerStream, is_layer
 from kubewasp.images.tar_reader import TarError, entries
 from kubewasp.k8s.errors import quoted
 from kubewasp.k8s.quantity import format_size
+from kubewasp.registry import formats
 from kubewasp.registry.manifests import DOCKER_CONFIG, IMAGE_CONFIG, MAX_BYTES, Index, Manifest, read_document
 
 if TYPE_CHECKING:
@@ -31,31 +31,17 @@ MAX_LAYERS: Final = 128  # as container runtimes have it
 MAX_PACKED: Final = 512 << 20
 MAX_UNPACKED: Final = 1 << 30
 MAX_ENTRIES: Final = 100_000
-VARIANT: Final = "module.wasm.image/variant"
 HANDLER: Final = "run.oci.handler"
-WASM_LAYERS: Final = (
-    "application/wasm",
-    "application/vnd.wasm.content.layer.v1+wasm",
-    "application/vnd.module.wasm.content.layer.v1+wasm",
-    "application/vnd.bytecodealliance.wasm.component.layer.v0+wasm",
-)
-_MAGIC: Final = b"\0asm"
+CONTAINER: Final = "container image"
 _PLUGIN: Final = "/plugin.wasm"  # the name that Envoy and Istio look for
-
-
-class ImageForm(StrEnum):
-    """Form of an image."""
-
-    CONTAINER = "container image"
-    ARTIFACT = "wasm artifact"
 
 
 @dataclass(frozen=True, slots=True)
 class WasmImage:
-    """An image and its program. `argv` is the image's own wish: entrypoint and command."""
+    """An image and its program. `kind` is the format, for people; an artifact has no configuration and no files."""
 
     where: str
-    form: ImageForm
+    kind: str
     descriptor: Descriptor
     manifest: Manifest
     config: ImageConfig
@@ -63,6 +49,10 @@ class WasmImage:
     program_path: str
     tree: FileTree
     blobs: _Layers
+
+    @property
+    def is_container(self) -> bool:
+        return self.kind == CONTAINER
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -112,44 +102,29 @@ def read_image(source: ArtifactSource, reference: Reference, where: str) -> Wasm
     """The image of a reference; ImageError and RegistryError name `where` it is."""
     manifest, descriptor, reference = _manifest(source, reference, where)
     layers = _Layers(source, reference, manifest)
-    wasm = [layer for layer in manifest.layers if layer.media_type in WASM_LAYERS]
-    if len(wasm) == 1:
-        program = layers.packed(wasm[0])
-        _check_program(program, where, "its wasm layer")
-        form, tree = ImageForm.ARTIFACT, FileTree(0)
-        return WasmImage(where, form, descriptor, manifest, ImageConfig(os=""), program, _PLUGIN, tree, layers)
+    if not formats.needs_config(manifest):
+        place = formats.wasm_place(manifest, b"", where)
+        program = formats.checked_wasm(layers.packed(place.layers[0]), where)
+        config, name = ImageConfig(architecture="", os=""), place.layers[0].annotations.get(formats.TITLE, "")
+        path = f"/{posixpath.basename(name) or 'program.wasm'}"
+        return WasmImage(where, place.kind, descriptor, manifest, config, program, path, FileTree(0), layers)
     config = _config(layers, where)
     tree = _tree(layers, config, where)
     path, file = _program_file(tree, config, where)
-    program = _content(layers, file)
-    _check_program(program, where, path)
-    return WasmImage(where, ImageForm.CONTAINER, descriptor, manifest, config, program, path, tree, layers)
+    program = formats.checked_wasm(_content(layers, file), f"{where}: {quoted(path)}")
+    return WasmImage(where, CONTAINER, descriptor, manifest, config, program, path, tree, layers)
 
 
 def _manifest(source: ArtifactSource, reference: Reference, where: str) -> tuple[Manifest, Descriptor, Reference]:
     content, descriptor = source.manifest(reference)
     document = read_document(content, where, media_type=descriptor.media_type)
     if isinstance(document, Index):
-        reference = reference.at(_wasm_entry(document, where).digest)
+        reference = reference.at(formats.wasm_entry(document, where).digest)
         content, descriptor = source.manifest(reference)
         document = read_document(content, where, media_type=descriptor.media_type)
     if not isinstance(document, Manifest):
         raise ImageError(f"{where}: an image index in an image index; only one level is supported")
     return document, descriptor, reference
-
-
-def _wasm_entry(index: Index, where: str) -> Descriptor:
-    """The entry of the wasm platform, or the only one."""
-    found = [entry for entry in index.manifests if entry.platform and entry.platform.architecture == ARCHITECTURE]
-    found = found or ([*index.manifests] if len(index.manifests) == 1 else [])
-    if not found:
-        platforms = sorted(
-            {f"{item.platform.os}/{item.platform.architecture}" for item in index.manifests if item.platform}
-        )
-        shown = ", ".join(map(quoted, platforms[:5])) or "none"
-        raise ImageError(f"{where}: an image index without a wasm platform; platforms: {shown}")
-    by_system = {entry.platform.os: entry for entry in reversed(found) if entry.platform}
-    return next((by_system[system] for system in WASM_SYSTEMS if system in by_system), found[0])
 
 
 def _config(layers: _Layers, where: str) -> ImageConfig:
@@ -214,10 +189,3 @@ def _content(layers: _Layers, file: TreeFile) -> bytes:
         if number == file.entry:
             return content.read_all()
     raise TarError("the archive has changed while it was read")
-
-
-def _check_program(program: bytes, where: str, what: str) -> None:
-    if not program.startswith(_MAGIC):
-        kind = "a native program" if program.startswith((b"\x7fELF", b"#!")) else "something else"
-        raise ImageError(f"{where}: {quoted(what)} is no WebAssembly program but {kind}")
-
