@@ -88,10 +88,14 @@ def write_file(folder: int, name: str, content: Iterable[bytes], *, replace: boo
             os.unlink(fresh, dir_fd=folder)
 
 
+def names(folder: int) -> list[str]:
+    return os.listdir(folder)
+
+
 def prune(folder: int, suffix: str, max_bytes: int) -> None:
     """Removes the files that were used longest ago, until the rest is within the limit."""
     entries = []
-    for name in os.listdir(folder):
+    for name in names(folder):
         if name.endswith(suffix):
             with suppress(FileNotFoundError):
                 found = os.stat(name, dir_fd=folder, follow_symlinks=False)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kubewasp.input_file import StandardInput
+    from kubewasp.trust.policy import TrustPolicy
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
@@ -218,6 +219,7 @@ class SchedulerConfig:
     pod_max_backoff_seconds: int = 10
     extenders: tuple[Extender, ...] = ()
     delay_cache_until_active: bool = False
+    trust: TrustPolicy | None = None
     source: str = ""
     warnings: tuple[str, ...] = ()
 

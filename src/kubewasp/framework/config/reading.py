@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.config.model import WasmPluginSettings
     from kubewasp.framework.config.plugin_args import LimitsCheck
     from kubewasp.input_file import InputFile
+    from kubewasp.trust.policy import TrustPolicy
 
 MAX_BYTES: Final = 8 * 2**20
 _REMOVED_PLUGINS: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
@@ -169,6 +170,7 @@ class _Reader:
             # Ignorable extenders run last.
             extenders=tuple(sorted(extenders, key=lambda extender: extender.ignorable)),
             delay_cache_until_active=root.boolean("delayCacheUntilActive"),
+            trust=self._trust(root),
             warnings=tuple(self._warnings),
         )
         root.refuse_unknown()
@@ -176,6 +178,15 @@ class _Reader:
         _check_extenders(extenders, self._problems)
         _check_profiles(profiles, self._problems)
         return config
+
+    def _trust(self, root: Section) -> TrustPolicy | None:
+        section = root.section("trust")
+        if not root.has("trust"):
+            return None
+        # Late: cryptography takes a tenth of a second to import.
+        from kubewasp.framework.config.trust import read_trust
+
+        return read_trust(section, self._folder)
 
     # ------------------------------------------------------------------ profiles
 

@@ -71,6 +71,10 @@ def _document(config: SchedulerConfig, profiles: list[Json]) -> Json:
     }
     if config.extenders:
         document["extenders"] = [extender_entry(extender) for extender in config.extenders]
+    if config.trust is not None:
+        from kubewasp.framework.config.trust import written_trust
+
+        document["trust"] = written_trust(config.trust)
     return document
 
 
