@@ -13,12 +13,12 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import orjson
 
 from kubewasp.images.errors import ImageError
-from kubewasp.images.tar_reader import EntryKind, TarError, entries
 from kubewasp.k8s import json_documents
 from kubewasp.k8s.errors import quoted
 from kubewasp.k8s.quantity import format_size
 from kubewasp.registry.errors import ContentError, NotFoundError
 from kubewasp.registry.manifests import DOCKER_CONFIG, DOCKER_MANIFEST, Descriptor, Manifest, digest_of
+from kubewasp.registry.tar_archives import FileStream, members
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _MANIFEST: Final = "manifest.json"
 _LAYER: Final = "application/vnd.docker.image.rootfs.diff.tar"
 _MAX_ARCHIVE: Final = 1 << 30
-_MAX_ENTRIES: Final = 10_000
 _MAX_LAYERS: Final = 128
 
 
@@ -60,7 +59,7 @@ class DockerArchive:
             layers = tuple(known[layer] for layer in names)
         except OSError as error:
             raise ImageError(f"{path}: {error.strerror or error}") from None
-        except TarError as error:
+        except ContentError as error:
             raise ImageError(f"{path}: {error}") from None
         manifest = Manifest(Descriptor.of(config, DOCKER_CONFIG), layers, media_type=DOCKER_MANIFEST)
         self._manifest = manifest.write()
@@ -118,31 +117,12 @@ def write_docker_archive(artifact: Artifact, file: IO[bytes], name: str) -> None
             archive.addfile(entry, io.BytesIO(content))
 
 
-class _Counted:
-    """A file that knows its place, whatever was read of it."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def read(self, count: int) -> bytes:
-        return self._file.read(count)
-
-    @property
-    def place(self) -> int:
-        return self._file.tell()
-
-
 def _places(file: IO[bytes]) -> dict[str, tuple[int, int]]:
     """Offset and size of the regular files, by name; the first of a name counts."""
-    counted = _Counted(file)
     found: dict[str, tuple[int, int]] = {}
-    for number, (entry, content) in enumerate(entries(counted)):
-        if number >= _MAX_ENTRIES:
-            raise TarError(f"an archive of more than {_MAX_ENTRIES} files")
-        if entry.kind is EntryKind.FILE:
-            found.setdefault(entry.name, (counted.place, entry.size))
-        file.seek(content.left, 1)
-        content.left = 0
+    for member in members(FileStream(file)):
+        if member.is_file:
+            found.setdefault(member.name, (member.offset, member.size))
     return found
 
 

@@ -30,16 +30,19 @@ def extract(image: WasmImage, folder: Path) -> None:
                 wanted.setdefault((node.layer, node.entry), []).append((place, node))
             else:
                 path.symlink_to(relative_target(place, node.target))
-        for key, content in image.contents():
+        for key, member in image.members():
             if key in wanted:
-                places = wanted.pop(key)
-                first = folder / places[0][0].lstrip("/")
-                mode = 0o755 if places[0][1].is_executable else 0o644
-                descriptor = os.open(first, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
-                with os.fdopen(descriptor, "wb") as file:
-                    while part := content.read():
-                        file.write(part)
-                for place, _ in places[1:]:
-                    os.link(first, folder / place.lstrip("/"))
+                _write(folder, wanted.pop(key), member.read(member.size))
     except OSError as error:
         raise ImageError(f"{image.where}: its files cannot be extracted: {error.strerror or error}") from None
+
+
+def _write(folder: Path, places: list[tuple[str, TreeFile]], content: bytes) -> None:
+    """One file under all its names."""
+    (place, file), *links = places
+    first = folder / place.lstrip("/")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with os.fdopen(os.open(first, flags, 0o755 if file.is_executable else 0o644), "wb") as opened:
+        opened.write(content)
+    for link, _ in links:
+        os.link(first, folder / link.lstrip("/"))

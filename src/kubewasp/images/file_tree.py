@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.images.errors import ImageError
-from kubewasp.images.tar_reader import EntryKind
 from kubewasp.k8s.errors import quoted
+from kubewasp.registry.tar_archives import MemberKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kubewasp.images.tar_reader import TarEntry
+    from kubewasp.registry.tar_archives import Member
 
 _WHITEOUT: Final = ".wh."
 _OPAQUE: Final = ".wh..wh..opq"
@@ -63,7 +63,7 @@ class FileTree:
         self._fresh: set[int] = set()  # nodes of the present layer, which its own whiteouts do not remove
         self._layer = -1
 
-    def apply(self, layer: int, number: int, entry: TarEntry) -> None:
+    def apply(self, layer: int, number: int, entry: Member) -> None:
         """Adds, replaces or removes a file."""
         self._entries += 1
         if self._entries > self._max_entries:
@@ -96,20 +96,20 @@ class FileTree:
                 if isinstance(node, TreeFolder):
                     stack.append((place, node))
 
-    def _node(self, layer: int, number: int, entry: TarEntry) -> Node | None:
+    def _node(self, layer: int, number: int, entry: Member) -> Node | None:
         match entry.kind:
-            case EntryKind.FILE:
+            case MemberKind.FILE:
                 return TreeFile(layer, number, entry.size, bool(entry.mode & 0o111))
-            case EntryKind.DIRECTORY:
+            case MemberKind.FOLDER:
                 return TreeFolder()
-            case EntryKind.SYMLINK:
+            case MemberKind.SYMLINK:
                 return TreeLink(entry.target)
-            case EntryKind.HARDLINK:
+            case MemberKind.HARDLINK:
                 found = self._follow(_parts(entry.target), last=False)
                 if not isinstance(found, TreeFile | TreeLink):
                     raise ImageError(f"{quoted(entry.name)} is a hard link to no file of the image")
                 return replace(found)  # a node of this layer
-            case EntryKind.SPECIAL:
+            case MemberKind.SPECIAL:
                 return None  # no device and no pipe of an image is ever made
 
     def _put(self, folders: list[str], name: str, node: Node | None) -> None:

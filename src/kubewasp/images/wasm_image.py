@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Final
 from kubewasp.images.errors import ImageError
 from kubewasp.images.file_tree import FileTree, TreeFile
 from kubewasp.images.image_config import ImageConfig
-from kubewasp.images.layer_stream import Budget, LayerStream, is_layer
-from kubewasp.images.tar_reader import TarError, entries
+from kubewasp.images.layer_stream import Budget, LayerStream
 from kubewasp.k8s.errors import quoted
 from kubewasp.k8s.quantity import format_size
 from kubewasp.registry import formats
+from kubewasp.registry.errors import ContentError
 from kubewasp.registry.manifests import DOCKER_CONFIG, IMAGE_CONFIG, MAX_BYTES, Index, Manifest, read_document
+from kubewasp.registry.tar_archives import members
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kubewasp.images.tar_reader import EntryContent
     from kubewasp.registry.artifact_source import ArtifactSource
     from kubewasp.registry.manifests import Descriptor
     from kubewasp.registry.references import Reference
+    from kubewasp.registry.tar_archives import Member
 
 MAX_LAYERS: Final = 128  # as container runtimes have it
 MAX_PACKED: Final = 512 << 20
@@ -66,12 +67,12 @@ class WasmImage:
         """Arguments after those of the entrypoint, unless others are given."""
         return self.config.command if self.config.entrypoint else self.config.command[1:]
 
-    def contents(self) -> Iterator[tuple[tuple[int, int], EntryContent]]:
-        """Contents of the layers' files, by layer and number of the entry, in order."""
+    def members(self) -> Iterator[tuple[tuple[int, int], Member]]:
+        """Entries of all layers, by layer and number, in order."""
         budget = Budget(MAX_UNPACKED)
         for layer in range(len(self.manifest.layers)):
-            for number, (_, content) in enumerate(entries(self.blobs.opened(layer, budget))):
-                yield (layer, number), content
+            for number, member in enumerate(members(self.blobs.opened(layer, budget))):
+                yield (layer, number), member
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +84,10 @@ class _Layers:
     manifest: Manifest
 
     def opened(self, layer: int, budget: Budget) -> LayerStream:
-        return LayerStream(_Bytes(self.packed(self.manifest.layers[layer])), budget)
+        return LayerStream(self.packed(self.manifest.layers[layer]), budget)
 
     def packed(self, descriptor: Descriptor) -> bytes:
         return self.source.blob_content(self.reference, descriptor, max_bytes=MAX_PACKED)
-
-
-class _Bytes:
-    def __init__(self, content: bytes) -> None:
-        self._content = memoryview(content)
-
-    def read(self, count: int) -> bytes:
-        found, self._content = self._content[:count], self._content[count:]
-        return bytes(found)
 
 
 def read_image(source: ArtifactSource, reference: Reference, where: str) -> WasmImage:
@@ -134,11 +126,7 @@ def _config(layers: _Layers, where: str) -> ImageConfig:
         raise ImageError(f"{where}: no container image and no wasm artifact: its configuration is a {quoted(kind)}")
     if len(manifest.layers) > MAX_LAYERS:
         raise ImageError(f"{where}: {len(manifest.layers)} layers, at most {MAX_LAYERS} are supported")
-    for number, layer in enumerate(manifest.layers, 1):
-        if not is_layer(layer.media_type):
-            raise ImageError(
-                f"{where}: layer {number} is a {quoted(layer.media_type)}; supported are tar archives, plain or gzip"
-            )
+    formats.check_layers(manifest, where)
     packed = sum(layer.size for layer in manifest.layers)
     if packed > MAX_PACKED:
         raise ImageError(f"{where}: layers of {format_size(packed)}, at most {format_size(MAX_PACKED)} are supported")
@@ -155,10 +143,10 @@ def _tree(layers: _Layers, config: ImageConfig, where: str) -> FileTree:
     for layer, expected in enumerate(config.diff_ids):
         try:
             stream = layers.opened(layer, budget)
-            for number, (entry, _) in enumerate(entries(stream)):
-                tree.apply(layer, number, entry)
+            for number, member in enumerate(members(stream)):
+                tree.apply(layer, number, member)
             found = stream.finish()
-        except ImageError as error:
+        except (ImageError, ContentError) as error:
             raise ImageError(f"{where}: layer {layer + 1}: {error}") from None
         if found != expected:
             raise ImageError(f"{where}: layer {layer + 1} has the digest {found} unpacked, expected {expected}")
@@ -185,7 +173,5 @@ def _program_file(tree: FileTree, config: ImageConfig, where: str) -> tuple[str,
 
 def _content(layers: _Layers, file: TreeFile) -> bytes:
     stream = layers.opened(file.layer, Budget(MAX_UNPACKED))
-    for number, (_, content) in enumerate(entries(stream)):
-        if number == file.entry:
-            return content.read_all()
-    raise TarError("the archive has changed while it was read")
+    found = next(member for number, member in enumerate(members(stream)) if number == file.entry)
+    return found.read(file.size)
