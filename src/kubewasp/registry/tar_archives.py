@@ -164,6 +164,8 @@ def members(stream: Stream) -> Iterator[Member]:
             raise ContentError("not a tar archive, or damaged")
         name = known.name or _header_name(header)
         if kind is MemberKind.FILE and name.endswith("/"):  # as before POSIX
+            if length:  # readers disagree whether a content follows
+                raise ContentError("a tar archive with a folder that has content")
             kind = MemberKind.FOLDER
         length = length if kind is MemberKind.FILE else 0
         held = _Held(stream, length)
