@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kubewasp.registry.client import RegistryClient
+from kubewasp.registry.registry_client import RegistryClient
 from kubewasp.registry.settings import RegistrySettings
 from tests.registry.fake_registry import FakeRegistry
 

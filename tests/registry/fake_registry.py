@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from kubewasp.registry.manifests import INDEX
+from kubewasp.registry.oci_manifests import INDEX
 
 Answer = Callable[["Exchange"], bool]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from kubewasp.registry.manifests import Descriptor
+    from kubewasp.registry.oci_manifests import Descriptor
     from kubewasp.registry.references import Reference
 
 

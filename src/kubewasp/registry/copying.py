@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from kubewasp.registry.errors import ContentError, NotFoundError
 from kubewasp.registry.layouts import LayoutWriter
-from kubewasp.registry.manifests import INDEX, INDEX_TYPES, Descriptor, Index, Manifest, read_document
+from kubewasp.registry.oci_manifests import INDEX, INDEX_TYPES, Descriptor, Index, Manifest, read_document
 from kubewasp.registry.references import fallback_tag
 from kubewasp.registry.transfers import SILENT, MemoryContent
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kubewasp.registry.artifact_source import ArtifactSource
-    from kubewasp.registry.client import RegistryClient
     from kubewasp.registry.formats import Artifact
     from kubewasp.registry.references import Reference
+    from kubewasp.registry.registry_client import RegistryClient
     from kubewasp.registry.store import LocalStore
     from kubewasp.registry.transfers import TransferListener
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from kubewasp.k8s.errors import quoted
 from kubewasp.registry.errors import ContentError, RegistryError
-from kubewasp.registry.manifests import read_object
+from kubewasp.registry.oci_manifests import read_object
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NOT_FOUND: Final = b"credentials not found"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.registry.credential_helpers import helper_credentials
 from kubewasp.registry.errors import RegistryError
-from kubewasp.registry.manifests import read_object
+from kubewasp.registry.oci_manifests import read_object
 from kubewasp.registry.references import DOCKER_HUB
 
 if TYPE_CHECKING:

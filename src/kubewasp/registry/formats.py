@@ -18,7 +18,15 @@ import orjson
 
 from kubewasp.k8s.quantity import format_size
 from kubewasp.registry.errors import ContentError
-from kubewasp.registry.manifests import DOCKER_CONFIG, IMAGE_CONFIG, Descriptor, Index, Manifest, digest_of, read_object
+from kubewasp.registry.oci_manifests import (
+    DOCKER_CONFIG,
+    IMAGE_CONFIG,
+    Descriptor,
+    Index,
+    Manifest,
+    digest_of,
+    read_object,
+)
 from kubewasp.registry.tar_archives import FileStream, GunzipStream, members
 
 if TYPE_CHECKING:

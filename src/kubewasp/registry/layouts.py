@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from kubewasp.registry.errors import ContentError, NotFoundError, RegistryError
-from kubewasp.registry.manifests import (
+from kubewasp.registry.oci_manifests import (
     INDEX,
     MAX_BYTES,
     MAX_ENTRIES,

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final
 
 from kubewasp.registry import formats
 from kubewasp.registry.copying import note_referrers
 from kubewasp.registry.errors import ContentError, NotFoundError, RegistryError, UnreachableError
-from kubewasp.registry.manifests import Descriptor, Index, Manifest, digest_of, read_document
+from kubewasp.registry.oci_manifests import Descriptor, Index, Manifest, digest_of, read_document
 from kubewasp.registry.references import DEFAULT_TAG
 from kubewasp.registry.transfers import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kubewasp.registry.client import RegistryClient
     from kubewasp.registry.references import Reference
+    from kubewasp.registry.registry_client import RegistryClient
+    from kubewasp.registry.settings import PullPolicy
     from kubewasp.registry.store import LocalStore
     from kubewasp.registry.transfers import TransferListener
 
 logger = logging.getLogger(__name__)
-PullPolicy = Literal["Always", "IfNotPresent", "Never"]
-PULL_POLICIES: Final[tuple[PullPolicy, ...]] = get_args(PullPolicy)
 
 
 @dataclass(frozen=True, slots=True)

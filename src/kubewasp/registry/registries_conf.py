@@ -10,17 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from kubewasp.k8s.errors import quoted
 from kubewasp.registry.errors import RegistryError
 from kubewasp.registry.references import is_host
-from kubewasp.registry.settings import Mirror, RegistryRule, RegistrySettings
+from kubewasp.registry.settings import PULL_FROM, Mirror, RegistryRule, RegistrySettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from kubewasp.registry.settings import PullFrom
-
 _MAX_BYTES: Final = 1 << 20
 _SYSTEM: Final = Path("/etc/containers")
 _DOCKER: Final = Path("/etc/docker")
-_PULL_FROM: Final[Mapping[str, PullFrom]] = {"all": "all", "digest-only": "digest-only", "tag-only": "tag-only"}
 
 
 def with_user_files(settings: RegistrySettings) -> RegistrySettings:
@@ -120,9 +117,9 @@ def _mirror(entry: object, where: str, *, by_digest: bool) -> Mirror:
     location = _text(entry, "location", where)
     check_place(location, f"{where}: location")
     wanted = _text(entry, "pull-from-mirror", where) or ("digest-only" if by_digest else "all")
-    if wanted not in _PULL_FROM:
-        raise RegistryError(f"{where}: pull-from-mirror: expected {', '.join(_PULL_FROM)}, got {quoted(wanted)}")
-    return Mirror(location, insecure=bool(entry.get("insecure")), pull_from=_PULL_FROM[wanted])
+    if wanted not in PULL_FROM:
+        raise RegistryError(f"{where}: pull-from-mirror: expected {', '.join(PULL_FROM)}, got {quoted(wanted)}")
+    return Mirror(location, insecure=bool(entry.get("insecure")), pull_from=wanted)
 
 
 def check_place(place: str, where: str) -> None:

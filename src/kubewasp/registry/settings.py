@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from kubewasp.registry.errors import DeniedError
 from kubewasp.registry.references import DOCKER_HUB
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from kubewasp.registry.references import Reference
 
+PullPolicy = Literal["Always", "IfNotPresent", "Never"]
+PULL_POLICIES: Final[tuple[PullPolicy, ...]] = get_args(PullPolicy)
 PullFrom = Literal["all", "digest-only", "tag-only"]
+PULL_FROM: Final[tuple[PullFrom, ...]] = get_args(PullFrom)
 DEFAULT_TIMEOUT: Final = 300.0
 _HUB_SERVER: Final = "registry-1.docker.io"
 

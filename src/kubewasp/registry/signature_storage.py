@@ -16,7 +16,7 @@ from kubewasp.clock import SYSTEM_CLOCK
 from kubewasp.k8s import timestamps
 from kubewasp.registry.artifact_source import ArtifactSource
 from kubewasp.registry.errors import ContentError, NotFoundError
-from kubewasp.registry.manifests import EMPTY_CONTENT, EMPTY_DESCRIPTOR, IMAGE_CONFIG, Descriptor, Manifest
+from kubewasp.registry.oci_manifests import EMPTY_CONTENT, EMPTY_DESCRIPTOR, IMAGE_CONFIG, Descriptor, Manifest
 from kubewasp.registry.references import fallback_tag
 from kubewasp.registry.transfers import MemoryContent
 from kubewasp.trust import bundle, simple_signing

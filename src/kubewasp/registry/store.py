@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Final
 from kubewasp import user_cache
 from kubewasp.clock import SYSTEM_CLOCK
 from kubewasp.registry.errors import ContentError, InvalidReferenceError, NotFoundError, RegistryError
-from kubewasp.registry.manifests import (
+from kubewasp.registry.oci_manifests import (
     INDEX,
     MAX_BYTES,
     Descriptor,

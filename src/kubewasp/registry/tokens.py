@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from kubewasp.registry.connections import Server, Trust
 from kubewasp.registry.errors import ContentError, DeniedError
-from kubewasp.registry.manifests import read_object
+from kubewasp.registry.oci_manifests import read_object
 from kubewasp.registry.references import is_host
 from kubewasp.registry.settings import Certificates, host_name
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from kubewasp.registry.manifests import Descriptor
+    from kubewasp.registry.oci_manifests import Descriptor
 
 CHUNK: Final = 1 << 20
 

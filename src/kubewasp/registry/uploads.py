@@ -6,20 +6,20 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit
 
-from kubewasp.registry.answers import failed, path_of
 from kubewasp.registry.errors import ContentError, DeniedError, RegistryError
+from kubewasp.registry.registry_answers import failed, path_of
+from kubewasp.registry.registry_transport import BrokenError, Request
 from kubewasp.registry.settings import host_name
 from kubewasp.registry.transfers import SILENT, Slice
-from kubewasp.registry.transport import BrokenError, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kubewasp.registry.connections import Answer, Deadline
-    from kubewasp.registry.manifests import Descriptor
+    from kubewasp.registry.oci_manifests import Descriptor
+    from kubewasp.registry.registry_transport import Transport
     from kubewasp.registry.settings import Endpoint
     from kubewasp.registry.transfers import Content, TransferListener
-    from kubewasp.registry.transport import Transport
 
 CHUNK: Final = 8 << 20  # of an upload in parts
 _TOO_LARGE: Final = 413

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewasp.registry.errors import ContentError
-from kubewasp.registry.manifests import (
+from kubewasp.registry.oci_manifests import (
     DOCKER_INDEX,
     DOCKER_MANIFEST,
     EMPTY_DESCRIPTOR,

@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from kubewasp.registry.client import RegistryClient
 from kubewasp.registry.errors import ContentError, DeniedError, NotFoundError, RegistryError, UnreachableError
-from kubewasp.registry.manifests import EMPTY_DESCRIPTOR, INDEX, MANIFEST, Descriptor, Index, Manifest, digest_of
+from kubewasp.registry.oci_manifests import EMPTY_DESCRIPTOR, INDEX, MANIFEST, Descriptor, Index, Manifest, digest_of
 from kubewasp.registry.references import Reference, fallback_tag
+from kubewasp.registry.registry_client import RegistryClient
 from kubewasp.registry.settings import Mirror, RegistryRule, RegistrySettings
 from kubewasp.registry.transfers import MemoryContent, MemoryTarget, Receiver
 from tests.registry.fake_registry import Exchange, FakeRegistry
