@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kubewasp.registry.formats import Artifact
-from kubewasp.registry.manifests import IMAGE_CONFIG, Descriptor, Manifest, digest_of
+from kubewasp.registry.oci_manifests import IMAGE_CONFIG, Descriptor, Manifest, digest_of
 
 # The shortest module, and a command that ends at once.
 EMPTY_MODULE = b"\0asm\x01\0\0\0"
@@ -78,7 +78,7 @@ def image(
 
 def layout(path: Path, artifact: Artifact, tag: str = "v1") -> str:
     """Writes an image as a layout; its address."""
-    from kubewasp.images.addresses import ImageAddress
+    from kubewasp.images.image_address import ImageAddress
     from kubewasp.images.image_files import write_file
 
     address = f"oci:{path}:{tag}"

@@ -9,13 +9,13 @@ import pytest
 
 from kubewasp.errors import KubewaspError
 from kubewasp.images import wasm_image
-from kubewasp.images.addresses import ImageAddress
 from kubewasp.images.errors import ImageError
+from kubewasp.images.image_address import ImageAddress
 from kubewasp.images.image_files import open_file
 from kubewasp.images.wasm_image import WasmImage, read_image
 from kubewasp.registry.errors import ContentError
 from kubewasp.registry.formats import Artifact, wasm_artifact
-from kubewasp.registry.manifests import INDEX, Descriptor, Index, Platform
+from kubewasp.registry.oci_manifests import INDEX, Descriptor, Index, Platform
 from tests.images.archives import EMPTY_MODULE, GZIP, folder, image, layout, symlink, tar
 
 PROGRAM = ("hello.wasm", EMPTY_MODULE)

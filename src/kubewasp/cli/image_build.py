@@ -13,8 +13,8 @@ from kubewasp.cli import output
 from kubewasp.cli.image_opening import registries
 from kubewasp.cli.progress import Progress
 from kubewasp.images.added_files import read_added
-from kubewasp.images.addresses import ImageAddress
 from kubewasp.images.building import ImagePlan, build_image
+from kubewasp.images.image_address import ImageAddress
 from kubewasp.images.image_files import write_file
 from kubewasp.input_file import StandardInput
 from kubewasp.k8s.quantity import format_size

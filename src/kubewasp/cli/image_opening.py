@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from kubewasp.cli.progress import Progress
-from kubewasp.images.addresses import ImageAddress
+from kubewasp.images.image_address import ImageAddress
 from kubewasp.images.image_files import open_file
 from kubewasp.images.wasm_image import read_image
 
@@ -21,14 +21,11 @@ if TYPE_CHECKING:
 @contextmanager
 def registries() -> Iterator[Puller]:
     """Registries and the local store, with the settings of the user."""
-    from kubewasp.registry.client import RegistryClient
-    from kubewasp.registry.pulling import Puller
-    from kubewasp.registry.registries_conf import with_user_files
-    from kubewasp.registry.settings import RegistrySettings
-    from kubewasp.registry.store import user_store
+    from kubewasp.wasm.source import GuestSources
 
-    with RegistryClient(with_user_files(RegistrySettings())) as client:
-        yield Puller(client, user_store())
+    puller = GuestSources().puller
+    with closing(puller.client):
+        yield puller
 
 
 def open_image(text: str) -> WasmImage:

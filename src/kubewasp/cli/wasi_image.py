@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kubewasp.cli.image_opening import open_image
-from kubewasp.images.addresses import is_image_address
 from kubewasp.images.extraction import extract
+from kubewasp.images.image_address import is_image_address
 from kubewasp.wasi.capabilities import Capabilities, CapabilityError, Preopen, plain_path
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from kubewasp.cli.output import printable
 from kubewasp.cli.wasi_image import RunnableImage
-from kubewasp.images.addresses import is_image_address
 from kubewasp.images.errors import ImageError
+from kubewasp.images.image_address import is_image_address
 from kubewasp.k8s import quantity
 from kubewasp.k8s.duration import parse_duration
 from kubewasp.registry.errors import RegistryError

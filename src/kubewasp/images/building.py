@@ -19,10 +19,10 @@ from kubewasp.images.image_config import ImageConfig
 from kubewasp.k8s.errors import quoted
 from kubewasp.k8s.timestamps import in_seconds
 from kubewasp.registry.formats import COMPAT_VARIANT, Artifact, checked_wasm
-from kubewasp.registry.manifests import IMAGE_CONFIG, Descriptor, Manifest
+from kubewasp.registry.oci_manifests import IMAGE_CONFIG, Descriptor, Manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
 LAYER: Final = "application/vnd.oci.image.layer.v1.tar"
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -68,19 +68,19 @@ def build_image(plan: ImagePlan) -> Artifact:
     return Artifact(manifest, {**blobs, manifest.config.digest: config})
 
 
-def _layer(files: Iterable[AddedFile], time: int) -> bytes:
+def _layer(files: Sequence[AddedFile], time: int) -> bytes:
     """A tar archive: sorted names, root as owner, one time, folders before what is in them."""
     content = io.BytesIO()
-    known: set[str] = set()
+    folders: set[str] = set()
+    names = {file.path for file in files}
     with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for file in sorted(files, key=lambda file: file.path):
             for folder in _folders(file.path):
-                if folder not in known:
-                    known.add(folder)
+                if folder in names:
+                    raise ImageError(f"{quoted(folder)} is a file and a folder of the image at once")
+                if folder not in folders:
+                    folders.add(folder)
                     archive.addfile(_entry(folder, tarfile.DIRTYPE, 0o755, 0, time))
-            if file.path in known:
-                raise ImageError(f"{quoted(file.path)} is a file and a folder of the image at once")
-            known.add(file.path)
             mode = 0o755 if file.is_executable else 0o644
             entry = _entry(file.path, tarfile.REGTYPE, mode, len(file.content), time)
             archive.addfile(entry, io.BytesIO(file.content))

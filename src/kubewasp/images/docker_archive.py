@@ -17,7 +17,7 @@ from kubewasp.k8s import json_documents
 from kubewasp.k8s.errors import quoted
 from kubewasp.k8s.quantity import format_size
 from kubewasp.registry.errors import ContentError, NotFoundError
-from kubewasp.registry.manifests import DOCKER_CONFIG, DOCKER_MANIFEST, Descriptor, Manifest, digest_of
+from kubewasp.registry.oci_manifests import DOCKER_CONFIG, DOCKER_MANIFEST, Descriptor, Manifest, digest_of
 from kubewasp.registry.tar_archives import FileStream, members
 
 if TYPE_CHECKING:

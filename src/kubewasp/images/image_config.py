@@ -10,7 +10,7 @@ import orjson
 
 from kubewasp.images.errors import ImageError
 from kubewasp.k8s.errors import described, quoted
-from kubewasp.registry.manifests import MAX_BYTES, read_object
+from kubewasp.registry.oci_manifests import MAX_BYTES, read_object
 from kubewasp.registry.references import is_digest
 
 if TYPE_CHECKING:

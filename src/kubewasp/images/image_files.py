@@ -8,17 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.images.addresses import Transport
 from kubewasp.images.docker_archive import DockerArchive, write_docker_archive
 from kubewasp.images.errors import ImageError
+from kubewasp.images.image_address import Transport
 from kubewasp.registry.layouts import REF_NAME, Layout, LayoutWriter
-from kubewasp.registry.manifests import Index
+from kubewasp.registry.oci_manifests import Index
 from kubewasp.registry.references import DEFAULT_TAG, Reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kubewasp.images.addresses import ImageAddress
+    from kubewasp.images.image_address import ImageAddress
     from kubewasp.registry.artifact_source import ArtifactSource
     from kubewasp.registry.formats import Artifact
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubewasp.registry.transfers import SILENT
 
 if TYPE_CHECKING:
-    from kubewasp.registry.manifests import Descriptor
+    from kubewasp.registry.oci_manifests import Descriptor
     from kubewasp.registry.pulling import Puller
     from kubewasp.registry.references import Reference
     from kubewasp.registry.transfers import TransferListener

@@ -17,14 +17,14 @@ from kubewasp.k8s.errors import quoted
 from kubewasp.k8s.quantity import format_size
 from kubewasp.registry import formats
 from kubewasp.registry.errors import ContentError
-from kubewasp.registry.manifests import DOCKER_CONFIG, IMAGE_CONFIG, MAX_BYTES, Index, Manifest, read_document
+from kubewasp.registry.oci_manifests import DOCKER_CONFIG, IMAGE_CONFIG, MAX_BYTES, Index, Manifest, read_document
 from kubewasp.registry.tar_archives import members
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kubewasp.registry.artifact_source import ArtifactSource
-    from kubewasp.registry.manifests import Descriptor
+    from kubewasp.registry.oci_manifests import Descriptor
     from kubewasp.registry.references import Reference
     from kubewasp.registry.tar_archives import Member
 
