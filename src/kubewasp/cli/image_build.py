@@ -117,7 +117,7 @@ def _created() -> int:
     if not text:
         return 0
     if not (text.isascii() and text.isdigit() and len(text) <= 12 and int(text) <= _LAST_SECOND):
-        raise typer.BadParameter(f"{_EPOCH}: expected seconds since 1970, got {text[:40]!r}")
+        raise typer.BadParameter(f"variable {_EPOCH}: expected seconds since 1970, got {text[:40]!r}")
     return int(text)
 
 
