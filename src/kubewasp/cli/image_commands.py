@@ -64,7 +64,7 @@ def build(
     The image has the platform wasi/wasm and the annotation that crun looks for. The same input gives the same digest;
     SOURCE_DATE_EPOCH sets the time in the image, which is 1970 else. Prints one property per line.
 
-    Example: kubewasp image build hello.wasm -t oci:images:hello --cmd World
+    Example: kubewasp image build count.wasm -t oci:images:count --cmd data/words.txt
     """
     from kubewasp.cli import image_build as command
     from kubewasp.cli.inputs import Inputs
@@ -103,7 +103,7 @@ def inspect(
 
     Prints one property per line.
 
-    Example: kubewasp image inspect oci:images:hello
+    Example: kubewasp image inspect oci:images:count
     """
     from kubewasp.cli import image_inspect as command
 

@@ -20,7 +20,7 @@ Program = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="WASI command, a .wasm or .wat file, or -; or an image: oci://…, oci:FOLDER, docker-archive:FILE.",
+        help="WASI command, a .wasm or .wat file, or -; or an image: oci://HOST/REPOSITORY, oci:FOLDER.",
         show_default=False,
     ),
 ]
