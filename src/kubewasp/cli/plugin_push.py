@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from kubewasp.cli import output
 from kubewasp.cli.plugin_annotations import HOOKS, module_facts
 from kubewasp.cli.progress import Progress, working
+from kubewasp.cli.registry_options import source_date
 from kubewasp.k8s.quantity import format_size
+from kubewasp.k8s.timestamps import in_seconds
 from kubewasp.registry import formats
 from kubewasp.registry.copying import RegistryDestination, copy_artifact, push_artifact, signature_manifests
 from kubewasp.registry.errors import ContentError, RegistryError
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from kubewasp.registry.formats import Artifact
     from kubewasp.registry.oci_manifests import Descriptor
     from kubewasp.registry.registry_client import RegistryClient
-
-_MAX_EPOCH: Final = 253_402_300_799  # the year 9999
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +82,12 @@ def _artifact(wasm: bytes, wanted: Push) -> Artifact:
     common: dict[str, Any] = {
         "file_name": f"{name}.wasm",
         "annotations": annotations,
-        "created": _created(),
+        "created": in_seconds(source_date()),
         "author": wanted.author,
     }
     if wanted.is_compat:
         return formats.image_artifact(wasm, **common)
     return formats.wasm_artifact(wasm, **common, interface=facts.interface if facts else None)
-
-
-def _created() -> str:
-    """$SOURCE_DATE_EPOCH, as reproducible builds have it, or a fixed time: the same input gives the same digest."""
-    given = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if not given:
-        return formats.EPOCH
-    if not (given.isascii() and given.isdigit() and int(given[:20]) <= _MAX_EPOCH):
-        raise RegistryError(f"SOURCE_DATE_EPOCH: expected a number of seconds, got {given[:40]!r}")
-    return datetime.fromtimestamp(int(given), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _push_layout(path: Path, wanted: Push, client: RegistryClient, *, form: str) -> None:
