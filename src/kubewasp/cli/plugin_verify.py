@@ -1,0 +1,94 @@
+"""`kubewasp plugin verify`: the signatures of a guest against keys, an identity, or the policy of a configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kubewasp.cli import output
+from kubewasp.cli.key_inputs import public_key
+from kubewasp.errors import KubewaspError
+from kubewasp.framework.config.reading import load_config
+from kubewasp.trust.errors import KeyFormatError, TrustError
+from kubewasp.trust.keyless import KeylessVerifier
+from kubewasp.trust.policy import Rule, TrustPolicy
+from kubewasp.trust.signatures import UnreadableSignature
+from kubewasp.trust.signers import IdentitySigner, KeyOrigin, KeySigner
+from kubewasp.wasm.limits import limits_problem
+from kubewasp.wasm.source import GuestSources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from kubewasp.input_file import InputFile
+    from kubewasp.trust.signatures import Evidence
+    from kubewasp.trust.signers import Signer
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The signers of the command line, all of them needed; or a configuration."""
+
+    keys: tuple[str, ...] = ()
+    identity: str = ""
+    issuer: str = ""
+    trusted_root: Path | None = None
+    annotations: Mapping[str, str] | None = None
+    config: InputFile | None = None
+
+
+def run(source: str, wanted: Wanted, *, form: str) -> None:
+    policy, sources = _policy(wanted)
+    subject, evidence = sources.signatures(source)
+    report: dict[str, Any] = {"source": subject.source, "digest": subject.digest}
+    failure: TrustError | None = None
+    try:
+        verified = policy.check(subject, evidence)
+        report |= {"verified": bool(verified.signers), "signers": list(verified.signers), "rule": verified.rule}
+    except TrustError as error:
+        failure = error
+        report |= {"verified": False, "signers": [], "rule": policy.rule_for(subject.source).name}
+    report |= {"signatures": [_described(item) for item in evidence], "error": str(failure) if failure else None}
+    if form != "table":
+        output.print_document(report, form)
+    elif failure is None:
+        output.print_facts(_facts(report))
+    if failure is not None:
+        raise failure
+
+
+def _policy(wanted: Wanted) -> tuple[TrustPolicy, GuestSources]:
+    if wanted.config is not None:
+        config = load_config(wanted.config, check_limits=limits_problem)
+        if config.trust is None:
+            raise KubewaspError(f"{wanted.config}: has no trust policy (trust:)")
+        return config.trust, GuestSources(config.registries)
+    annotations = wanted.annotations or {}
+    signers: list[Signer] = [
+        KeySigner(public_key(key), annotations=annotations, origin=KeyOrigin("keyFile", key)) for key in wanted.keys
+    ]
+    keyless = None
+    if wanted.identity and wanted.trusted_root is not None:
+        signers.append(IdentitySigner(wanted.issuer, equal=wanted.identity, annotations=annotations))
+        try:
+            keyless = KeylessVerifier(wanted.trusted_root)
+        except KeyFormatError as error:
+            raise KeyFormatError(f"{wanted.trusted_root}: {error}") from None
+    return TrustPolicy(Rule(all_of=tuple(signers), name="the command line"), keyless=keyless), GuestSources()
+
+
+def _described(evidence: Evidence) -> dict[str, str]:
+    if isinstance(evidence, UnreadableSignature):
+        return {"place": evidence.place, "form": "unreadable", "signer": "", "problem": evidence.problem}
+    return {"place": evidence.place, "form": evidence.form, "signer": evidence.claim}
+
+
+def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "source", report["source"]
+    yield "digest", report["digest"]
+    yield "verified", "yes" if report["verified"] else f"no signature is needed by {report['rule']}"
+    for signer in report["signers"]:
+        yield "signed by", signer
+    count = len(report["signatures"])
+    yield "signatures", f"{count}: {', '.join(item['place'] for item in report['signatures'])}" if count else "none"
