@@ -14,6 +14,7 @@ from kubewasp.cli import (
     config_commands,
     extender_commands,
     http_commands,
+    image_commands,
     plugin_commands,
     shell_commands,
     standard_streams,
@@ -34,6 +35,7 @@ app.add_typer(plugin_commands.app, name="plugin")
 app.add_typer(config_commands.app, name="config")
 app.add_typer(extender_commands.app, name="extender")
 app.add_typer(wasi_commands.app, name="wasi")
+app.add_typer(image_commands.app, name="image")
 app.add_typer(http_commands.app, name="http")
 shell_commands.register(app)
 

@@ -105,16 +105,21 @@ def wasm_place(manifest: Manifest, config: bytes, source: str) -> WasmPlace:
     if manifest.config.media_type not in (IMAGE_CONFIG, DOCKER_CONFIG):
         raise ContentError(f"{source}: neither a wasm module nor a container image with one")
     layers = tuple(reversed(manifest.layers[-_MAX_IMAGE_LAYERS:]))
-    for layer in layers:
-        if layer.media_type in _TAR_ZSTD:
-            raise ContentError(f"{source}: layers compressed with zstd are not supported; build the image with gzip")
-        if layer.media_type not in (*_TAR, *_TAR_GZIP):
-            raise ContentError(f"{source}: neither a wasm module nor a container image with one")
+    check_layers(manifest, source)
     if not layers:
         raise ContentError(f"{source}: an image without layers")
     is_compat = manifest.annotations.get(COMPAT_VARIANT) == "compat"
     kind = "container image" + (" (compat)" if is_compat else "")
     return WasmPlace(kind, layers, tuple(dict.fromkeys(_entry_files(config, source))))
+
+
+def check_layers(manifest: Manifest, source: str) -> None:
+    """ContentError unless all layers are tar archives that can be read."""
+    for layer in manifest.layers:
+        if layer.media_type in _TAR_ZSTD:
+            raise ContentError(f"{source}: layers compressed with zstd are not supported; build the image with gzip")
+        if layer.media_type not in (*_TAR, *_TAR_GZIP):
+            raise ContentError(f"{source}: neither a wasm module nor a container image with one")
 
 
 def _kind(manifest: Manifest, layer: Descriptor) -> str:

@@ -19,7 +19,7 @@ class ReferrerRequests(Protocol):
 
     def referrer_pages(self, reference: Reference, digest: str, artifact_type: str) -> tuple[bytes, ...] | None: ...
 
-    def manifest(self, reference: Reference) -> tuple[bytes, Descriptor]: ...
+    def manifest(self, reference: Reference, *, from_mirrors: bool = True) -> tuple[bytes, Descriptor]: ...
 
     def push_manifest(self, reference: Reference, content: bytes) -> Descriptor: ...
 
@@ -58,16 +58,16 @@ class Referrers:
         subject = document.subject.digest
         tag = reference.tagged(fallback_tag(subject))
         for _ in range(_ATTEMPTS):
-            known = self._tagged(reference, subject)
+            known = self._tagged(reference, subject, from_mirrors=False)
             if any(found.digest == entry.digest for found in known):
                 return
             self._requests.push_manifest(tag, Index((*known, entry)).write())
         raise RegistryError(f"{tag}: another client changes the referrers all the time; try again")
 
-    def _tagged(self, reference: Reference, digest: str) -> tuple[Descriptor, ...]:
+    def _tagged(self, reference: Reference, digest: str, *, from_mirrors: bool = True) -> tuple[Descriptor, ...]:
         tag = reference.tagged(fallback_tag(digest))
         try:
-            content, descriptor = self._requests.manifest(tag)
+            content, descriptor = self._requests.manifest(tag, from_mirrors=from_mirrors)
         except NotFoundError:
             return ()
         if descriptor.media_type != INDEX:
