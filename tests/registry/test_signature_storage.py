@@ -15,6 +15,7 @@ from kubewasp.registry.oci_manifests import (
     MANIFEST,
     Descriptor,
     Manifest,
+    digest_of,
 )
 from kubewasp.registry.references import Reference
 from kubewasp.registry.registry_client import RegistryClient
@@ -65,7 +66,7 @@ def signers(client: RegistryClient, reference: Reference) -> list[tuple[str, str
 def put_referrer(registry: FakeRegistry, client: RegistryClient, reference: Reference, manifest: Manifest) -> None:
     registry.put_blob(NAME, EMPTY_CONTENT)
     content = manifest.write()
-    client.push_manifest(reference.at(Descriptor.of(content, "").digest), content)
+    client.push_manifest(Reference(reference.host, reference.repository, digest=digest_of(content)), content)
 
 
 def referrer(client: RegistryClient, reference: Reference, *layers: Descriptor) -> Manifest:
@@ -81,6 +82,15 @@ def test_a_manifest_without_signatures_has_none(client: RegistryClient, referenc
 def test_an_attached_signature_is_found(client: RegistryClient, reference: Reference, form: SignatureForm) -> None:
     sign(client, reference, form)
     assert signers(client, reference) == [("bundle" if form == "bundle" else "simple signing", "a")]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_signed_tag_stays_where_it_is(
+    registry: FakeRegistry, client: RegistryClient, reference: Reference, form: SignatureForm
+) -> None:
+    assert reference.tag
+    sign(client, reference, form)
+    assert client.resolve(Reference.parse(registry.reference(f"{NAME}:1"))).digest == reference.digest
 
 
 def test_signatures_of_several_keys_and_both_forms_stand_side_by_side(
