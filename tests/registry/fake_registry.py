@@ -113,6 +113,7 @@ class Exchange:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     registry: FakeRegistry
 
     def handle(self) -> None:

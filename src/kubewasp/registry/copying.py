@@ -31,8 +31,8 @@ class Destination(Protocol):
 
     def put_blob(self, descriptor: Descriptor, content: bytes) -> None: ...
 
-    def put_manifest(self, content: bytes, descriptor: Descriptor, *, tag: str) -> None:
-        """A manifest; without a tag it is known by its digest, or by its subject."""
+    def put_manifest(self, content: bytes, descriptor: Descriptor, *, tag: str = "", is_root: bool = False) -> None:
+        """A manifest. Without a tag it is known by its digest, by its subject, or by the index that names it."""
 
     def finish(self) -> None: ...
 
@@ -50,7 +50,7 @@ def copy_artifact(source: ArtifactSource, reference: Reference, destination: Des
     """Copies a manifest or index with all that it names, and its signatures; its descriptor."""
     content, descriptor = source.manifest(reference)
     _copy(source, reference, content, destination, _MAX_DEPTH)
-    destination.put_manifest(content, descriptor, tag=tag)
+    destination.put_manifest(content, descriptor, tag=tag, is_root=True)
     for name, signature, entry in signature_manifests(source, reference, descriptor.digest):
         _copy(source, reference, signature, destination, 0)
         destination.put_manifest(signature, entry, tag=name)
@@ -69,7 +69,7 @@ def _copy(source: ArtifactSource, reference: Reference, content: bytes, destinat
     for entry in document.manifests:
         inner, descriptor = source.manifest(reference.at(entry.digest))
         _copy(source, reference, inner, destination, depth - 1)
-        destination.put_manifest(inner, descriptor, tag="")
+        destination.put_manifest(inner, descriptor)
 
 
 def signature_manifests(
@@ -99,9 +99,16 @@ class RegistryDestination:
     def put_blob(self, descriptor: Descriptor, content: bytes) -> None:
         self._client.push_blob(self._reference, descriptor, MemoryContent(content), listener=self._listener)
 
-    def put_manifest(self, content: bytes, descriptor: Descriptor, *, tag: str) -> None:
-        at = self._reference.tagged(tag) if tag else self._reference.at(descriptor.digest)
-        self._client.push_manifest(at if tag else _untagged(at), content)
+    def put_manifest(
+        self,
+        content: bytes,
+        descriptor: Descriptor,
+        *,
+        tag: str = "",
+        is_root: bool = False,  # noqa: ARG002 - of the interface
+    ) -> None:
+        at = self._reference.tagged(tag) if tag else _untagged(self._reference.at(descriptor.digest))
+        self._client.push_manifest(at, content)
 
     def finish(self) -> None:
         pass
@@ -118,13 +125,15 @@ class LayoutDestination:
         descriptor.check(content, descriptor.digest)
         self._writer.add_blob(content)
 
-    def put_manifest(self, content: bytes, descriptor: Descriptor, *, tag: str) -> None:
+    def put_manifest(self, content: bytes, descriptor: Descriptor, *, tag: str = "", is_root: bool = False) -> None:
         document = read_document(content, descriptor.digest)
-        if not tag and document.subject is None:
+        if not tag and not is_root and document.subject is None:
             self._writer.add_blob(content)  # named by an index
-        else:
-            name = f"{self._reference.name}:{tag}" if tag else ""
-            self._writer.add_manifest(content, descriptor, name=name, tag=tag)
+            return
+        name = f"{self._reference.name}:{tag}" if tag else ""
+        if is_root and not tag:
+            name = f"{self._reference.name}@{descriptor.digest}"
+        self._writer.add_manifest(content, descriptor, name=name, tag=tag)
 
     def finish(self) -> None:
         self._writer.write()
@@ -142,11 +151,13 @@ class StoreDestination:
         descriptor.check(content, descriptor.digest)
         self._store.put(content)
 
-    def put_manifest(self, content: bytes, descriptor: Descriptor, *, tag: str) -> None:
+    def put_manifest(self, content: bytes, descriptor: Descriptor, *, tag: str = "", is_root: bool = False) -> None:
         self._store.put(content)
         subject = read_document(content, descriptor.digest).subject
         if tag:
             self._store.remember(self._reference.tagged(tag), descriptor)
+        elif is_root:
+            self._store.remember(_untagged(self._reference.at(descriptor.digest)), descriptor)
         elif subject is not None:
             self._referrers.setdefault(subject.digest, []).append(descriptor)
 

@@ -160,23 +160,28 @@ class LocalStore:
         return sorted(found, key=lambda entry: str(entry.reference))
 
     def forget(self, reference: Reference) -> bool:
-        """Removes a reference, and the content that no other reference needs; whether it was there."""
+        """Removes a reference, whether it was there; its content goes with `collect`."""
         with self._writing(), self._opened(_REFERENCES) as folder:
             try:
                 os.unlink(_file_of(reference), dir_fd=folder)
             except FileNotFoundError:
                 return False
-        self.collect()
         return True
 
     def collect(self) -> int:
-        """Removes content that no reference needs; the bytes that are free now."""
+        """Removes content that no reference needs, and signatures of such content; the bytes that are free now."""
         needed: set[str] = set()
-        for entry in self.references():
-            self._add_needed(entry.descriptor.digest, needed)
-            signatures = _key(entry.reference).tagged(fallback_tag(entry.descriptor.digest))
-            with suppress(NotFoundError):
-                self._add_needed(self.resolve(signatures).digest, needed)
+        entries = self.references()
+        for entry in entries:
+            if not _is_signature(entry.reference):
+                self._add_needed(entry.descriptor.digest, needed)
+        subjects = {fallback_tag(digest) for digest in needed}
+        for entry in entries:
+            if _is_signature(entry.reference):
+                if entry.reference.tag.removesuffix(".sig") in subjects:
+                    self._add_needed(entry.descriptor.digest, needed)
+                else:
+                    self.forget(entry.reference)
         free = 0
         with self._writing(), self._opened(_BLOBS) as folder:
             for name in user_cache.names(folder):
@@ -295,6 +300,11 @@ def _known(file: IO[bytes], size: int) -> Iterator[bytes]:
 def _key(reference: Reference) -> Reference:
     """References by tag are remembered without a digest."""
     return Reference(reference.host, reference.repository, reference.tag, "") if reference.tag else reference
+
+
+def _is_signature(reference: Reference) -> bool:
+    """Whether the tag is that of signatures of another manifest."""
+    return reference.tag.startswith("sha256-")
 
 
 def _file_of(reference: Reference) -> str:
