@@ -200,8 +200,11 @@ def test_another_passphrase_is_told_without_it(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ((), "give either --config, or --key or --certificate-identity"),
-        (("--key", "a", "--config", "b"), "give either --config, or --key or --certificate-identity"),
+        ((), "give --key, --certificate-identity, or a --config with a trust policy"),
+        (
+            ("--config", "a", "--annotation", "a=b"),
+            "invalid value for --annotation: the annotations are those of --config",
+        ),
         (
             ("--certificate-identity", "a"),
             "--certificate-identity, --certificate-oidc-issuer and --trusted-root are needed together",

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from kubewasp.cli import plugin_signature_commands
 from kubewasp.cli.command_group import CommandGroup
 from kubewasp.cli.options import Format, Output, ShowLogs, Strict, integers, limits_from, naming, text_or_file, utf8
 from kubewasp.cli.usage_errors import unknown
@@ -289,6 +288,3 @@ def bench(
             sha256=sha256,
             form=output.value,
         )
-
-
-plugin_signature_commands.register(app)

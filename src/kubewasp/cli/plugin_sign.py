@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from kubewasp.cli import output
 from kubewasp.cli.key_inputs import passphrase, private_key
+from kubewasp.cli.registry_options import reference_of
 from kubewasp.errors import KubewaspError
 from kubewasp.framework.config.guest_urls import local_path
-from kubewasp.registry.references import Reference, is_reference
+from kubewasp.registry.references import is_reference
 from kubewasp.registry.signature_storage import attach_signature, legacy_tag
 from kubewasp.trust import bundle
 from kubewasp.trust.errors import KeyFormatError, SignatureError
@@ -18,11 +19,13 @@ from kubewasp.trust.keys import PrivateKey, shown_fingerprint
 from kubewasp.trust.signatures import SignatureDocument, Subject, read_detached
 from kubewasp.wasm.guest_files import MAX_BYTES, read_guest_file
 from kubewasp.wasm.guest_signatures import ENDINGS
-from kubewasp.wasm.source import GuestSources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kubewasp.cli.registry_options import RegistryAccess
+    from kubewasp.registry.references import Reference
+    from kubewasp.registry.registry_client import RegistryClient
     from kubewasp.registry.signature_storage import SignatureForm
 
 
@@ -61,12 +64,15 @@ def sign(
     annotations: Mapping[str, str],
     signature_form: SignatureForm,
     target: Path | None,
+    access: RegistryAccess,
     form: str,
 ) -> None:
     if is_reference(source):
         if target is not None:
             raise KubewaspError(f"{source}: the signature is stored in the registry; --out is for files")
-        facts = _sign_artifact(Reference.parse(source), private_key(key), annotations, signature_form)
+        named = reference_of(source)
+        with access.client(named) as client:
+            facts = _sign_artifact(client, named, private_key(key), annotations, signature_form)
     else:
         facts = _sign_file(source, private_key(key), annotations, signature_form, target)
     if form == "table":
@@ -76,9 +82,8 @@ def sign(
 
 
 def _sign_artifact(
-    named: Reference, key: PrivateKey, annotations: Mapping[str, str], form: SignatureForm
+    client: RegistryClient, named: Reference, key: PrivateKey, annotations: Mapping[str, str], form: SignatureForm
 ) -> dict[str, str]:
-    client = GuestSources().puller.client
     subject = client.resolve(named)
     reference = named.at(subject.digest)
     made = attach_signature(client, reference, subject, key, annotations=annotations, form=form)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kubewasp.cli.options import Format, Output, assignments, utf8
+from kubewasp.cli.registry_options import CaFile, ConfigOption, CredentialsFile, Insecure, RegistryAccess
 
 if TYPE_CHECKING:
     from kubewasp.cli.command_group import CommandGroup
@@ -32,10 +33,13 @@ class SignatureFormat(StrEnum):
     LEGACY = "legacy"
 
 
+_PANEL = "Commands for signatures"
+
+
 def register(app: CommandGroup) -> None:
-    app.command()(keygen)
-    app.command()(sign)
-    app.command()(verify)
+    """Adds the commands to the group `plugin`."""
+    for command in (keygen, sign, verify):
+        app.command(rich_help_panel=_PANEL)(command)
 
 
 def keygen(
@@ -74,6 +78,10 @@ def sign(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Signature of a file. Default: GUEST.sigstore.json.")
     ] = None,
+    config: ConfigOption = None,
+    insecure: Insecure = False,
+    ca_file: CaFile = None,
+    credentials: CredentialsFile = None,
     output: Format = Output.TABLE,
 ) -> None:
     """Sign a plugin in a registry, or a file.
@@ -95,6 +103,7 @@ def sign(
         annotations=assignments("--annotation", annotation),
         signature_form="bundle" if format_ is SignatureFormat.BUNDLE else "legacy",
         target=out,
+        access=RegistryAccess(config, insecure, ca_file, credentials),
         form=output.value,
     )
 
@@ -105,9 +114,7 @@ def verify(
         list[str] | None,
         typer.Option(metavar="FILE", help="Public key: a PEM file, or env://NAME. Repeatable: all are needed."),
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="Configuration with a trust policy, or -.")
-    ] = None,
+    config: ConfigOption = None,
     certificate_identity: Annotated[
         str, typer.Option(metavar="TEXT", help="Identity of a keyless signer: an address, or a workflow.")
     ] = "",
@@ -121,10 +128,14 @@ def verify(
         list[str] | None,
         typer.Option("--annotation", metavar="NAME=VALUE", help="Required annotation. Repeatable.", callback=utf8),
     ] = None,
+    insecure: Insecure = False,
+    ca_file: CaFile = None,
+    credentials: CredentialsFile = None,
     output: Format = Output.TABLE,
 ) -> None:
     """Verify the signatures of a plugin in a registry, or of a file, without loading it.
 
+    Without --key and --certificate-identity, the trust policy of --config decides.
     Prints the digest and the signers.
 
     Exit codes: 0 verified; 1 a signature is missing or wrong; 2 wrong usage.
@@ -132,15 +143,14 @@ def verify(
     Example: kubewasp plugin verify oci://registry.example.com/policies/prefer-label:1 --key team-a.pub
     """
     from kubewasp.cli import plugin_verify as command
-    from kubewasp.cli.inputs import Inputs
 
     is_keyless = bool(certificate_identity or certificate_oidc_issuer or trusted_root)
     if is_keyless and not (certificate_identity and certificate_oidc_issuer and trusted_root):
         needed = "--certificate-identity, --certificate-oidc-issuer and --trusted-root are needed together"
         raise typer.BadParameter(needed)
-    if (config is not None) == bool(key or is_keyless):
-        raise typer.BadParameter("give either --config, or --key or --certificate-identity")
-    if config is not None and annotation:
+    if config is None and not key and not is_keyless:
+        raise typer.BadParameter("give --key, --certificate-identity, or a --config with a trust policy")
+    if annotation and not key and not is_keyless:
         raise typer.BadParameter("the annotations are those of --config", param_hint="--annotation")
     wanted = command.Wanted(
         keys=tuple(key or ()),
@@ -148,6 +158,5 @@ def verify(
         issuer=certificate_oidc_issuer,
         trusted_root=trusted_root,
         annotations=assignments("--annotation", annotation),
-        config=Inputs().optional(config),
     )
-    command.run(guest, wanted, form=output.value)
+    command.run(guest, wanted, RegistryAccess(config, insecure, ca_file, credentials), form=output.value)

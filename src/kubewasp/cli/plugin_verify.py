@@ -7,40 +7,44 @@ from typing import TYPE_CHECKING, Any
 
 from kubewasp.cli import output
 from kubewasp.cli.key_inputs import public_key
+from kubewasp.cli.registry_options import reference_of
 from kubewasp.errors import KubewaspError
-from kubewasp.framework.config.reading import load_config
+from kubewasp.registry.references import is_reference
 from kubewasp.trust.errors import KeyFormatError, TrustError
 from kubewasp.trust.keyless import KeylessVerifier
 from kubewasp.trust.policy import Rule, TrustPolicy
 from kubewasp.trust.signatures import UnreadableSignature
 from kubewasp.trust.signers import IdentitySigner, KeyOrigin, KeySigner
-from kubewasp.wasm.limits import limits_problem
 from kubewasp.wasm.source import GuestSources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from kubewasp.input_file import InputFile
+    from kubewasp.cli.registry_options import RegistryAccess
     from kubewasp.trust.signatures import Evidence
     from kubewasp.trust.signers import Signer
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The signers of the command line, all of them needed; or a configuration."""
+    """The signers of the command line, all of them needed; without any, the configuration decides."""
 
     keys: tuple[str, ...] = ()
     identity: str = ""
     issuer: str = ""
     trusted_root: Path | None = None
     annotations: Mapping[str, str] | None = None
-    config: InputFile | None = None
+
+    @property
+    def is_given(self) -> bool:
+        return bool(self.keys or self.identity)
 
 
-def run(source: str, wanted: Wanted, *, form: str) -> None:
-    policy, sources = _policy(wanted)
-    subject, evidence = sources.signatures(source)
+def run(source: str, wanted: Wanted, access: RegistryAccess, *, form: str) -> None:
+    policy = _wanted_policy(wanted) if wanted.is_given else _configured_policy(access)
+    with access.client(reference_of(source) if is_reference(source) else None) as client:
+        subject, evidence = GuestSources(client=client).signatures(source)
     report: dict[str, Any] = {"source": subject.source, "digest": subject.digest}
     failure: TrustError | None = None
     try:
@@ -58,12 +62,14 @@ def run(source: str, wanted: Wanted, *, form: str) -> None:
         raise failure
 
 
-def _policy(wanted: Wanted) -> tuple[TrustPolicy, GuestSources]:
-    if wanted.config is not None:
-        config = load_config(wanted.config, check_limits=limits_problem)
-        if config.trust is None:
-            raise KubewaspError(f"{wanted.config}: has no trust policy (trust:)")
-        return config.trust, GuestSources(config.registries)
+def _configured_policy(access: RegistryAccess) -> TrustPolicy:
+    _, trust = access.settings()
+    if trust is None:
+        raise KubewaspError(f"{access.config}: has no trust policy (trust:)")
+    return trust
+
+
+def _wanted_policy(wanted: Wanted) -> TrustPolicy:
     annotations = wanted.annotations or {}
     signers: list[Signer] = [
         KeySigner(public_key(key), annotations=annotations, origin=KeyOrigin("keyFile", key)) for key in wanted.keys
@@ -75,7 +81,7 @@ def _policy(wanted: Wanted) -> tuple[TrustPolicy, GuestSources]:
             keyless = KeylessVerifier(wanted.trusted_root)
         except KeyFormatError as error:
             raise KeyFormatError(f"{wanted.trusted_root}: {error}") from None
-    return TrustPolicy(Rule(all_of=tuple(signers), name="the command line"), keyless=keyless), GuestSources()
+    return TrustPolicy(Rule(all_of=tuple(signers), name="the command line"), keyless=keyless)
 
 
 def _described(evidence: Evidence) -> dict[str, str]:
