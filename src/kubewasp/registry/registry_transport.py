@@ -7,7 +7,6 @@ import os
 import socket
 import ssl
 import threading
-import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -85,13 +84,6 @@ class Request:
     is_repeatable: bool = True
 
 
-def _close_all(idle: dict[tuple[Server, Trust], list[Connection]]) -> None:
-    for connections in idle.values():
-        for connection in connections:
-            connection.close()
-    idle.clear()
-
-
 class Transport:
     """Requests over a pool of connections. Thread-safe."""
 
@@ -101,12 +93,13 @@ class Transport:
         self._lock = threading.Lock()
         self._idle: dict[tuple[Server, Trust], list[Connection]] = {}
         self._schemes: dict[str, str] = {}
-        # A process that loads guests has no moment for `close`.
-        weakref.finalize(self, _close_all, self._idle)
 
     def close(self) -> None:
         with self._lock:
-            _close_all(self._idle)
+            connections = [connection for idle in self._idle.values() for connection in idle]
+            self._idle.clear()
+        for connection in connections:
+            connection.close()
 
     @contextmanager
     def open(self, endpoint: Endpoint, request: Request, deadline: Deadline) -> Iterator[Answer]:

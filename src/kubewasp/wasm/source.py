@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
@@ -21,6 +22,8 @@ from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest_files import HTTP_TIMEOUT, MAX_BYTES, check_digest, read_guest_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kubewasp.registry.pulling import Puller
     from kubewasp.registry.registry_client import RegistryClient
     from kubewasp.registry.settings import PullPolicy
@@ -85,11 +88,9 @@ class GuestSources:
         if not is_reference(source):
             content = read_guest_file(source, max_bytes=MAX_BYTES).content
             return f"sha256:{hashlib.sha256(content).hexdigest()}"
-        try:
+        with self._registry() as puller:
             reference = Reference.parse(source)
-            return reference.digest or self.puller.resolve(reference).digest
-        except RegistryError as error:
-            raise _not_loaded(error) from None
+            return reference.digest or puller.resolve(reference).digest
 
     def fetch(
         self,
@@ -127,12 +128,10 @@ class GuestSources:
             return Subject.of_content(file.content, file.shown), signatures_beside(source)
         from kubewasp.registry.signature_storage import find_signatures
 
-        try:
-            named, client = Reference.parse(source), self.puller.client
-            digest = client.resolve(named).digest
-            return Subject(digest, str(named.at(digest))), find_signatures(client, named, digest)
-        except RegistryError as error:
-            raise _not_loaded(error) from None
+        with self._registry() as puller:
+            named = Reference.parse(source)
+            digest = puller.client.resolve(named).digest
+            return Subject(digest, str(named.at(digest))), find_signatures(puller.client, named, digest)
 
     # ------------------------------------------------------------------ files and HTTP
 
@@ -157,6 +156,16 @@ class GuestSources:
 
     # ------------------------------------------------------------------ registries
 
+    @contextmanager
+    def _registry(self) -> Iterator[Puller]:
+        """Connections stay open for one operation: the next may be in a minute, or never."""
+        try:
+            yield self.puller
+        except RegistryError as error:
+            raise GuestLoadError(f"wasm: cannot load {error}") from None
+        finally:
+            self.puller.client.close()
+
     def _pulled(
         self,
         source: str,
@@ -167,13 +176,11 @@ class GuestSources:
     ) -> FetchedGuest:
         from kubewasp.registry.transfers import SILENT
 
-        try:
+        with self._registry() as puller:
             named = Reference.parse(source)
-            reference = named.at(self.puller.current(named, policy).digest)
+            reference = named.at(puller.current(named, policy).digest)
             signers = self._signers(reference, policy)
-            pulled = self.puller.pull(reference, max_bytes=max_bytes, listener=listener or SILENT)
-        except RegistryError as error:
-            raise _not_loaded(error) from None
+            pulled = puller.pull(reference, max_bytes=max_bytes, listener=listener or SILENT)
         if sha256 is not None:
             check_digest(str(reference), pulled.digest.removeprefix("sha256:"), sha256)
         return FetchedGuest(
@@ -225,7 +232,3 @@ def _checked(trust: TrustPolicy, subject: Subject, evidence: tuple[Evidence, ...
         return trust.check(subject, evidence).signers
     except TrustError as error:
         raise GuestLoadError(f"wasm: {error}") from None
-
-
-def _not_loaded(error: RegistryError) -> GuestLoadError:
-    return GuestLoadError(f"wasm: cannot load {error}")
