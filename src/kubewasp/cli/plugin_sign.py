@@ -76,7 +76,8 @@ def sign(
     else:
         facts = _sign_file(source, private_key(key), annotations, signature_form, target)
     if form == "table":
-        output.print_facts([(name.replace("_", " "), value) for name, value in facts.items()])
+        name = facts["source"].removesuffix(f"@{facts['digest']}")
+        output.print_facts([("name", name), *((each, facts[each]) for each in ("digest", "signer", "stored"))])
     else:
         output.print_document(facts, form)
 
@@ -87,8 +88,12 @@ def _sign_artifact(
     subject = client.resolve(named)
     reference = named.at(subject.digest)
     made = attach_signature(client, reference, subject, key, annotations=annotations, form=form)
-    place = f"referrer {made.digest}" if form == "bundle" else f"tag {legacy_tag(subject.digest)}"
-    return {"signed": str(reference), "signer": f"key {shown_fingerprint(key.public.fingerprint)}", "signature": place}
+    return {
+        "source": str(reference),
+        "digest": subject.digest,
+        "signer": f"key {shown_fingerprint(key.public.fingerprint)}",
+        "stored": made.digest if form == "bundle" else legacy_tag(subject.digest),
+    }
 
 
 def _sign_file(
@@ -111,9 +116,10 @@ def _sign_file(
     )
     place.write_bytes(made.write() + b"\n")
     return {
-        "signed": f"{source} ({subject.digest})",
+        "source": source,
+        "digest": subject.digest,
         "signer": f"key {shown_fingerprint(key.public.fingerprint)}",
-        "signature": str(place),
+        "stored": str(place),
     }
 
 

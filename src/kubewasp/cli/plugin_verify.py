@@ -91,10 +91,11 @@ def _described(evidence: Evidence) -> dict[str, str]:
 
 
 def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "source", report["source"]
+    """Short names: a digest fits into 80 columns beside them."""
+    yield "name", report["source"].removesuffix(f"@{report['digest']}")
     yield "digest", report["digest"]
-    yield "verified", "yes" if report["verified"] else f"no signature is needed by {report['rule']}"
+    yield "trust", "verified" if report["verified"] else f"no signature is needed by {report['rule']}"
     for signer in report["signers"]:
-        yield "signed by", signer
-    count = len(report["signatures"])
-    yield "signatures", f"{count}: {', '.join(item['place'] for item in report['signatures'])}" if count else "none"
+        yield "signer", signer
+    forms = [item["form"] for item in report["signatures"]]
+    yield "found", f"{len(forms)} signature{'s' * (len(forms) != 1)}" + (f": {', '.join(forms)}" if forms else "")
