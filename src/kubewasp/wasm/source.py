@@ -6,6 +6,7 @@ The order is the same everywhere: the meaning of the address, its signatures, an
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from kubewasp.trust.policy import TrustPolicy
     from kubewasp.trust.signatures import Evidence, Subject
 
+logger = logging.getLogger(__name__)
 __all__ = ["MAX_BYTES", "FetchedGuest", "GuestSources", "fetch"]
 
 
@@ -229,6 +231,10 @@ def _checked(trust: TrustPolicy, subject: Subject, evidence: tuple[Evidence, ...
     from kubewasp.trust.errors import TrustError
 
     try:
-        return trust.check(subject, evidence).signers
+        signers = trust.check(subject, evidence).signers
     except TrustError as error:
         raise GuestLoadError(f"wasm: {error}") from None
+    if signers:
+        keys = {"source": subject.source, "digest": subject.digest, "signers": ", ".join(signers)}
+        logger.info("Guest verified", extra=keys)
+    return signers
