@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import typer
 
 from kubewasp.cli import output
-from kubewasp.cli.image_opening import registries
 from kubewasp.cli.progress import Progress
+from kubewasp.cli.registry_options import source_date
 from kubewasp.images.added_files import read_added
 from kubewasp.images.building import ImagePlan, build_image
 from kubewasp.images.image_address import ImageAddress
@@ -26,10 +26,8 @@ from kubewasp.wasm.source import MAX_BYTES, fetch
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kubewasp.cli.registry_options import RegistryAccess
     from kubewasp.registry.formats import Artifact
-
-_EPOCH: Final = "SOURCE_DATE_EPOCH"
-_LAST_SECOND: Final = 253402300799  # of the year 9999
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +44,13 @@ class Wishes:
     is_artifact: bool
 
 
-def run(file: str | StandardInput, wishes: Wishes, *, form: str) -> None:
+def run(file: str | StandardInput, wishes: Wishes, access: RegistryAccess, *, form: str) -> None:
     addresses = [ImageAddress.parse(text) for text in wishes.addresses]
     _check(wishes)
     wasm = fetch(file, max_bytes=MAX_BYTES)
     artifact = _artifact(file, wasm, wishes) if wishes.is_artifact else _image(file, wasm, wishes)
     for address in addresses:
-        _store(address, artifact)
+        _store(address, artifact, access)
     report = {
         "images": [str(address) for address in addresses],
         "kind": "wasm artifact" if wishes.is_artifact else "container image",
@@ -94,13 +92,13 @@ def _image(file: str | StandardInput, wasm: bytes, wishes: Wishes) -> Artifact:
             labels=wishes.labels,
             annotations=wishes.annotations,
             files=read_added(wishes.added),
-            created=_created(),
+            created=source_date(),
         )
     )
 
 
 def _artifact(file: str | StandardInput, wasm: bytes, wishes: Wishes) -> Artifact:
-    return wasm_artifact(wasm, file_name=_name(file), annotations=wishes.annotations, created=in_seconds(_created()))
+    return wasm_artifact(wasm, file_name=_name(file), annotations=wishes.annotations, created=in_seconds(source_date()))
 
 
 def _name(file: str | StandardInput) -> str:
@@ -112,19 +110,11 @@ def _name(file: str | StandardInput) -> str:
     return f"{stem or 'program'}.wasm"
 
 
-def _created() -> int:
-    text = os.environ.get(_EPOCH, "")
-    if not text:
-        return 0
-    if not (text.isascii() and text.isdigit() and len(text) <= 12 and int(text) <= _LAST_SECOND):
-        raise typer.BadParameter(f"{_EPOCH}: expected seconds since 1970, got {text[:40]!r}")
-    return int(text)
-
-
-def _store(address: ImageAddress, artifact: Artifact) -> None:
+def _store(address: ImageAddress, artifact: Artifact, access: RegistryAccess) -> None:
     if address.reference is None:
         write_file(address, artifact)
         return
-    with Progress() as progress, registries() as puller:
-        progress.phase(f"pushing {address.reference}")
-        push_artifact(puller.client, address.reference, artifact)
+    size = sum(map(len, artifact.blobs.values()))
+    with Progress() as progress, closing(access.client(address.reference)) as client:
+        progress.phase(f"pushing {address.reference}", size, is_bytes=True)
+        push_artifact(client, address.reference, artifact, progress)

@@ -8,6 +8,7 @@ import typer
 
 from kubewasp.cli.command_group import CommandGroup
 from kubewasp.cli.options import Format, Output, assignments, utf8
+from kubewasp.cli.registry_options import CaFile, ConfigOption, CredentialsFile, Insecure, RegistryAccess
 
 app = CommandGroup(help="Build container images of wasm programs, or inspect one.")
 
@@ -57,6 +58,10 @@ def build(
     artifact: Annotated[
         bool, typer.Option("--artifact", help="CNCF wasm artifact: the program alone, without an image around it.")
     ] = False,
+    config: ConfigOption = None,
+    insecure: Insecure = False,
+    ca_file: CaFile = None,
+    credentials: CredentialsFile = None,
     output: Format = Output.TABLE,
 ) -> None:
     """Build a container image of a wasm program, or a wasm artifact, and store it.
@@ -64,7 +69,7 @@ def build(
     The image has the platform wasi/wasm and the annotation that crun looks for. The same input gives the same digest;
     SOURCE_DATE_EPOCH sets the time in the image, which is 1970 else. Prints one property per line.
 
-    Example: kubewasp image build hello.wasm -t oci:images:hello --cmd World
+    Example: kubewasp image build count.wasm -t oci:images:count --cmd data/words.txt
     """
     from kubewasp.cli import image_build as command
     from kubewasp.cli.inputs import Inputs
@@ -81,6 +86,7 @@ def build(
             added=tuple(add or ()),
             is_artifact=artifact,
         ),
+        RegistryAccess(config, insecure, ca_file, credentials),
         form=output.value,
     )
 
@@ -97,14 +103,18 @@ def inspect(
             callback=utf8,
         ),
     ],
+    config: ConfigOption = None,
+    insecure: Insecure = False,
+    ca_file: CaFile = None,
+    credentials: CredentialsFile = None,
     output: Format = Output.TABLE,
 ) -> None:
     """Show what an image is, what it would run, and what rights the program could ask for. It does not run.
 
     Prints one property per line.
 
-    Example: kubewasp image inspect oci:images:hello
+    Example: kubewasp image inspect oci:images:count
     """
     from kubewasp.cli import image_inspect as command
 
-    command.run(image, form=output.value)
+    command.run(image, RegistryAccess(config, insecure, ca_file, credentials), form=output.value)

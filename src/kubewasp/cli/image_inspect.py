@@ -20,17 +20,20 @@ from kubewasp.wasi.program import load_program
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kubewasp.cli.registry_options import RegistryAccess
     from kubewasp.images.wasm_image import WasmImage
     from kubewasp.wasi.inspection import ProgramReport
 
 
-def run(text: str, *, form: str) -> None:
-    image = open_image(text)
+def run(text: str, access: RegistryAccess, *, form: str) -> None:
+    opened = open_image(text, access)
+    image = opened.image
     program = inspect_program(load_program(image.program, Capabilities(), name=image.program_path))
     if form != "table":
-        output.print_document(_report(image, program), form)
+        output.print_document({**_report(image, program), "signers": list(opened.signers)}, form)
     else:
-        output.print_facts(_facts(image, program))
+        signed = [("signed", ", ".join(opened.signers))] if opened.signers else []
+        output.print_facts([*_facts(image, program), *signed])
 
 
 def _report(image: WasmImage, program: ProgramReport) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import typer
 
 from kubewasp.cli.command_group import CommandGroup
 from kubewasp.cli.options import Format, Output, assignments, utf8
+from kubewasp.cli.registry_options import CaFile, ConfigOption, CredentialsFile, Insecure, RegistryAccess
 
 app = CommandGroup(help="Run a WASI program with granted capabilities only, or inspect one.")
 
@@ -20,7 +21,7 @@ Program = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="WASI command, a .wasm or .wat file, or -; or an image: oci://…, oci:FOLDER, docker-archive:FILE.",
+        help="WASI command, a .wasm or .wat file, or -; or an image: oci://HOST/REPOSITORY, oci:FOLDER.",
         show_default=False,
     ),
 ]
@@ -70,6 +71,10 @@ def run(
         bool, typer.Option("--stats", "--verbose", "-v", help="Print time, memory and fuel used on stderr.")
     ] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no denials.")] = False,
+    config: ConfigOption = None,
+    insecure: Insecure = False,
+    ca_file: CaFile = None,
+    credentials: CredentialsFile = None,
 ) -> None:
     """Run a WASI program. It has access to granted files, variables and input only.
 
@@ -104,7 +109,10 @@ def run(
         if stdin == "-":
             inputs.standard_input()
         grants = ImageGrants(image_env, image_files)
-        code = command.run(source, capabilities, grants=grants, stdin=stdin, trace=trace, stats=stats, quiet=quiet)
+        access = RegistryAccess(config, insecure, ca_file, credentials)
+        code = command.run(
+            source, capabilities, grants=grants, access=access, stdin=stdin, trace=trace, stats=stats, quiet=quiet
+        )
     except CapabilityError as error:
         raise typer.BadParameter(str(error)) from None
     raise typer.Exit(code)

@@ -14,9 +14,7 @@ from kubewasp.images.image_address import is_image_address
 from kubewasp.wasi.capabilities import Capabilities, CapabilityError, Preopen, plain_path
 
 if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
-
+    from kubewasp.cli.registry_options import RegistryAccess
     from kubewasp.images.wasm_image import WasmImage
     from kubewasp.wasi.command import Outcome
 
@@ -42,20 +40,12 @@ class ImageGrants:
 
 
 class RunnableImage:
-    """An image to run. Files of the image are in a folder of this run, which ends with the `with` block."""
+    """An image to run. Granted files of the image are in a folder of this run until `remove`."""
 
-    def __init__(self, text: str, grants: ImageGrants) -> None:
-        self.image: WasmImage = open_image(text)
+    def __init__(self, text: str, grants: ImageGrants, access: RegistryAccess) -> None:
+        self.image: WasmImage = open_image(text, access).image
         self._grants = grants
         self._folder: Path | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.remove()
 
     def remove(self) -> None:
         """Removes the extracted files; also from a signal handler."""

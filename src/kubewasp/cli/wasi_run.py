@@ -12,23 +12,22 @@ from typing import TYPE_CHECKING, NoReturn
 
 from kubewasp.cli.output import printable
 from kubewasp.cli.wasi_image import RunnableImage
-from kubewasp.images.errors import ImageError
+from kubewasp.errors import KubewaspError
 from kubewasp.images.image_address import is_image_address
 from kubewasp.k8s import quantity
 from kubewasp.k8s.duration import parse_duration
-from kubewasp.registry.errors import RegistryError
 from kubewasp.wasi.capabilities import Capabilities, CapabilityError, Preopen
 from kubewasp.wasi.command import EXIT_CODES, Ending, limit_message
 from kubewasp.wasi.command import run as run_program
 from kubewasp.wasi.program import load_program
 from kubewasp.wasi.streams import Descriptor, empty
-from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.limits import CompileLimits
 from kubewasp.wasm.source import MAX_BYTES, fetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from kubewasp.cli.registry_options import RegistryAccess
     from kubewasp.cli.wasi_image import ImageGrants
     from kubewasp.input_file import StandardInput
     from kubewasp.wasi.command import Outcome
@@ -85,6 +84,7 @@ def run(
     capabilities: Capabilities,
     *,
     grants: ImageGrants,
+    access: RegistryAccess,
     stdin: str | None,
     trace: bool,
     stats: bool,
@@ -103,14 +103,16 @@ def run(
         image = None
         try:
             if isinstance(file, str) and is_image_address(file):
-                image = RunnableImage(file, grants)
+                image = RunnableImage(file, grants, access)
                 cleanup.callback(image.remove)
                 capabilities = image.granted(capabilities)
                 program = load_program(image.image.program, capabilities, name=image.name)
             else:
                 program = load_program(fetch(file, max_bytes=MAX_BYTES), capabilities, name=Path(str(file)).name)
             outcome = _run_on_thread(program, capabilities, source, on_call, cleanup)
-        except (GuestLoadError, ImageError, RegistryError) as error:
+        except CapabilityError:
+            raise
+        except KubewaspError as error:
             _print(f"error: {error}")
             return _CANNOT_RUN
         notes = image.notes(outcome) if image is not None else []

@@ -28,6 +28,8 @@ _LOCAL: Final = Reference("localhost", "image")
 
 def open_file(address: ImageAddress) -> tuple[ArtifactSource, Reference]:
     """The source that an address names, and the reference of the image in it."""
+    if address.transport is not Transport.LAYOUT and address.path.exists() and not address.path.is_file():
+        raise ImageError(f"{address}: not a regular file")
     if address.transport is Transport.DOCKER_ARCHIVE:
         return DockerArchive(address.path, address.name), _LOCAL
     layout = Layout(address.path)
