@@ -17,6 +17,7 @@ TARGETS: Final = {
     "wire codec": "tools.fuzz.targets.wire_codec",
     "core guests": "tools.fuzz.targets.core_guests",
     "component answers": "tools.fuzz.targets.component_answers",
+    "signatures": "tools.fuzz.targets.signatures",
     "abi calls": "tools.fuzz.targets.abi_calls",
 }
 
