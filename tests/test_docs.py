@@ -19,7 +19,7 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PLAIN = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "GITHUB_ACTIONS")} | {"COLUMNS": "80"}
 NUMBER = re.compile(r"\d[\d.,]*")
 # Pages of docs/ whose commands need each other's results: tests/test_walkthroughs.py.
-WALKTHROUGHS = ("trust.md",)
+WALKTHROUGHS = ("distribution.md", "trust.md")
 
 
 def examples(language: str) -> list[object]:
