@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 def keygen(prefix: str, *, pkcs8: bool, form: str) -> None:
     private, public = Path(f"{prefix}.key"), Path(f"{prefix}.pub")
+    if not private.parent.is_dir():
+        raise KeyFormatError(f"{private.parent}: no such folder")
     for path in (private, public):
         if path.exists():
             raise KeyFormatError(f"{path}: exists; remove it, or give the keys another name")
