@@ -92,6 +92,8 @@ def push(
     from kubewasp.registry.layouts import is_layout
 
     target = reference_of(reference)
+    if target.digest:
+        raise typer.BadParameter("a push has a tag; the digest is its result", param_hint="REFERENCE")
     is_stored = plugin != "-" and is_layout(Path(plugin))
     wanted = command.Push(
         source=plugin if is_stored else Inputs().guest(plugin),

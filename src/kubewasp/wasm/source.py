@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
@@ -22,7 +22,7 @@ from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest_files import HTTP_TIMEOUT, MAX_BYTES, beside, check_digest, read_guest_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from kubewasp.registry.pulling import Puller
     from kubewasp.registry.registry_client import RegistryClient
@@ -92,11 +92,9 @@ class GuestSources:
         if not is_reference(source):
             content = read_guest_file(source, max_bytes=MAX_BYTES).content
             return f"sha256:{hashlib.sha256(content).hexdigest()}"
-        try:
+        with self._registry() as puller:
             reference = Reference.parse(source)
-            return reference.digest or self.puller.resolve(reference).digest
-        except RegistryError as error:
-            raise _not_loaded(error) from None
+            return reference.digest or puller.resolve(reference).digest
 
     def fetch(
         self,
@@ -142,6 +140,16 @@ class GuestSources:
 
     # ------------------------------------------------------------------ registries
 
+    @contextmanager
+    def _registry(self) -> Iterator[Puller]:
+        """Connections stay open for one operation: the next may be in a minute, or never."""
+        try:
+            yield self.puller
+        except RegistryError as error:
+            raise GuestLoadError(f"wasm: cannot load {error}") from None
+        finally:
+            self.puller.client.close()
+
     def _pulled(
         self,
         source: str,
@@ -152,13 +160,11 @@ class GuestSources:
     ) -> FetchedGuest:
         from kubewasp.registry.transfers import SILENT
 
-        try:
+        with self._registry() as puller:
             named = Reference.parse(source)
-            reference = named.at(self.puller.current(named, policy).digest)
+            reference = named.at(puller.current(named, policy).digest)
             signers = self._signers(reference, policy)
-            pulled = self.puller.pull(reference, max_bytes=max_bytes, listener=listener or SILENT)
-        except RegistryError as error:
-            raise _not_loaded(error) from None
+            pulled = puller.pull(reference, max_bytes=max_bytes, listener=listener or SILENT)
         if sha256 is not None:
             check_digest(str(reference), pulled.digest.removeprefix("sha256:"), sha256)
         return FetchedGuest(
@@ -228,7 +234,3 @@ def _beside(source: str | StandardInput) -> tuple[Evidence, ...]:
         return ()
     documents = ((ending, beside(source, ending, max_bytes=_MAX_SIGNATURE)) for ending in _SIGNATURE_ENDINGS)
     return tuple(read_detached(content, f"file *{ending}") for ending, content in documents if content is not None)
-
-
-def _not_loaded(error: RegistryError) -> GuestLoadError:
-    return GuestLoadError(f"wasm: cannot load {error}")
