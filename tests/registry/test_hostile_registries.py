@@ -172,7 +172,7 @@ def test_a_size_that_is_too_small_is_a_lie(puller: Puller, registry: FakeRegistr
 def test_a_size_that_is_too_large_is_a_lie_even_for_stored_content(puller: Puller, registry: FakeRegistry) -> None:
     puller.store.put(WASM)
     manifest = Manifest(Descriptor.of(b"{}", "x"), (Descriptor("application/wasm", LAYER.digest, 2000),))
-    with pytest.raises(ContentError, match="1008 bytes, expected 2000"):
+    with pytest.raises(ContentError, match="a layer of 1008 bytes, expected 2000"):
         puller.pull(_publish(registry, manifest), max_bytes=1 << 20)
 
 

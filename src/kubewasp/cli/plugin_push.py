@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from kubewasp.cli import output
-from kubewasp.cli.plugin_annotations import HOOKS, module_facts
 from kubewasp.cli.progress import Progress, working
 from kubewasp.cli.registry_options import source_date
 from kubewasp.k8s.quantity import format_size
@@ -20,7 +19,6 @@ from kubewasp.registry.errors import ContentError, RegistryError
 from kubewasp.registry.layouts import Layout, is_layout
 from kubewasp.registry.oci_manifests import Manifest, read_document
 from kubewasp.registry.references import Reference
-from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.source import MAX_BYTES, GuestSources
 
 if TYPE_CHECKING:
@@ -73,6 +71,10 @@ def _artifact(wasm: bytes, wanted: Push) -> Artifact:
     formats.checked_wasm(wasm, str(wanted.source))
     facts = None
     if wanted.inspects:
+        # Late: the runtime takes longer to import than a small module to push.
+        from kubewasp.cli.plugin_annotations import module_facts
+        from kubewasp.wasm.limits import Limits
+
         with working("inspecting the module"):
             facts = module_facts(wasm, Limits())
         if facts.problem:
@@ -170,7 +172,7 @@ def _facts(
     yield "digest", descriptor.digest
     if manifest is not None:
         yield "size", format_size(sum(layer.size for layer in manifest.layers))
-        if HOOKS in manifest.annotations:
-            yield "hooks", manifest.annotations[HOOKS].replace(",", ", ")
+        if formats.HOOKS in manifest.annotations:
+            yield "hooks", manifest.annotations[formats.HOOKS].replace(",", ", ")
     if sent is not None:
         yield "sent", format_size(sent) if sent else "nothing, the registry had it"

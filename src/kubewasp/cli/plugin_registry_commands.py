@@ -322,10 +322,9 @@ def _annotations(
     licenses: str | None,
     others: list[str] | None,
 ) -> dict[str, str]:
-    from kubewasp.cli.plugin_annotations import standard_annotations
-
     named = {"title": title, "description": description, "version": version, "source": source, "licenses": licenses}
-    return standard_annotations(named) | assignments("--annotation", others)
+    standard = {f"org.opencontainers.image.{name}": value for name, value in named.items() if value}
+    return standard | assignments("--annotation", others)
 
 
 _COMMANDS = {

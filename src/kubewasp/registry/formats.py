@@ -6,10 +6,8 @@ Written: the CNCF artifact, and a small image for registries that refuse it. Pre
 
 from __future__ import annotations
 
-import gzip
 import io
 import posixpath
-import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -50,6 +48,7 @@ MAX_CONFIG: Final = 1 << 20
 _MAX_IMAGE_LAYERS: Final = 128
 EPOCH: Final = "1970-01-01T00:00:00Z"
 TITLE: Final = "org.opencontainers.image.title"
+HOOKS: Final = "io.kubewasp.hooks"
 
 _MAGIC: Final = b"\0asm"
 _COMPONENT: Final = b"\x0d\0\x01\0"
@@ -242,6 +241,8 @@ def image_artifact(
 ) -> Artifact:
     """A container image with `plugin.wasm`, for registries that accept nothing else. Reproducible as well."""
     checked_wasm(wasm, file_name)
+    import gzip
+
     archive = _archive(_PLUGIN_FILE, wasm)
     packed = gzip.compress(archive, compresslevel=6, mtime=0)
     layer = Descriptor.of(packed, _TAR_GZIP[0])
@@ -261,6 +262,8 @@ def image_artifact(
 
 
 def _archive(name: str, content: bytes) -> bytes:
+    import tarfile
+
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         entry = tarfile.TarInfo(name)
