@@ -18,6 +18,7 @@ TARGETS: Final = {
     "core guests": "tools.fuzz.targets.core_guests",
     "component answers": "tools.fuzz.targets.component_answers",
     "abi calls": "tools.fuzz.targets.abi_calls",
+    "image layers": "tools.fuzz.targets.image_layers",
 }
 
 
