@@ -27,6 +27,7 @@ class Part(StrEnum):
     CYCLE = "cycle"
     SDK = "sdk"
     WEB = "web"
+    REGISTRY = "registry"
 
 
 @app.command()

@@ -503,5 +503,5 @@ def test_a_missed_bar_fails_the_check(bench: Command, fake: Fake, options: tuple
 
 
 def test_an_unknown_part_is_wrong_usage(bench: Command, fake: Fake) -> None:
-    assert "--only: expected codec, host, cycle, sdk or web" in bench("bars", "--only", "nothing").usage_error
+    assert "--only: expected codec, host, cycle, sdk, web or registry" in bench("bars", "--only", "nothing").usage_error
     assert fake.asked == []
