@@ -27,6 +27,8 @@ class Part(StrEnum):
     CYCLE = "cycle"
     SDK = "sdk"
     WEB = "web"
+    REGISTRY = "registry"
+    TRUST = "trust"
 
 
 @app.command()

@@ -17,12 +17,14 @@ from kubewasp.k8s.duration import format_duration
 from kubewasp.wasm.download import without_credentials
 from kubewasp.wasm.guest_loader import GuestLoader
 from kubewasp.wasm.limits import limits_problem
+from kubewasp.wasm.source import GuestSources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kubewasp.framework.config.model import EnabledPlugin, Extender, Profile, SchedulerConfig
     from kubewasp.input_file import InputFile
+    from kubewasp.trust.policy import TrustPolicy
 
 _DEFAULT_COMMENT: Final = """\
 # Default configuration. Delete the settings that you do not change.
@@ -34,7 +36,7 @@ _DEFAULT_COMMENT: Final = """\
 
 def check(file: InputFile, *, form: str) -> None:
     config = load_config(file, check_limits=limits_problem)
-    registry = Registry(wasm=GuestLoader())
+    registry = Registry(wasm=GuestLoader(sources=GuestSources(config.registries, config.trust)))
     found = registry.profiles(config)
     shares = [_share(profile, registry) for profile in found]
     profiles = [_without_credentials(profile) for profile in found]
@@ -93,8 +95,18 @@ def _facts(config: SchedulerConfig) -> Iterator[tuple[str, str]]:
         yield "leader election", "off"
     where = connection.kubeconfig or "in-cluster or default kubeconfig"
     yield "API server", f"{where}, {connection.qps:g} requests/s, burst {connection.burst}"
+    if config.trust is not None:
+        yield "trust", _trust(config.trust)
     for extender in config.extenders:
         yield "extender", f"{extender.url_prefix}: {_verbs(extender)}"
+
+
+def _trust(policy: TrustPolicy) -> str:
+    rule = policy.rule
+    needed = rule.needed or ("no guest without a rule of its source" if rule.required else "no signature is needed")
+    text = needed if rule.required or not rule.needed else f"{needed}; not required"
+    count = len(policy.sources)
+    return f"{text}; rules of {count} source{'s' * (count > 1)}" if count else text
 
 
 def _verbs(extender: Extender) -> str:

@@ -29,6 +29,7 @@ from kubewasp.state.node_table import NodeTable
 from kubewasp.state.object_store import ObjectStore
 from kubewasp.wasm.guest_loader import GuestLoader
 from kubewasp.wasm.guest_log import LOGGER_SINK
+from kubewasp.wasm.source import GuestSources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -102,14 +103,16 @@ def set_up(
     observer: SchedulerObserver = NO_OBSERVER,
     guest_logs: GuestLogSink = LOGGER_SINK,
     repeatable: Repeatable | None = None,
+    sources: GuestSources | None = None,
 ) -> Setup:
     """Loads the guests of a configuration and resolves its profiles.
 
     `added` are wasm plugins added by file only: one with a queue sort replaces the default queue sort, as a profile has
     exactly one. `guest_logs` takes log lines, output and recorded events of guests; `repeatable` replaces their random
-    numbers and their clock.
+    numbers and their clock. `sources` loads them; by default with the registries and the trust of the configuration.
     """
-    guests = GuestLoader(observer, guest_logs, repeatable)
+    sources = sources or GuestSources(config.registries, config.trust)
+    guests = GuestLoader(observer, guest_logs, repeatable, sources)
     registry = Registry(wasm=guests)
     if added:
         config = replace(config, profiles=tuple(_sorted_by(added, item, guests) for item in config.profiles))

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kubewasp.framework.config.default_plugins import BUILT_IN, plugins_at
 from kubewasp.k8s.errors import ManifestError, quoted
+from kubewasp.registry.settings import RegistrySettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kubewasp.input_file import StandardInput
+    from kubewasp.registry.settings import PullPolicy
+    from kubewasp.trust.policy import TrustPolicy
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
@@ -166,6 +169,7 @@ class WasmPluginSettings:
     sha256: str | None = None
     limits: Mapping[str, Any] = field(default_factory=dict)
     failure_policy: FailurePolicy = "Fail"
+    image_pull_policy: PullPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +222,8 @@ class SchedulerConfig:
     pod_max_backoff_seconds: int = 10
     extenders: tuple[Extender, ...] = ()
     delay_cache_until_active: bool = False
+    registries: RegistrySettings = field(default_factory=RegistrySettings)
+    trust: TrustPolicy | None = None
     source: str = ""
     warnings: tuple[str, ...] = ()
 
