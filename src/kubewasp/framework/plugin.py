@@ -47,6 +47,9 @@ class Plugin(ABC):
         """
         return False
 
+    def close(self) -> None:
+        """Ends the plugin: a reload has replaced or removed it, and the last pod that it began with is through."""
+
 
 # ---------------------------------------------------------------------- queue
 
