@@ -319,6 +319,8 @@ class Framework:
                 text = invalid_score(scorer.name, wrong, MIN_SCORE, MAX_SCORE)
                 return _error(f"applying score defaultWeights on Score plugins: {text}", scorer)
             totals += scores if weight == 1 else scores * weight
+            if state.kept_scores is not None and scorer.name in state.kept_scores:
+                state.kept_scores[scorer.name] = scores * weight
             if record is not None:
                 record.scores.append(ScoreRecord(scorer.name, weight, raw, scores))
         if record is not None:

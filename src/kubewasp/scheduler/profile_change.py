@@ -85,9 +85,7 @@ class ProfileSwap:
     def sorts_anew(self) -> bool:
         """Whether a queue sort plugin is another one."""
         kept = self.old.frameworks.keys() & self.new.frameworks.keys()
-        return any(
-            self.old.frameworks[name].queue_sort is not self.new.frameworks[name].queue_sort for name in kept
-        )
+        return any(self.old.frameworks[name].queue_sort is not self.new.frameworks[name].queue_sort for name in kept)
 
     def changes(self) -> dict[tuple[str, bool, bool], ProfileChange]:
         """The changes by profile and by the pod's side, canary or not, before and after."""

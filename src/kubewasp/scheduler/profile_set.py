@@ -61,9 +61,7 @@ class ProfileSet:
 class ProfileBuilder:
     """Makes profile sets for one scheduler. `load` of the registrations may raise: a plugin's own code runs."""
 
-    def __init__(
-        self, table: NodeTable, nominator: Nominator, rotation: Rotation, observer: SchedulerObserver
-    ) -> None:
+    def __init__(self, table: NodeTable, nominator: Nominator, rotation: Rotation, observer: SchedulerObserver) -> None:
         self._table = table
         self._nominator = nominator
         self._rotation = rotation

@@ -173,9 +173,7 @@ class Scheduler:
 
     # ------------------------------------------------------------------ other profiles
 
-    def install(
-        self, profiles: ProfileSet, *, canary: Canary | None = None, trial: Trial | None = None
-    ) -> ProfileSwap:
+    def install(self, profiles: ProfileSet, *, canary: Canary | None = None, trial: Trial | None = None) -> ProfileSwap:
         """Replaces the profiles, between two pods. On the scheduler's thread.
 
         Pods that wait or are being bound finish with the framework that they began with. Pods that a changed plugin

@@ -64,7 +64,7 @@ class RowCache:
         return view
 
     def forget(self, owners: Iterable[object]) -> None:
-        """Drops the arrays of owners that are out of use, such as plugins: their keys are tuples that begin with one."""
+        """Drops the arrays of owners that are out of use, such as plugins. Keys are tuples that begin with theirs."""
         ended = {id(owner) for owner in owners}
         for key in [key for key in self._entries if isinstance(key, tuple) and key and id(key[0]) in ended]:
             del self._entries[key]
