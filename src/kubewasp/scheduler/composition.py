@@ -77,13 +77,12 @@ class Setup:
 
     def scheduler(self, environment: Environment) -> Scheduler:
         """A scheduler for all profiles, with the observer of the guests."""
+        return compose(environment, self.frameworks, self.tuning, self.observer)
 
-        def frameworks(handle: SchedulerHandle) -> Iterator[Framework]:
-            for profile in self.profiles:
-                plugins = self.registry.create(profile, handle)
-                yield Framework(profile.scheduler_name, plugins, self.observer)
-
-        return compose(environment, frameworks, self.tuning, self.observer)
+    def frameworks(self, handle: SchedulerHandle) -> Iterator[Framework]:
+        """New frameworks for all profiles."""
+        for profile in self.profiles:
+            yield Framework(profile.scheduler_name, self.registry.create(profile, handle), self.observer)
 
 
 def set_up(
@@ -93,14 +92,15 @@ def set_up(
     observer: SchedulerObserver = NO_OBSERVER,
     guest_logs: GuestLogSink = LOGGER_SINK,
     repeatable: Repeatable | None = None,
+    guests: GuestLoader | None = None,
 ) -> Setup:
     """Loads the guests of a configuration and resolves its profiles.
 
     `added` are wasm plugins added by file only: one with a queue sort replaces the default queue sort, as a profile has
     exactly one. `guest_logs` takes log lines, output and recorded events of guests; `repeatable` replaces their random
-    numbers and their clock.
+    numbers and their clock. `guests` has them loaded already, or loads them in another way.
     """
-    guests = GuestLoader(observer, guest_logs, repeatable)
+    guests = GuestLoader(observer, guest_logs, repeatable) if guests is None else guests
     registry = Registry(wasm=guests)
     if added:
         config = replace(config, profiles=tuple(_sorted_by(added, item, guests) for item in config.profiles))

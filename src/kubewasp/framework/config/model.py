@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kubewasp.framework.config.default_plugins import BUILT_IN, plugins_at
+from kubewasp.framework.config.rollout import DEFAULT_RELOAD, DEFAULT_ROLLOUT, ReloadSettings, RolloutSettings
 from kubewasp.k8s.errors import ManifestError, quoted
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class PluginSet:
 
 @dataclass(frozen=True, slots=True)
 class WasmPluginSettings:
-    """The settings of a wasm plugin. `limits` is unparsed."""
+    """The settings of a wasm plugin. `limits` is unparsed. `rollout` is about new versions, not about this one."""
 
     guest_url: str | StandardInput
     guest_config: str = ""
@@ -166,6 +167,7 @@ class WasmPluginSettings:
     sha256: str | None = None
     limits: Mapping[str, Any] = field(default_factory=dict)
     failure_policy: FailurePolicy = "Fail"
+    rollout: RolloutSettings = DEFAULT_ROLLOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,7 @@ class SchedulerConfig:
     pod_max_backoff_seconds: int = 10
     extenders: tuple[Extender, ...] = ()
     delay_cache_until_active: bool = False
+    reload: ReloadSettings = DEFAULT_RELOAD
     source: str = ""
     warnings: tuple[str, ...] = ()
 

@@ -37,6 +37,7 @@ from kubewasp.framework.config.plugin_args import (
     read_wasm_settings,
 )
 from kubewasp.framework.config.profiles import merged
+from kubewasp.framework.config.rollout_reading import read_reload
 from kubewasp.input_file import input_file
 from kubewasp.k8s import json_documents, yaml_documents
 from kubewasp.k8s.duration import format_duration
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.config.model import WasmPluginSettings
     from kubewasp.framework.config.plugin_args import LimitsCheck
+    from kubewasp.framework.config.rollout import RolloutSettings
     from kubewasp.input_file import InputFile
 
 MAX_BYTES: Final = 8 * 2**20
@@ -169,6 +171,7 @@ class _Reader:
             # Ignorable extenders run last.
             extenders=tuple(sorted(extenders, key=lambda extender: extender.ignorable)),
             delay_cache_until_active=root.boolean("delayCacheUntilActive"),
+            reload=read_reload(root.section("reload")),
             warnings=tuple(self._warnings),
         )
         root.refuse_unknown()
@@ -404,8 +407,19 @@ def _check_profiles(profiles: Sequence[ProfileConfig], problems: Problems) -> No
         first = places.setdefault(profile.scheduler_name, index)
         if first != index and profile.scheduler_name:
             problems.duplicate(f"{path}.schedulerName", f"profiles[{first}].schedulerName")
+    for path, name in _rollout_problems(profiles):
+        problems.add(path, f"{quoted(name)} has another rollout in another profile: a plugin is rolled out once")
     for path, value, text in _queue_sort_problems(profiles):
         problems.invalid(path, value, text)
+
+
+def _rollout_problems(profiles: Sequence[ProfileConfig]) -> Iterator[tuple[str, str]]:
+    """Plugins of one name are one plugin to a rollout, in all profiles."""
+    known: dict[str, RolloutSettings] = {}
+    for index, profile in enumerate(profiles):
+        for name, settings in profile.wasm.items():
+            if known.setdefault(name, settings.rollout) != settings.rollout:
+                yield f"profiles[{index}].pluginConfig", name
 
 
 def _queue_sort_problems(profiles: Sequence[ProfileConfig]) -> Iterator[tuple[str, Any, str]]:

@@ -1,0 +1,206 @@
+"""Ledger of versions: the last good one of each plugin and those judged bad, in a small file that survives restarts.
+
+The file is in the cache folder of the user. A missing or damaged one is an empty ledger, and one that cannot be written
+is a warning: a scheduler must start and run without a disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from kubewasp.rollout.release import ReleaseKey
+from kubewasp.wasm.compiled_cache import directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+logger = logging.getLogger(__name__)
+_FORMAT: Final = 1
+_MAX_BYTES: Final = 1 << 20
+_MOST_PLUGINS: Final = 1000
+_MOST_BAD: Final = 20  # per plugin
+_MAX_WASM: Final = 1 << 30
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class GoodVersion:
+    """A version that has stood its trial. `reference` is what its address meant."""
+
+    key: ReleaseKey
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class BadVersion:
+    """A version that was rolled back, and the reason."""
+
+    key: ReleaseKey
+    reference: str
+    reason: str
+    time: float
+
+
+def ledger_file(config: str) -> Path:
+    """The file of a process, by its configuration file: several processes may share the cache folder."""
+    name = hashlib.sha256(os.path.abspath(config).encode() if config else b"").hexdigest()[:16]
+    return directory() / "rollout" / f"{name}.json"
+
+
+class Ledger:
+    """Good and bad versions. Used by one thread at a time."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Without a path it is in memory only."""
+        self._path = path
+        self._good: dict[str, GoodVersion] = {}
+        self._bad: dict[str, list[BadVersion]] = {}
+        if path is not None:
+            self._read(path)
+
+    def good(self, plugin: str) -> GoodVersion | None:
+        return self._good.get(plugin)
+
+    def bad(self, plugin: str, key: ReleaseKey) -> BadVersion | None:
+        return next((item for item in self._bad.get(plugin, ()) if item.key == key), None)
+
+    def is_bad_reference(self, plugin: str, reference: str) -> bool:
+        return any(item.reference == reference for item in self._bad.get(plugin, ()))
+
+    def all_bad(self) -> Iterator[tuple[str, BadVersion]]:
+        for plugin, found in self._bad.items():
+            for item in found:
+                yield plugin, item
+
+    def accept(self, plugin: str, key: ReleaseKey, reference: str, wasm: bytes = b"") -> None:
+        """Notes a good version. `wasm` is kept for sources that have no versions of their own."""
+        if self._good.get(plugin) == GoodVersion(key, reference):
+            return
+        self._good[plugin] = GoodVersion(key, reference)
+        self._bad[plugin] = [item for item in self._bad.get(plugin, ()) if item.key != key]
+        if wasm and self._path is not None:
+            self._write(self._wasm_path(self._path, key.digest), wasm)
+        self._save()
+
+    def condemn(self, plugin: str, version: BadVersion) -> None:
+        others = [item for item in self._bad.get(plugin, ()) if item.key != version.key]
+        self._bad[plugin] = [*others, version][-_MOST_BAD:]
+        self._save()
+
+    def forgive(self) -> None:
+        """Forgets all bad versions: they may be tried again."""
+        if any(self._bad.values()):
+            self._bad = {}
+            self._save()
+
+    def wasm(self, digest: str) -> bytes | None:
+        """The kept wasm of a good version, if its content is still that."""
+        if self._path is None or not _DIGEST.fullmatch(digest):
+            return None
+        try:
+            with self._wasm_path(self._path, digest).open("rb") as file:
+                content = file.read(_MAX_WASM + 1)
+        except OSError:
+            return None
+        return content if f"sha256:{hashlib.sha256(content).hexdigest()}" == digest else None
+
+    # ------------------------------------------------------------------ file
+
+    def _read(self, path: Path) -> None:
+        try:
+            with path.open("rb") as file:
+                content = file.read(_MAX_BYTES + 1)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            logger.warning("Ledger of versions not read", extra={"path": str(path), "err": error.strerror})
+            return
+        try:
+            if len(content) > _MAX_BYTES:
+                raise ValueError("too large")
+            self._parse(orjson.loads(content))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            self._good, self._bad = {}, {}
+            logger.warning("Damaged ledger of versions ignored", extra={"path": str(path)})
+
+    def _parse(self, document: Any) -> None:
+        if document["format"] != _FORMAT:
+            raise ValueError("unknown format")
+        for plugin, entry in list(document["plugins"].items())[:_MOST_PLUGINS]:
+            good = entry.get("good")
+            if good is not None:
+                self._good[str(plugin)] = GoodVersion(_key(good), str(good["reference"]))
+            bad = [
+                BadVersion(_key(item), str(item["reference"]), str(item["reason"]), float(item["time"]))
+                for item in entry.get("bad", ())[:_MOST_BAD]
+            ]
+            if bad:
+                self._bad[str(plugin)] = bad
+
+    def _save(self) -> None:
+        if self._path is None:
+            return
+        plugins: dict[str, dict[str, Any]] = {}
+        for plugin, good in self._good.items():
+            plugins.setdefault(plugin, {})["good"] = {**_entry(good.key), "reference": good.reference}
+        for plugin, bad in self._bad.items():
+            if bad:
+                plugins.setdefault(plugin, {})["bad"] = [
+                    {**_entry(item.key), "reference": item.reference, "reason": item.reason, "time": item.time}
+                    for item in bad
+                ]
+        document = {"format": _FORMAT, "plugins": plugins}
+        self._write(self._path, orjson.dumps(document, option=orjson.OPT_INDENT_2))
+        self._prune(self._path)
+
+    def _prune(self, path: Path) -> None:
+        """Removes kept wasm of versions that are no longer the last good ones."""
+        kept = {self._wasm_path(path, good.key.digest).name for good in self._good.values()}
+        with suppress(OSError):
+            for file in path.parent.glob(f"{path.stem}-*.wasm"):
+                if file.name not in kept:
+                    file.unlink()
+
+    def _write(self, path: Path, content: bytes) -> None:
+        """Replaces a file as a whole, readable by its owner only."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(temporary, path)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary)
+                raise
+        except OSError as error:
+            fields = {"path": str(path), "err": error.strerror or str(error)}
+            logger.warning("Ledger of versions not written: a restart will not know the last good one", extra=fields)
+
+    @staticmethod
+    def _wasm_path(path: Path, digest: str) -> Path:
+        return path.with_name(f"{path.stem}-{digest.removeprefix('sha256:')}.wasm")
+
+
+def _key(entry: Any) -> ReleaseKey:
+    digest = str(entry["digest"])
+    if not _DIGEST.fullmatch(digest):
+        raise ValueError("not a digest")
+    return ReleaseKey(digest, str(entry["settings"]))
+
+
+def _entry(key: ReleaseKey) -> dict[str, str]:
+    return {"digest": key.digest, "settings": key.settings}
