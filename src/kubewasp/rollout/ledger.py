@@ -53,7 +53,7 @@ class BadVersion:
 
 def ledger_file(config: str) -> Path:
     """The file of a process, by its configuration file: several processes may share the cache folder."""
-    name = hashlib.sha256(os.path.abspath(config).encode() if config else b"").hexdigest()[:16]
+    name = hashlib.sha256(str(Path(config).absolute()).encode() if config else b"").hexdigest()[:16]
     return directory() / "rollout" / f"{name}.json"
 
 
@@ -181,10 +181,10 @@ class Ledger:
                     file.write(content)
                     file.flush()
                     os.fsync(file.fileno())
-                os.replace(temporary, path)
+                Path(temporary).replace(path)
             except BaseException:
                 with suppress(OSError):
-                    os.unlink(temporary)
+                    Path(temporary).unlink()
                 raise
         except OSError as error:
             fields = {"path": str(path), "err": error.strerror or str(error)}

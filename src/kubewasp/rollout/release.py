@@ -113,10 +113,10 @@ class Release:
         """The same guest; the settings differ in what it does not depend on."""
         return self if settings is self.settings else replace(self, settings=settings)
 
-    def mark(self, text: str) -> None:
-        """Marks log lines, and takes the release out of the plugin's metrics; empty: it is in use."""
-        self.log.mark = text
-        self.meter.is_muted = bool(text)
+    def enter(self, stage: str, *, decides: bool = True) -> None:
+        """Marks log lines with a stage, or not; a release that does not decide is not in the plugin's metrics."""
+        self.log.mark = stage
+        self.meter.is_muted = not decides
 
 
 def short(digest: str) -> str:

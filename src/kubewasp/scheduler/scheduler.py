@@ -112,7 +112,7 @@ class Scheduler:
         self._notify(attempt)
         self.settle()
         if self._trial is not None:
-            self._trial.attempted(attempt)  # may end the trial, with a swap
+            self._trial.attempted()  # may end the trial, with a swap
         return attempt
 
     def _skip(self, queued: QueuedPod) -> Attempt:

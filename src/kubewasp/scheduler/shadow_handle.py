@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.framework.handle import ReadOnlyClient
 from kubewasp.framework.status import Code, Status
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Sequence
 
     from kubewasp.clock import Clock

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from kubewasp.framework.decision_record import DecisionRecord
     from kubewasp.k8s.pods import Pod
-    from kubewasp.scheduler.attempt import Attempt
     from kubewasp.scheduler.cycle import Choice, SchedulingCycle
 
 
@@ -17,5 +16,5 @@ class Trial(Protocol):
     def choose(self, cycle: SchedulingCycle, pod: Pod, record: DecisionRecord | None) -> Choice:
         """The choice of the cycle; whatever else runs for comparison has no influence on it."""
 
-    def attempted(self, attempt: Attempt) -> None:
+    def attempted(self) -> None:
         """The end of an attempt, between two pods: a trial that ends may install other profiles here."""
