@@ -65,6 +65,8 @@ class Ledger:
         self._path = path
         self._good: dict[str, GoodVersion] = {}
         self._bad: dict[str, list[BadVersion]] = {}
+        self._unproven: set[str] = set()
+        self._has_warned = False
         if path is not None:
             self._read(path)
 
@@ -82,17 +84,25 @@ class Ledger:
             for item in found:
                 yield plugin, item
 
-    def accept(self, plugin: str, key: ReleaseKey, reference: str, wasm: bytes = b"") -> None:
-        """Notes a good version. `wasm` is kept for sources that have no versions of their own."""
+    def keep(self, digest: str, wasm: bytes) -> None:
+        """Keeps the content of a version whose source has no versions; until others are good, or it is bad."""
+        if self._path is not None and digest not in self._unproven:
+            self._unproven.add(digest)
+            path = self._wasm_path(self._path, digest)
+            if not path.exists():
+                self._write(path, wasm)
+
+    def accept(self, plugin: str, key: ReleaseKey, reference: str) -> None:
+        """Notes a good version."""
         if self._good.get(plugin) == GoodVersion(key, reference):
             return
         self._good[plugin] = GoodVersion(key, reference)
         self._bad[plugin] = [item for item in self._bad.get(plugin, ()) if item.key != key]
-        if wasm and self._path is not None:
-            self._write(self._wasm_path(self._path, key.digest), wasm)
+        self._unproven.discard(key.digest)
         self._save()
 
     def condemn(self, plugin: str, version: BadVersion) -> None:
+        self._unproven.discard(version.key.digest)
         others = [item for item in self._bad.get(plugin, ()) if item.key != version.key]
         self._bad[plugin] = [*others, version][-_MOST_BAD:]
         self._save()
@@ -165,7 +175,8 @@ class Ledger:
 
     def _prune(self, path: Path) -> None:
         """Removes kept wasm of versions that are no longer the last good ones."""
-        kept = {self._wasm_path(path, good.key.digest).name for good in self._good.values()}
+        digests = {good.key.digest for good in self._good.values()} | self._unproven
+        kept = {self._wasm_path(path, digest).name for digest in digests}
         with suppress(OSError):
             for file in path.parent.glob(f"{path.stem}-*.wasm"):
                 if file.name not in kept:
@@ -187,8 +198,10 @@ class Ledger:
                     Path(temporary).unlink()
                 raise
         except OSError as error:
-            fields = {"path": str(path), "err": error.strerror or str(error)}
-            logger.warning("Ledger of versions not written: a restart will not know the last good one", extra=fields)
+            if not self._has_warned:
+                self._has_warned = True
+                fields = {"path": str(path), "err": error.strerror or str(error)}
+                logger.warning("Ledger of versions not written: lost with the process", extra=fields)
 
     @staticmethod
     def _wasm_path(path: Path, digest: str) -> Path:

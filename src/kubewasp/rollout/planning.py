@@ -10,11 +10,12 @@ from kubewasp.rollout.process_version import resolved
 from kubewasp.rollout.trials import PluginTrial, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.framework.config.rollout import RolloutSettings
     from kubewasp.framework.observer import SchedulerObserver
+    from kubewasp.rollout.ledger import Ledger
     from kubewasp.rollout.process_version import Version
     from kubewasp.rollout.release import Release, ReleaseKey
 
@@ -33,14 +34,17 @@ class Running:
     candidate: Version | None = None
     probations: tuple[PluginTrial, ...] = ()
 
+    @property
+    def trials(self) -> tuple[PluginTrial, ...]:
+        return self.probations if self.staged is None else (self.staged, *self.probations)
+
     def trial_of(self, plugin: str) -> PluginTrial | None:
-        trials = self.probations if self.staged is None else (self.staged, *self.probations)
-        return next((trial for trial in trials if trial.plugin == plugin), None)
+        return next((trial for trial in self.trials if trial.plugin == plugin), None)
 
     def releases(self) -> list[Release]:
         """All releases that are used or may be used again."""
         found = list(self.version.releases.values())
-        for trial in self.probations if self.staged is None else (self.staged, *self.probations):
+        for trial in self.trials:
             found += [trial.candidate, *([] if trial.previous is None else [trial.previous])]
         return found
 
@@ -156,3 +160,25 @@ def _probations(running: Running, version: Version) -> tuple[PluginTrial, ...]:
 def probation_of(trial: PluginTrial) -> Sequence[PluginTrial]:
     """The probation after a swap, if the settings have one."""
     return (trial.entered(Stage.PROBATION),) if trial.settings.rollback_within else ()
+
+
+def started(version: Version, ledger: Ledger, last_good: Callable[[Release], Release | None]) -> Running:
+    """The state at the start of a process: a version that is not known as good is on probation.
+
+    `last_good` loads the last good version of a plugin, if there is one: the way back takes no time then.
+    """
+    found = []
+    for plugin in dict.fromkeys(name for _, name in version.releases):
+        release = version.release_of(plugin)
+        if release is None or not release.settings.rollout.rollback_within:
+            continue
+        good = ledger.good(plugin)
+        if good is not None and good.key == release.key:
+            continue
+        previous = None if good is None else last_good(release)
+        profiles = frozenset(profile for profile, name in version.releases if name == plugin)
+        settings = release.settings.rollout
+        is_known = previous is not None
+        trial = PluginTrial(plugin, release, previous, Stage.PROBATION, settings, profiles, can_go_back=is_known)
+        found.append(trial)
+    return Running(version, probations=tuple(found))

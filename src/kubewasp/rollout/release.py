@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import orjson
@@ -99,7 +99,6 @@ class Release:
     guest: Guest
     meter: GuestMeter
     log: ReleaseLog
-    wasm: bytes = field(default=b"", repr=False)  # of sources that cannot be read again by digest
 
     @property
     def key(self) -> ReleaseKey:

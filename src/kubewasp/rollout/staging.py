@@ -60,6 +60,20 @@ class Stager:
             if id(release.guest) not in kept:
                 release.guest.close()
 
+    def last_good(self, release: Release) -> Release | None:
+        """The last good version of a release's plugin, with its present settings; None if it cannot be loaded."""
+        good, settings = self._ledger.good(release.plugin), release.settings
+        if good is None or good.key.digest == release.digest:
+            return None
+        try:
+            limits = Limits.from_config(settings.limits)
+            fetched = self._fetched_again(settings, good.reference, good.key, limits)
+            return None if fetched is None else self._loaded(release.plugin, settings, limits, fetched)
+        except KubewaspError as error:
+            fields = {"plugin": release.plugin, "digest": short(good.key.digest), "err": str(error)}
+            logger.warning("Last good version not loaded: there is no way back to it", extra=fields)
+            return None
+
     def _staged(self, plugin: str, settings: WasmPluginSettings, known: Sequence[Release]) -> Release:
         try:
             return self._release(plugin, settings, [release for release in known if release.plugin == plugin])
@@ -123,5 +137,6 @@ class Stager:
             observer=meter,
             logs=log,
         )
-        kept = b"" if self._sources.has_versions(settings.guest_url) else fetched.wasm
-        return Release(plugin, settings, fetched.digest, fetched.reference, fetched.source, guest, meter, log, kept)
+        if not self._sources.has_versions(settings.guest_url):
+            self._ledger.keep(fetched.digest, fetched.wasm)
+        return Release(plugin, settings, fetched.digest, fetched.reference, fetched.source, guest, meter, log)

@@ -39,7 +39,7 @@ class Stage(StrEnum):
 class PluginTrial:
     """A version of one plugin on trial. `previous` is what comes back; None if the plugin is new.
 
-    `profiles` are those that have the plugin.
+    `profiles` are those that have the plugin. A process that starts without a good version has no way back.
     """
 
     plugin: str
@@ -48,6 +48,7 @@ class PluginTrial:
     stage: Stage
     settings: RolloutSettings
     profiles: frozenset[str]
+    can_go_back: bool = True
     tally: Tally = field(default_factory=Tally)
     _errors_before: int = -1
     _timeouts_before: int = -1

@@ -1,0 +1,186 @@
+"""Reload of a scheduler's configuration: read, stage, plan, hand over to the scheduler's thread, report."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Final
+
+from kubewasp.errors import KubewaspError
+from kubewasp.framework.config.guest_urls import local_path
+from kubewasp.framework.unexpected import described
+from kubewasp.rollout import rollout_events as events
+from kubewasp.rollout.file_watch import FileWatch
+from kubewasp.rollout.planning import check_fixed
+from kubewasp.rollout.rollout_events import RolloutEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.rollout.controller import RolloutController
+    from kubewasp.rollout.guest_sources import GuestSources
+    from kubewasp.rollout.ledger import Ledger
+    from kubewasp.rollout.rollout_events import RolloutListener
+    from kubewasp.rollout.staging import Stager
+
+logger = logging.getLogger(__name__)
+# Seconds until a busy scheduler's thread must have taken a version over.
+_HAND_OVER: Final = 60.0
+_PATIENCE: Final = 1.0
+
+
+class HandOverError(KubewaspError):
+    """The scheduler's thread did not take a new version."""
+
+
+class Reloader:
+    """Reloads on the thread that stages. `read` gives the configuration of the file, with options of the command line.
+
+    `post` runs an action on the scheduler's thread.
+    """
+
+    def __init__(
+        self,
+        *,
+        read: Callable[[], SchedulerConfig],
+        stager: Stager,
+        controller: RolloutController,
+        post: Callable[[Callable[[], None]], None],
+        listeners: Sequence[RolloutListener],
+        is_stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._read = read
+        self._stager = stager
+        self._controller = controller
+        self._post = post
+        self._listeners = listeners
+        self._is_stopping = is_stopping
+        self._failure = ""
+
+    def reload(self, cause: str) -> str:
+        """Reloads; returns the failure, or an empty text. A failure changes nothing."""
+        try:
+            self._reload(cause)
+        except Exception as error:
+            is_known = isinstance(error, KubewaspError)
+            text = str(error) if is_known else described(error)
+            if text != self._failure:  # a retry that fails alike is counted only
+                fields = {"cause": cause, "err": text}
+                trace = None if is_known else error
+                logger.error("Reload failed, the version in use stays", extra=fields, exc_info=trace)  # noqa: TRY400
+            self._tell(RolloutEvent(events.RELOAD_FAILED, text))
+            self._failure = text
+            return text
+        self._failure = ""
+        return ""
+
+    def _reload(self, cause: str) -> None:
+        logger.info("Reloading", extra={"cause": cause})
+        controller, config = self._controller, self._read()
+        check_fixed(controller.running.version.config, config)
+        known = controller.running.releases()
+        releases = self._stager.stage(config, known)
+        try:
+            basis, new = controller.plan(config, releases)
+            self._on_owner(lambda: controller.apply(basis, new, config, releases))
+        except BaseException:
+            self._stager.discard(releases.values(), controller.running.releases())
+            raise
+
+    def _on_owner(self, action: Callable[[], None]) -> None:
+        """Runs an action on the scheduler's thread, and waits for it."""
+        done, claimed, raised = threading.Event(), threading.Lock(), list[Exception]()
+
+        def run() -> None:
+            if not claimed.acquire(blocking=False):
+                return  # given up
+            try:
+                action()
+            except Exception as error:  # noqa: BLE001 - raised where it was asked for
+                raised.append(error)
+            finally:
+                done.set()
+
+        self._post(run)
+        waited = 0.0
+        while not done.wait(_PATIENCE):
+            waited += _PATIENCE
+            if (waited >= _HAND_OVER or self._is_stopping()) and claimed.acquire(blocking=False):
+                raise HandOverError("the scheduler's thread did not take the new version in time")
+        if raised:
+            raise raised[0]
+
+    def _tell(self, event: RolloutEvent) -> None:
+        for listener in self._listeners:
+            listener.happened(event)
+
+
+class ConfigChanges:
+    """Changes of a configuration file and of the guests that it names. Implements `Changes`."""
+
+    def __init__(
+        self,
+        config_file: str,
+        config: Callable[[], SchedulerConfig],
+        references: Callable[[], Sequence[tuple[str, str, frozenset[str]]]],
+        sources: GuestSources,
+    ) -> None:
+        """`references` are the addresses of guests with their plugins and known meanings."""
+        self._config_file = config_file
+        self._config = config
+        self._references = references
+        self._sources = sources
+        self._files = FileWatch()
+        self._failing: set[str] = set()
+        self._files.follow(self._watched())
+
+    @property
+    def interval(self) -> float | None:
+        settings = self._config().reload
+        return settings.interval if settings.watch else None
+
+    def in_files(self) -> Sequence[str]:
+        self._files.follow(self._watched())
+        return self._files.changed()
+
+    def in_tags(self) -> Sequence[str]:
+        found = []
+        for url, plugin, known in self._references():
+            if not self._sources.has_versions(url):
+                continue
+            try:
+                reference = self._sources.resolve(url)
+            except KubewaspError as error:
+                if url not in self._failing:
+                    self._failing.add(url)
+                    logger.warning("Tag not checked", extra={"plugin": plugin, "err": str(error)})
+                continue
+            self._failing.discard(url)
+            if reference and reference not in known:
+                found.append(url)
+        return found
+
+    def _watched(self) -> Iterator[str]:
+        if self._config_file:
+            yield self._config_file
+        for url, _, _ in self._references():
+            path = local_path(url)
+            if path:
+                yield path
+
+
+def references_of(controller: RolloutController, ledger: Ledger) -> list[tuple[str, str, frozenset[str]]]:
+    """Addresses of guests in the configuration, with what they are known to mean: in use, on trial, or judged bad."""
+    running = controller.running
+    known: dict[str, set[str]] = {}
+    for release in running.releases():
+        known.setdefault(release.plugin, set()).add(release.reference)
+    for plugin, bad in list(ledger.all_bad()):
+        known.setdefault(plugin, set()).add(bad.reference)
+    return [
+        (str(profile.wasm[plugin].guest_url), plugin, frozenset(known.get(plugin, ())))
+        for profile in running.version.config.profiles
+        for plugin in profile.plugin_names
+        if plugin in profile.wasm and isinstance(profile.wasm[plugin].guest_url, str)
+    ]
