@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from wasmtime import Module
 
+from kubewasp import user_cache
 from kubewasp.wasm import compilation, compiled_cache
 from kubewasp.wasm.compiled_cache import CompiledCache
 from kubewasp.wasm.core.core_engine import core_engine
@@ -38,12 +39,12 @@ def entry(folder: Path) -> Path:
 
 def test_the_environment_says_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBEWASP_CACHE_DIR", "/somewhere")
-    assert compiled_cache.directory() == Path("/somewhere")
+    assert user_cache.directory() == Path("/somewhere")
     monkeypatch.delenv("KUBEWASP_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
-    assert compiled_cache.directory() == Path("/caches/kubewasp")
+    assert user_cache.directory() == Path("/caches/kubewasp")
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert compiled_cache.directory() == Path.home() / ".cache" / "kubewasp"
+    assert user_cache.directory() == Path.home() / ".cache" / "kubewasp"
 
 
 # ---------------------------------------------------------------- guests in it
@@ -134,7 +135,7 @@ def test_where_nothing_can_be_written_a_private_folder_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setattr(compiled_cache, "_private_folder", lambda: tmp_path / "private")
+    monkeypatch.setattr(user_cache, "private_folder", lambda: tmp_path / "private")
     monkeypatch.setenv("KUBEWASP_CACHE_DIR", str(tmp_path / "file" / "cache"))
     with caplog.at_level(logging.INFO):
         assert not load().from_cache
@@ -144,8 +145,8 @@ def test_where_nothing_can_be_written_a_private_folder_is_used(
 
 
 def test_a_private_folder_is_the_users_only() -> None:
-    assert compiled_cache._private_folder().stat().st_mode & 0o777 == 0o700
-    assert CompiledCache(compiled_cache._private_folder()).is_usable()
+    assert user_cache.private_folder().stat().st_mode & 0o777 == 0o700
+    assert CompiledCache(user_cache.private_folder()).is_usable()
 
 
 def test_a_disk_that_fails_while_writing_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,14 +203,14 @@ def test_a_folder_exchanged_while_it_is_read_changes_nothing(
     """The owner of the parent folder may put another folder in its place after the check."""
     cache = CompiledCache(folder)
     cache.put("name", b"compiled")
-    check = compiled_cache._check_ours
+    check = user_cache.check_ours
 
     def exchange(*args: object, **kwargs: object) -> None:
         check(*args, **kwargs)  # type: ignore[arg-type]
         if folder.exists():
             folder.rename(tmp_path / "original")
 
-    monkeypatch.setattr(compiled_cache, "_check_ours", exchange)
+    monkeypatch.setattr(user_cache, "check_ours", exchange)
     assert cache.get("name") == b"compiled"
     assert not folder.exists()
 
@@ -227,7 +228,7 @@ def test_the_first_of_two_keys_made_at_once_stays(folder: Path) -> None:
     assert cache.is_usable()
     key = (folder / "key").read_bytes()
     with cache._opened() as (number, _):
-        compiled_cache._write(number, "key", [bytes(32)], replace=False)
+        user_cache.write_file(number, "key", [bytes(32)], replace=False)
     assert (folder / "key").read_bytes() == key
 
 
@@ -257,7 +258,7 @@ def test_where_no_folder_can_be_written_guests_load_without_a_cache(
     """A container with a read-only file system and no volume."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("KUBEWASP_CACHE_DIR", str(tmp_path / "file" / "cache"))
-    compiled_cache._private_folder.cache_clear()
+    user_cache.private_folder.cache_clear()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
     try:
         assert not load().from_cache
@@ -265,4 +266,4 @@ def test_where_no_folder_can_be_written_guests_load_without_a_cache(
         assert len(large) > compilation.IN_PROCESS
         assert not load_guest_module(large, Limits()).from_cache
     finally:
-        compiled_cache._private_folder.cache_clear()
+        user_cache.private_folder.cache_clear()

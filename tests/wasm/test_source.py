@@ -340,11 +340,10 @@ def test_an_address_that_cannot_be_one_is_refused(url: str) -> None:
     assert problem(url).startswith(f"wasm: cannot load {url}: ")
 
 
-@pytest.mark.parametrize("url", ["ftp://host/guest.wasm", "oci://user:secret@host/guest"])
-def test_other_schemes_are_refused(url: str) -> None:
-    text = problem(url)
+def test_other_schemes_are_refused() -> None:
+    text = problem("ftp://user:secret@host/guest.wasm")
     assert "unknown scheme" in text
-    assert text.endswith("use file://, http:// or https://")
+    assert text.endswith("use file://, http://, https:// or oci://")
     assert "secret" not in text
 
 

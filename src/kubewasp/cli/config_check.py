@@ -17,6 +17,7 @@ from kubewasp.k8s.duration import format_duration
 from kubewasp.wasm.download import without_credentials
 from kubewasp.wasm.guest_loader import GuestLoader
 from kubewasp.wasm.limits import limits_problem
+from kubewasp.wasm.source import GuestSources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +35,7 @@ _DEFAULT_COMMENT: Final = """\
 
 def check(file: InputFile, *, form: str) -> None:
     config = load_config(file, check_limits=limits_problem)
-    registry = Registry(wasm=GuestLoader())
+    registry = Registry(wasm=GuestLoader(sources=GuestSources(config.registries, config.trust)))
     found = registry.profiles(config)
     shares = [_share(profile, registry) for profile in found]
     profiles = [_without_credentials(profile) for profile in found]

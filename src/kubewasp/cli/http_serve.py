@@ -120,7 +120,7 @@ def _document(config: WebConfig) -> dict[str, Any]:
     """JSON form of a configuration, without possible secrets: variables and configurations of guests."""
     return {
         "guests": [
-            {"name": guest.name, "file": str(guest.file), "style": guest.style, "reuse": guest.reuse}
+            {"name": guest.name, "file": guest.place, "style": guest.style, "reuse": guest.reuse}
             for guest in config.guests.values()
         ],
         "routes": [

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from kubewasp.input_file import StandardInput
-from kubewasp.scheduler.configuration import AddedPlugin, plugin_name
+from kubewasp.scheduler.configuration import AddedPlugin
+from kubewasp.wasm.source import default_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,7 +75,7 @@ class Inputs:
             problem = f"{text}: unknown setting {setting[2]!r}; only weight=N may follow the guest"
             raise typer.BadParameter(problem, param_hint="--plugin")
         guest = self.guest(rest)
-        return AddedPlugin(name or plugin_name(guest), guest, weight)
+        return AddedPlugin(name or default_name(guest), guest, weight)
 
 
 def _exists(text: str) -> bool:

@@ -15,6 +15,7 @@ from kubewasp.cli import (
     extender_commands,
     http_commands,
     plugin_commands,
+    plugin_registry_commands,
     shell_commands,
     standard_streams,
     wasi_commands,
@@ -30,6 +31,7 @@ _READER_GONE: Final = 141  # as a shell reports SIGPIPE
 
 app = CommandGroup()
 cluster_commands.register(app)
+plugin_registry_commands.register(plugin_commands.app)
 app.add_typer(plugin_commands.app, name="plugin")
 app.add_typer(config_commands.app, name="config")
 app.add_typer(extender_commands.app, name="extender")

@@ -24,7 +24,7 @@ Guest = Annotated[
     str,
     typer.Argument(
         metavar="GUEST",
-        help="Plugin: a .wasm or .wat file, a file://, http:// or https:// URL, a plugin project, or -.",
+        help="Plugin: a .wasm or .wat file, a file://, https:// or oci:// URL, a plugin project, or -.",
         show_default=False,
     ),
 ]

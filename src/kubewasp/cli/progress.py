@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kubewasp.cli import output
+from kubewasp.k8s.quantity import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +31,7 @@ class Progress:
         self._timer.daemon = True
         self._is_shown = output.has_progress() if is_shown is None else is_shown
         self._phase: tuple[str, int | None] = "", None
+        self._is_bytes = False
         self._done = 0
         self._bar: Any = None
 
@@ -45,10 +47,10 @@ class Progress:
             if self._bar is not None:
                 self._bar.stop()
 
-    def phase(self, text: str, total: int | None = None) -> None:
-        """Begins a phase, of a known number of steps or not."""
+    def phase(self, text: str, total: int | None = None, *, is_bytes: bool = False) -> None:
+        """Begins a phase, of a known number of steps or bytes, or not."""
         with self._lock:
-            self._phase, self._done = (text, total), 0
+            self._phase, self._done, self._is_bytes = (text, total), 0, is_bytes
             if self._bar is not None:
                 self._bar.remove_task(self._bar.task_ids[0])
                 self._add_task()
@@ -56,10 +58,14 @@ class Progress:
     def attempted(self, attempt: Attempt) -> None:
         """Counts a placed pod as a step. Implements `AttemptListener`."""
         if attempt.node and not attempt.is_waiting:
-            self._done += 1
+            self.moved(1)
+
+    def moved(self, count: int) -> None:
+        """Counts steps or bytes. Implements `TransferListener`."""
+        self._done += count
         if self._bar is not None:
             with self._lock:
-                self._bar.update(self._bar.task_ids[0], completed=self._done)
+                self._bar.update(self._bar.task_ids[0], completed=self._done, amount=self._amount())
 
     def show(self) -> None:
         """Shows the line."""
@@ -79,13 +85,24 @@ class Progress:
 
     def _add_task(self) -> None:
         text, total = self._phase
-        self._bar.add_task(text, total=total, completed=self._done)
+        self._bar.add_task(text, total=total, completed=self._done, amount=self._amount())
+
+    def _amount(self) -> str:
+        total = self._phase[1]
+        if self._is_bytes:
+            return format_size(self._done) + ("" if total is None else f"/{format_size(total)}")
+        return f"{self._done}/{'?' if total is None else total}"
 
 
 def _bar() -> Any:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[amount]}"),
+        TimeElapsedColumn(),
+    )
     return Progress(*columns, console=output.console(stderr=True), transient=True)
 
 

@@ -68,7 +68,8 @@ class ExtenderProcess:
         self._scheduler = compose(environment, observer=observer)
         self._frameworks = verb_plugins.frameworks(setup.registry, self._profiles, self._scheduler.handle, observer)
         gauges.add_scheduler(self._metrics, self._scheduler)
-        gauges.add_plugins(self._metrics, self._frameworks)
+        gauges.add_evaluations(self._metrics, lambda: self._frameworks)
+        gauges.PluginGauges(self._metrics, lambda: [p for f in self._frameworks.values() for p in f.plugins.values()])
 
     async def serve(
         self,

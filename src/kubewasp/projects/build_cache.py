@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubewasp.wasm.compiled_cache import directory as cache_directory
+from kubewasp.user_cache import directory as cache_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator

@@ -1,7 +1,7 @@
 """Ledger of versions: the last good one of each plugin and those judged bad, in a small file that survives restarts.
 
-The file is in the cache folder of the user. A missing or damaged one is an empty ledger, and one that cannot be written
-is a warning: a scheduler must start and run without a disk.
+The file is in the cache folder of the user, and not used if another user may write to it. A missing or damaged one is
+an empty ledger, and one that cannot be written is a warning: a scheduler must start and run without a disk.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import hashlib
 import logging
 import os
 import re
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from kubewasp import user_cache
 from kubewasp.rollout.release import ReleaseKey
-from kubewasp.wasm.compiled_cache import directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +29,7 @@ _MAX_BYTES: Final = 1 << 20
 _MOST_PLUGINS: Final = 1000
 _MOST_BAD: Final = 20  # per plugin
 _MAX_WASM: Final = 1 << 30
+_WASM: Final = ".wasm"
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -54,7 +54,7 @@ class BadVersion:
 def ledger_file(config: str) -> Path:
     """The file of a process, by its configuration file: several processes may share the cache folder."""
     name = hashlib.sha256(str(Path(config).absolute()).encode() if config else b"").hexdigest()[:16]
-    return directory() / "rollout" / f"{name}.json"
+    return user_cache.directory() / "rollout" / f"{name}.json"
 
 
 class Ledger:
@@ -70,17 +70,19 @@ class Ledger:
         if path is not None:
             self._read(path)
 
+    @property
+    def place(self) -> str:
+        return "the ledger in memory" if self._path is None else str(self._path)
+
     def good(self, plugin: str) -> GoodVersion | None:
         return self._good.get(plugin)
 
     def bad(self, plugin: str, key: ReleaseKey) -> BadVersion | None:
         return next((item for item in self._bad.get(plugin, ()) if item.key == key), None)
 
-    def is_bad_reference(self, plugin: str, reference: str) -> bool:
-        return any(item.reference == reference for item in self._bad.get(plugin, ()))
-
     def all_bad(self) -> Iterator[tuple[str, BadVersion]]:
-        for plugin, found in self._bad.items():
+        """Of all plugins, the oldest first. Safe from any thread."""
+        for plugin, found in list(self._bad.items()):
             for item in found:
                 yield plugin, item
 
@@ -88,9 +90,7 @@ class Ledger:
         """Keeps the content of a version whose source has no versions; until others are good, or it is bad."""
         if self._path is not None and digest not in self._unproven:
             self._unproven.add(digest)
-            path = self._wasm_path(self._path, digest)
-            if not path.exists():
-                self._write(path, wasm)
+            self._write(_wasm_name(self._path, digest), wasm, replace=False)
 
     def accept(self, plugin: str, key: ReleaseKey, reference: str) -> None:
         """Notes a good version."""
@@ -117,31 +117,34 @@ class Ledger:
         """The kept wasm of a good version, if its content is still that."""
         if self._path is None or not _DIGEST.fullmatch(digest):
             return None
-        try:
-            with self._wasm_path(self._path, digest).open("rb") as file:
-                content = file.read(_MAX_WASM + 1)
-        except OSError:
-            return None
+        content = self._content(self._path, _wasm_name(self._path, digest), _MAX_WASM)
         return content if f"sha256:{hashlib.sha256(content).hexdigest()}" == digest else None
 
     # ------------------------------------------------------------------ file
 
     def _read(self, path: Path) -> None:
-        try:
-            with path.open("rb") as file:
-                content = file.read(_MAX_BYTES + 1)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            logger.warning("Ledger of versions not read", extra={"path": str(path), "err": error.strerror})
+        content = self._content(path, path.name, _MAX_BYTES)
+        if not content:
             return
         try:
-            if len(content) > _MAX_BYTES:
-                raise ValueError("too large")
             self._parse(orjson.loads(content))
         except (ValueError, KeyError, TypeError, AttributeError):
             self._good, self._bad = {}, {}
             logger.warning("Damaged ledger of versions ignored", extra={"path": str(path)})
+
+    def _content(self, path: Path, name: str, most: int) -> bytes:
+        """A file beside the ledger; empty if it is missing, too large, or not of this user alone."""
+        try:
+            with user_cache.opened_folder(path.parent) as folder, user_cache.open_file(folder, name) as file:
+                content = file.read(most + 1)
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            logger.warning(
+                "Ledger of versions not read", extra={"path": str(path), "err": error.strerror or str(error)}
+            )
+            return b""
+        return content if len(content) <= most else b""
 
     def _parse(self, document: Any) -> None:
         if document["format"] != _FORMAT:
@@ -170,42 +173,30 @@ class Ledger:
                     for item in bad
                 ]
         document = {"format": _FORMAT, "plugins": plugins}
-        self._write(self._path, orjson.dumps(document, option=orjson.OPT_INDENT_2))
-        self._prune(self._path)
+        self._write(self._path.name, orjson.dumps(document, option=orjson.OPT_INDENT_2))
 
-    def _prune(self, path: Path) -> None:
-        """Removes kept wasm of versions that are no longer the last good ones."""
+    def _write(self, name: str, content: bytes, *, replace: bool = True) -> None:
+        """Writes a file beside the ledger, as a whole; removes kept wasm of versions that are not needed any more."""
+        if self._path is None:
+            return
         digests = {good.key.digest for good in self._good.values()} | self._unproven
-        kept = {self._wasm_path(path, digest).name for digest in digests}
-        with suppress(OSError):
-            for file in path.parent.glob(f"{path.stem}-*.wasm"):
-                if file.name not in kept:
-                    file.unlink()
-
-    def _write(self, path: Path, content: bytes) -> None:
-        """Replaces a file as a whole, readable by its owner only."""
+        kept = {_wasm_name(self._path, digest) for digest in digests}
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-                Path(temporary).replace(path)
-            except BaseException:
-                with suppress(OSError):
-                    Path(temporary).unlink()
-                raise
+            with user_cache.opened_folder(self._path.parent, make=True) as folder:
+                user_cache.write_file(folder, name, [content], replace=replace)
+                for found in user_cache.names(folder):
+                    if found.startswith(f"{self._path.stem}-") and found.endswith(_WASM) and found not in kept:
+                        with suppress(OSError):
+                            os.unlink(found, dir_fd=folder)
         except OSError as error:
             if not self._has_warned:
                 self._has_warned = True
-                fields = {"path": str(path), "err": error.strerror or str(error)}
+                fields = {"path": str(self._path), "err": error.strerror or str(error)}
                 logger.warning("Ledger of versions not written: lost with the process", extra=fields)
 
-    @staticmethod
-    def _wasm_path(path: Path, digest: str) -> Path:
-        return path.with_name(f"{path.stem}-{digest.removeprefix('sha256:')}.wasm")
+
+def _wasm_name(path: Path, digest: str) -> str:
+    return f"{path.stem}-{digest.removeprefix('sha256:')}{_WASM}"
 
 
 def _key(entry: Any) -> ReleaseKey:

@@ -13,13 +13,13 @@ from kubewasp.rollout import rollout_events as events
 from kubewasp.rollout.file_watch import FileWatch
 from kubewasp.rollout.planning import check_fixed
 from kubewasp.rollout.rollout_events import RolloutEvent
+from kubewasp.rollout.staging import is_tag_followed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.framework.config.model import SchedulerConfig, WasmPluginSettings
     from kubewasp.rollout.controller import RolloutController
-    from kubewasp.rollout.guest_sources import GuestSources
     from kubewasp.rollout.ledger import Ledger
     from kubewasp.rollout.rollout_events import RolloutListener
     from kubewasp.rollout.staging import Stager
@@ -119,25 +119,18 @@ class Reloader:
 class ConfigChanges:
     """Changes of a configuration file and of the guests that it names. Implements `Changes`."""
 
-    def __init__(
-        self,
-        config_file: str,
-        config: Callable[[], SchedulerConfig],
-        references: Callable[[], Sequence[tuple[str, str, frozenset[str]]]],
-        sources: GuestSources,
-    ) -> None:
-        """`references` are the addresses of guests with their plugins and known meanings."""
+    def __init__(self, config_file: str, controller: RolloutController, stager: Stager, ledger: Ledger) -> None:
         self._config_file = config_file
-        self._config = config
-        self._references = references
-        self._sources = sources
+        self._controller = controller
+        self._stager = stager
+        self._ledger = ledger
         self._files = FileWatch()
         self._failing: set[str] = set()
         self._files.follow(self._watched())
 
     @property
     def interval(self) -> float | None:
-        settings = self._config().reload
+        settings = self._controller.running.version.config.reload
         return settings.interval if settings.watch else None
 
     def in_files(self) -> Sequence[str]:
@@ -145,42 +138,41 @@ class ConfigChanges:
         return self._files.changed()
 
     def in_tags(self) -> Sequence[str]:
-        found = []
-        for url, plugin, known in self._references():
-            if not self._sources.has_versions(url):
+        config = self._controller.running.version.config
+        sources, known, found = self._stager.sources(config), self._known(), []
+        for plugin, settings in _guests(config):
+            url = str(settings.guest_url)
+            if not is_tag_followed(settings):
                 continue
             try:
-                reference = self._sources.resolve(url)
+                meaning = sources.resolve(url)
             except KubewaspError as error:
                 if url not in self._failing:
                     self._failing.add(url)
                     logger.warning("Tag not checked", extra={"plugin": plugin, "err": str(error)})
                 continue
             self._failing.discard(url)
-            if reference and reference not in known:
+            if (plugin, meaning) not in known:
                 found.append(url)
         return found
+
+    def _known(self) -> set[tuple[str, str]]:
+        """Meanings of addresses that need no reload: in use, on trial, or judged bad."""
+        used = {(release.plugin, release.reference) for release in self._controller.running.releases()}
+        return used | {(plugin, bad.reference) for plugin, bad in self._ledger.all_bad()}
 
     def _watched(self) -> Iterator[str]:
         if self._config_file:
             yield self._config_file
-        for url, _, _ in self._references():
-            path = local_path(url)
+        for _, settings in _guests(self._controller.running.version.config):
+            path = local_path(settings.guest_url) if isinstance(settings.guest_url, str) else None
             if path:
                 yield path
 
 
-def references_of(controller: RolloutController, ledger: Ledger) -> list[tuple[str, str, frozenset[str]]]:
-    """Addresses of guests in the configuration, with what they are known to mean: in use, on trial, or judged bad."""
-    running = controller.running
-    known: dict[str, set[str]] = {}
-    for release in running.releases():
-        known.setdefault(release.plugin, set()).add(release.reference)
-    for plugin, bad in list(ledger.all_bad()):
-        known.setdefault(plugin, set()).add(bad.reference)
-    return [
-        (str(profile.wasm[plugin].guest_url), plugin, frozenset(known.get(plugin, ())))
-        for profile in running.version.config.profiles
-        for plugin in profile.plugin_names
-        if plugin in profile.wasm and isinstance(profile.wasm[plugin].guest_url, str)
-    ]
+def _guests(config: SchedulerConfig) -> Iterator[tuple[str, WasmPluginSettings]]:
+    """The enabled wasm plugins of all profiles."""
+    for profile in config.profiles:
+        for plugin in profile.plugin_names:
+            if plugin in profile.wasm:
+                yield plugin, profile.wasm[plugin]

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kubewasp.rollout import rollout_status
 from kubewasp.rollout.controller import RolloutController
+from kubewasp.rollout.planning import started
+from kubewasp.rollout.process_version import resolved
 from kubewasp.rollout.reload_thread import ReloadRequests, ReloadThread
-from kubewasp.rollout.reloader import ConfigChanges, Reloader, references_of
+from kubewasp.rollout.reloader import ConfigChanges, Reloader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kubewasp.framework.config.model import Profile, SchedulerConfig
     from kubewasp.framework.observer import SchedulerObserver
-    from kubewasp.rollout.guest_sources import GuestSources
-    from kubewasp.rollout.ledger import Ledger
+    from kubewasp.rollout.ledger import BadVersion
     from kubewasp.rollout.planning import Running
+    from kubewasp.rollout.reload_source import ReloadSource
     from kubewasp.rollout.rollout_events import RolloutEvent, RolloutListener
     from kubewasp.rollout.rollout_status import RolloutHistory
     from kubewasp.rollout.staging import Stager
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
+
+
+def load_version(source: ReloadSource, config: SchedulerConfig, stager: Stager, observer: SchedulerObserver) -> Running:
+    """Loads the guests of a configuration at the start of a process. Raises ConfigError."""
+    version = resolved(config, stager.stage(config, ()), observer)
+    return started(version, source.ledger, partial(stager.last_good, config))
 
 
 class EventLog:
@@ -56,17 +64,15 @@ class RolloutService:
         scheduler: Scheduler,
         running: Running,
         *,
-        read: Callable[[], SchedulerConfig],
-        config_file: str,
-        sources: GuestSources,
+        source: ReloadSource,
         stager: Stager,
-        ledger: Ledger,
         observer: SchedulerObserver,
         history: RolloutHistory,
         post: Callable[[Callable[[], None]], None],
         requeue: Callable[[frozenset[str]], None],
         listeners: Sequence[RolloutListener] = (),
     ) -> None:
+        ledger = source.ledger
         self._post = post
         self._ledger = ledger
         self.history = history
@@ -84,19 +90,14 @@ class RolloutService:
             listeners=told,
         )
         self._reloader = Reloader(
-            read=read,
+            read=source.read,
             stager=stager,
             controller=self.controller,
             post=post,
             listeners=told,
             is_stopping=lambda: self._is_stopping,
         )
-        changes = ConfigChanges(
-            config_file,
-            lambda: self.controller.running.version.config,
-            partial(references_of, self.controller, ledger),
-            sources,
-        )
+        changes = ConfigChanges(source.file, self.controller, stager, ledger)
         self.thread = ReloadThread(self._requests, changes, self._reloader.reload)
 
     def start(self) -> None:
@@ -124,8 +125,16 @@ class RolloutService:
     def digests(self) -> Mapping[str, str]:
         return self.running.version.digests
 
+    @property
+    def bad_versions(self) -> list[tuple[str, BadVersion]]:
+        return list(self._ledger.all_bad())
+
     def status(self) -> dict[str, Any]:
-        return rollout_status.document(self.running, self.history, list(self._ledger.all_bad()))
+        return rollout_status.document(self.running, self.history, self.bad_versions)
+
+    def follow(self, in_use: Mapping[str, str], bad: Mapping[str, Sequence[str]]) -> None:
+        """Follows the versions of the leader, between two pods."""
+        self._post(partial(self.controller.follow, in_use, bad))
 
     def reload(self, cause: str, *, forgive: bool = False) -> None:
         """Requests a reload; `forgive`: versions judged bad are tried again."""

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kubewasp.framework.config.reading import default_config, load_config
-from kubewasp.input_file import StandardInput
 from kubewasp.k8s.errors import ManifestError
-from kubewasp.wasm.download import without_credentials
 from kubewasp.wasm.limits import limits_problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from kubewasp.framework.config.model import SchedulerConfig
-    from kubewasp.input_file import InputFile
+    from kubewasp.input_file import InputFile, StandardInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +65,3 @@ def baseline_of(config: InputFile | None, plugins: Sequence[AddedPlugin]) -> tup
             "--baseline: there is no wasm plugin to leave out; give a --plugin, or a --baseline-config to compare with",
         )
     return settings.without_wasm_plugins(), f"without {', '.join(names)}"
-
-
-def plugin_name(guest: str | StandardInput) -> str:
-    """Default name of a plugin: that of its file, without ending."""
-    if isinstance(guest, StandardInput):
-        return "guest"
-    return PurePath(without_credentials(guest).split("?")[0].removesuffix(".gz")).stem

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
 
 from kubewasp.errors import KubewaspError
 from kubewasp.framework.handle import DetachedHandle, Handle
 from kubewasp.framework.unexpected import described
-from kubewasp.input_file import StandardInput
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.errors import GuestLoadError
@@ -20,12 +18,14 @@ from kubewasp.wasm.guest_module import GuestModule, load_guest_module
 from kubewasp.wasm.guest_runner import GuestSettings
 from kubewasp.wasm.hook_caller import NO_OBSERVER, GuestObserver
 from kubewasp.wasm.limits import Limits
-from kubewasp.wasm.source import fetch
+from kubewasp.wasm.source import GuestSources, default_name
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kubewasp.input_file import StandardInput
+    from kubewasp.registry.settings import PullPolicy
     from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import AnyPod, PoolStats, RunnerPool
     from kubewasp.wasm.repeatable import Repeatable
@@ -124,13 +124,15 @@ class Guest:
         observer: GuestObserver = NO_OBSERVER,
         logs: GuestLogSink = LOGGER_SINK,
         repeatable: Repeatable | None = None,
+        pull_policy: PullPolicy | None = None,
+        sources: GuestSources | None = None,
     ) -> Guest:
         """Loads and starts a guest.
 
         Args:
-            source: A path, a `file://`, `http://` or `https://` address, standard input, or the wasm itself. A file
-                ending in `.wat` is WebAssembly text.
-            sha256: The expected SHA-256 of the file, in hexadecimal digits.
+            source: A path, a `file://`, `http://`, `https://` or `oci://` address, standard input, or the wasm itself.
+                A file ending in `.wat` is WebAssembly text.
+            sha256: The expected SHA-256 of the file, or of the module in a registry, in hexadecimal digits.
             name: The plugin's name; by default that of the file.
             config: The configuration that the guest reads (`guestConfig`).
             args: Arguments of a WASI command.
@@ -142,16 +144,20 @@ class Guest:
             observer: Metrics of calls; none by default.
             logs: Sink of log lines and printed output; Python's logger `kubewasp.guest` by default.
             repeatable: Seed and clock in place of the machine's random numbers and clock, for simulations.
+            pull_policy: `Always`, `IfNotPresent` or `Never` for `oci://`; by default `Always` for `latest` alone.
+            sources: Settings of registries and trust; those of the user, and no trust policy, by default.
 
         Raises:
             GuestLoadError: The guest cannot be used; the text has the cause.
             LimitError: A limit is unknown or out of range.
         """
         bounds = limits if isinstance(limits, Limits) else Limits.from_mapping(limits or {})
-        wasm = source if isinstance(source, bytes) else fetch(source, sha256=sha256, max_bytes=bounds.guest_size)
-        if name is None:
-            is_file = not isinstance(source, bytes | StandardInput)
-            name = (PurePath(str(source).split("?")[0].removesuffix(".gz")).stem if is_file else "") or "guest"
+        if isinstance(source, bytes):
+            wasm, name = source, name or "guest"
+        else:
+            places = sources or GuestSources()
+            fetched = places.fetch(source, sha256=sha256, max_bytes=bounds.guest_size, pull_policy=pull_policy)
+            wasm, name = fetched.wasm, default_name(source) if name is None else name
         return cls(
             load_guest_module(wasm, bounds, use_cache=use_cache),
             name=name,

@@ -11,6 +11,7 @@ from kubewasp.wasm.guest_log import LOGGER_SINK, GuestLogSink
 from kubewasp.wasm.hook_caller import NO_OBSERVER, GuestObserver
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.plugin import WasmPlugin
+from kubewasp.wasm.source import GuestSources
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -50,10 +51,12 @@ class GuestLoader:
         observer: GuestObserver = NO_OBSERVER,
         logs: GuestLogSink = LOGGER_SINK,
         repeatable: Repeatable | None = None,
+        sources: GuestSources | None = None,
     ) -> None:
         self._observer = observer
         self._logs = logs
         self._repeatable = repeatable
+        self._sources = sources or GuestSources()
         self._guests: dict[tuple[str, int], tuple[WasmPluginSettings, Guest]] = {}
 
     def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
@@ -90,4 +93,6 @@ class GuestLoader:
             observer=self._observer,
             logs=self._logs,
             repeatable=self._repeatable,
+            pull_policy=settings.image_pull_policy,
+            sources=self._sources,
         )

@@ -1,32 +1,213 @@
-"""Sources of guests: a path, `file://`, `http://`, `https://`, standard input."""
+"""`GuestSources`: guests from files, HTTP servers and OCI registries, checked by the trust policy before their use.
+
+The order is the same everywhere: the meaning of the address, its signatures, and then the content by its digest.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
 
-from kubewasp.framework.config.guest_urls import local_path
 from kubewasp.input_file import StandardInput
-from kubewasp.k8s.quantity import format_size
-from kubewasp.wasm.compressed import TooLargeError, UnpackError, decoded, gunzip, is_gzip
-from kubewasp.wasm.download import DownloadError, TooLongError, download, without_credentials
+from kubewasp.registry.errors import RegistryError
+from kubewasp.registry.references import Reference, is_reference
+from kubewasp.registry.settings import RegistrySettings
+from kubewasp.wasm.download import without_credentials
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.guest_files import HTTP_TIMEOUT, MAX_BYTES, beside, check_digest, read_guest_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import IO
+    from collections.abc import Callable
 
-    from kubewasp.input_file import InputFile
+    from kubewasp.registry.pulling import Puller
+    from kubewasp.registry.registry_client import RegistryClient
+    from kubewasp.registry.settings import PullPolicy
+    from kubewasp.registry.store import LocalStore
+    from kubewasp.registry.transfers import TransferListener
+    from kubewasp.trust.policy import TrustPolicy
+    from kubewasp.trust.signatures import Evidence, Subject
 
-HTTP_TIMEOUT = 30.0
-MAX_BYTES = 1 << 30  # the largest limits.guestSize
-_CHUNK = 1 << 20
-_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
-_WAT_PLACE = re.compile(r"--> .*:(\d+):(\d+)$", re.MULTILINE)
+__all__ = ["MAX_BYTES", "FetchedGuest", "GuestSources", "fetch"]
+
+# Of a signature beside a file: a Sigstore bundle, or a signature alone.
+_SIGNATURE_ENDINGS: Final = (".sigstore.json", ".sig")
+_MAX_SIGNATURE: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedGuest:
+    """A guest, and where it came from.
+
+    Attributes:
+        wasm: The module or component.
+        digest: `sha256:…` of the wasm.
+        source: The address for messages, with the digest of the manifest for one of a registry.
+        version: What `GuestSources.resolve` gives for this content: the digest of a manifest, or of the file.
+        manifest_digest: The digest of the manifest; empty outside of registries.
+        signers: Names of those whose signatures were checked.
+    """
+
+    wasm: bytes = field(repr=False)
+    digest: str
+    source: str
+    version: str
+    manifest_digest: str = ""
+    signers: tuple[str, ...] = ()
+
+
+class GuestSources:
+    """All places of guests, for one process. Files of registries are read at the first `oci://` address."""
+
+    def __init__(
+        self,
+        registries: RegistrySettings | None = None,
+        trust: TrustPolicy | None = None,
+        *,
+        client: RegistryClient | None = None,
+        store: LocalStore | None = None,
+    ) -> None:
+        self._registries = registries or RegistrySettings()
+        self._trust = trust
+        self._given_client = client
+        self._given_store = store
+
+    @cached_property
+    def puller(self) -> Puller:
+        """Registries and the local store."""
+        from kubewasp.registry.pulling import Puller
+        from kubewasp.registry.registries_conf import with_user_files
+        from kubewasp.registry.registry_client import RegistryClient
+        from kubewasp.registry.store import user_store
+
+        client = self._given_client or RegistryClient(with_user_files(self._registries))
+        return Puller(client, self._given_store or user_store())
+
+    def resolve(self, source: str) -> str:
+        """What the address means now, as a digest: HEAD for a registry; a file or another address is read."""
+        if not is_reference(source):
+            content = read_guest_file(source, max_bytes=MAX_BYTES).content
+            return f"sha256:{hashlib.sha256(content).hexdigest()}"
+        try:
+            reference = Reference.parse(source)
+            return reference.digest or self.puller.resolve(reference).digest
+        except RegistryError as error:
+            raise _not_loaded(error) from None
+
+    def fetch(
+        self,
+        source: str | os.PathLike[str] | StandardInput,
+        *,
+        sha256: str | None = None,
+        max_bytes: int,
+        pull_policy: PullPolicy | None = None,
+        timeout: float = HTTP_TIMEOUT,
+        listener: TransferListener | None = None,
+    ) -> FetchedGuest:
+        """The guest at the address. GuestLoadError if it cannot be loaded, or is not trusted.
+
+        Args:
+            source: A path, a `file://`, `http://`, `https://` or `oci://` address, or standard input.
+            sha256: The expected digest of the file, or of the module in a registry.
+            max_bytes: limits.guestSize, or a bound that no setting raises.
+            pull_policy: `Always`, `IfNotPresent` or `Never`; by default `Always` for the tag latest alone.
+            timeout: Seconds of a download outside of registries.
+            listener: Progress of a download from a registry.
+        """
+        address = source if isinstance(source, StandardInput) else os.fspath(source)
+        if isinstance(address, str) and is_reference(address):
+            return self._pulled(address, sha256, max_bytes, pull_policy, listener)
+        return self._read(address, sha256, max_bytes, timeout)
+
+    # ------------------------------------------------------------------ files and HTTP
+
+    def _read(self, source: str | StandardInput, sha256: str | None, max_bytes: int, timeout: float) -> FetchedGuest:
+        file = read_guest_file(source, sha256=sha256, max_bytes=max_bytes, timeout=timeout)
+        version = f"sha256:{hashlib.sha256(file.content).hexdigest()}"
+        signers: tuple[str, ...] = ()
+        if self._trust is not None:
+            from kubewasp.trust.signatures import Subject
+            from kubewasp.trust.source_patterns import STANDARD_INPUT
+
+            shown = STANDARD_INPUT if isinstance(source, StandardInput) else source
+            subject = Subject(version, without_credentials(shown), file.content)
+            signers = self._checked(self._trust, subject, lambda: _beside(source))
+        wasm = file.wasm(max_bytes)
+        digest = version if wasm is file.content else f"sha256:{hashlib.sha256(wasm).hexdigest()}"
+        return FetchedGuest(wasm, digest, file.shown, version, signers=signers)
+
+    # ------------------------------------------------------------------ registries
+
+    def _pulled(
+        self,
+        source: str,
+        sha256: str | None,
+        max_bytes: int,
+        policy: PullPolicy | None,
+        listener: TransferListener | None,
+    ) -> FetchedGuest:
+        from kubewasp.registry.transfers import SILENT
+
+        try:
+            named = Reference.parse(source)
+            reference = named.at(self.puller.current(named, policy).digest)
+            signers = self._signers(reference, policy)
+            pulled = self.puller.pull(reference, max_bytes=max_bytes, listener=listener or SILENT)
+        except RegistryError as error:
+            raise _not_loaded(error) from None
+        if sha256 is not None:
+            check_digest(str(reference), pulled.digest.removeprefix("sha256:"), sha256)
+        return FetchedGuest(
+            pulled.wasm, pulled.digest, str(reference), reference.digest, reference.digest, signers=signers
+        )
+
+    def _signers(self, reference: Reference, policy: PullPolicy | None) -> tuple[str, ...]:
+        """Signers of the manifest. Signatures in the local store do, unless others are needed."""
+        if self._trust is None:
+            return ()
+        from kubewasp.registry.signature_storage import find_signatures
+        from kubewasp.trust.signatures import Subject
+
+        subject = Subject(reference.digest, str(reference))
+        stored: tuple[Evidence, ...] = ()
+        if self._trust.needs_signatures(subject.source):
+            stored = find_signatures(self.puller.store, reference, reference.digest)
+        if policy == "Never":
+            return self._checked(self._trust, subject, lambda: stored)
+        if stored:
+            with suppress(GuestLoadError):
+                signers = self._checked(self._trust, subject, lambda: stored)
+                if signers:
+                    return signers
+        return self._checked(self._trust, subject, lambda: find_signatures(self.puller, reference, reference.digest))
+
+    # ------------------------------------------------------------------ trust
+
+    def _checked(
+        self, trust: TrustPolicy, subject: Subject, find: Callable[[], tuple[Evidence, ...]]
+    ) -> tuple[str, ...]:
+        from kubewasp.trust.errors import TrustError
+
+        evidence = find() if trust.needs_signatures(subject.source) else ()
+        try:
+            return trust.check(subject, evidence).signers
+        except TrustError as error:
+            raise GuestLoadError(f"wasm: {error}") from None
+
+
+def default_name(source: str | os.PathLike[str] | StandardInput) -> str:
+    """Name of a guest without one of its own: that of its file, or of its repository."""
+    if isinstance(source, StandardInput):
+        return "guest"
+    text = without_credentials(os.fspath(source))
+    if is_reference(text):
+        text = text.partition("@")[0]
+        return PurePath(text.rpartition(":")[0] if ":" in text.rpartition("/")[2] else text).name
+    return PurePath(text.split("?")[0].removesuffix(".gz")).stem or "guest"
 
 
 def fetch(
@@ -36,95 +217,18 @@ def fetch(
     max_bytes: int,
     timeout: float = HTTP_TIMEOUT,
 ) -> bytes:
-    """Reads or downloads wasm, also compressed with gzip.
+    """The wasm at an address, with the settings of the user alone: for commands without a configuration file."""
+    return GuestSources().fetch(source, sha256=sha256, max_bytes=max_bytes, timeout=timeout).wasm
 
-    WebAssembly text is assembled: a file ending in `.wat` or `.wat.gz`, text on standard input. `max_bytes` is
-    limits.guestSize, or a bound that no setting raises.
-    """
-    text = str(source) if isinstance(source, StandardInput) else os.fspath(source)
-    path, shown = local_path(text), without_credentials(text)
+
+def _beside(source: str | StandardInput) -> tuple[Evidence, ...]:
+    from kubewasp.trust.signatures import read_detached
+
     if isinstance(source, StandardInput):
-        content = _read(source, text, max_bytes)
-    elif path is not None:
-        shown = text
-        content = _read(Path(path), text, max_bytes)
-    elif (scheme := text.partition("://")[0]).lower() in ("http", "https"):
-        content = _downloaded(text, shown, max_bytes, timeout, is_fixed=sha256 is not None)
-    else:
-        raise GuestLoadError(f"wasm: cannot load {shown}: unknown scheme {scheme}://, use file://, http:// or https://")
-    if sha256 is not None:
-        _check_digest(shown, content, sha256)
-    if is_gzip(content):
-        with _unpacking(shown, max_bytes):
-            content = gunzip(content, max_bytes)
-    name = text if path is not None else text.partition("?")[0]
-    is_text = name.removesuffix(".gz").endswith(".wat")
-    if isinstance(source, StandardInput):
-        is_text = content.lstrip()[:1] in (b"(", b";")
-    return _assemble(shown, content) if is_text else content
+        return ()
+    documents = ((ending, beside(source, ending, max_bytes=_MAX_SIGNATURE)) for ending in _SIGNATURE_ENDINGS)
+    return tuple(read_detached(content, f"file *{ending}") for ending, content in documents if content is not None)
 
 
-def _read(file: InputFile, source: str, max_bytes: int) -> bytes:
-    try:
-        with file.open("rb") as opened:
-            return _bounded(opened, source, max_bytes)
-    except OSError as error:
-        raise GuestLoadError(f"wasm: cannot load {source}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise GuestLoadError(f"wasm: cannot load {source!r}: {error}") from None
-
-
-def _downloaded(url: str, shown: str, max_bytes: int, timeout: float, *, is_fixed: bool) -> bytes:
-    try:
-        content, encoding = download(url, max_bytes=max_bytes, timeout=timeout, is_fixed=is_fixed)
-    except TooLongError:
-        raise _too_large(shown, max_bytes) from None
-    except DownloadError as error:
-        raise GuestLoadError(f"wasm: cannot load {shown}: {error}") from None
-    with _unpacking(shown, max_bytes):  # some servers compress although only the identity was accepted
-        return decoded(content, encoding, max_bytes)
-
-
-def _bounded(file: IO[bytes], source: str, max_bytes: int) -> bytes:
-    content = bytearray()
-    while chunk := file.read(_CHUNK):
-        content += chunk
-        if len(content) > max_bytes:
-            raise _too_large(source, max_bytes)
-    return bytes(content)
-
-
-@contextmanager
-def _unpacking(source: str, max_bytes: int) -> Iterator[None]:
-    try:
-        yield
-    except TooLargeError:
-        raise _too_large(source, max_bytes) from None
-    except UnpackError as error:
-        raise GuestLoadError(f"wasm: cannot load {source}: {error}") from None
-
-
-def _too_large(source: str, max_bytes: int) -> GuestLoadError:
-    remedy = "; raise limits.guestSize" if max_bytes < MAX_BYTES else ""
-    return GuestLoadError(f"wasm: {source} is larger than {format_size(max_bytes)}{remedy}")
-
-
-def _check_digest(source: str, content: bytes, expected: str) -> None:
-    expected = expected.removeprefix("sha256:")
-    if not _SHA256.fullmatch(expected):
-        raise GuestLoadError(f"wasm: sha256 of {source}: expected 64 hexadecimal digits, got {expected[:80]!r}")
-    found = hashlib.sha256(content).hexdigest()
-    if found != expected.lower():
-        raise GuestLoadError(f"wasm: {source} has the sha256 {found}, expected {expected.lower()}")
-
-
-def _assemble(source: str, content: bytes) -> bytes:
-    from wasmtime import WasmtimeError, wat2wasm
-
-    try:
-        return bytes(wat2wasm(content.decode("utf-8")))
-    except (WasmtimeError, UnicodeDecodeError) as error:
-        found = _WAT_PLACE.search(str(error))
-        place = f" line {found[1]}, column {found[2]}:" if found else ""
-        problem = str(error).strip().partition("\n")[0]
-        raise GuestLoadError(f"wasm: {source} is not WebAssembly text:{place} {problem}") from None
+def _not_loaded(error: RegistryError) -> GuestLoadError:
+    return GuestLoadError(f"wasm: cannot load {error}")

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
+from kubewasp.wasm.source import GuestSources
 from kubewasp.web.asgi_bodies import RequestBody, ResponseBody
 from kubewasp.web.errors import CLIENT_CLOSED_REQUEST, ClientError, GuestError
 from kubewasp.web.guests import Reloader, load_guest
@@ -64,7 +65,8 @@ class WebApp:
     """ASGI application. Guests run on its own threads; `close` ends them."""
 
     def __init__(self, config: WebConfig) -> None:
-        self.guests = {name: load_guest(guest) for name, guest in config.guests.items()}
+        sources = GuestSources(config.registries, config.trust)
+        self.guests = {name: load_guest(guest, sources) for name, guest in config.guests.items()}
         self.metrics = WebMetrics(self.guests.values())
         self.reloader = Reloader(list(self.guests.values()), config.reload_seconds)
         self._routes = RouteTable(config.routes, self.guests)

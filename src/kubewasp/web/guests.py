@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from kubewasp.wasm.errors import GuestLoadError
-from kubewasp.wasm.source import fetch
 from kubewasp.web import handler_abi, handler_module, middleware_abi
 from kubewasp.web.cgi import CommandRunner
 from kubewasp.web.errors import GuestError
@@ -19,6 +17,7 @@ from kubewasp.web.handler_pool import InstancePool, PoolStats
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from kubewasp.wasm.source import GuestSources
     from kubewasp.web.http_messages import Request, Response
     from kubewasp.web.web_config import GuestConfig
 
@@ -77,9 +76,10 @@ class _FileVersion:
 class Guest:
     """Newest usable version of a guest."""
 
-    def __init__(self, config: GuestConfig) -> None:
+    def __init__(self, config: GuestConfig, sources: GuestSources) -> None:
         self.config = config
         self.name = config.name
+        self._sources = sources
         self.stats = PoolStats()
         self.reloads = {"success": 0, "failure": 0}
         self._version = self._file_version()
@@ -118,11 +118,14 @@ class Guest:
             logger.info("Guest reloaded", extra=self._keys())
 
     def _keys(self, error: Exception | None = None) -> dict[str, str]:
-        keys = {"guest": self.name, "file": str(self.config.file)}
+        keys = {"guest": self.name, "file": self.config.place}
         return keys | {"problem": str(error)} if error else keys
 
     def _load(self) -> Runner:
-        wasm = fetch(os.fspath(self.config.file), max_bytes=self.config.limits.guest_size)
+        config = self.config
+        wasm = self._sources.fetch(
+            config.place, max_bytes=config.limits.guest_size, pull_policy=config.image_pull_policy
+        ).wasm
         try:
             if self.config.style == "wasi":
                 return CommandRunner(self.config, wasm, self.stats)
@@ -131,6 +134,8 @@ class Guest:
             raise GuestLoadError(f"wasm: guest start failed: {error.detail}") from None
 
     def _file_version(self) -> _FileVersion | None:
+        if self.config.reference:
+            return None
         try:
             found = self.config.file.stat()
         except OSError:
@@ -138,12 +143,12 @@ class Guest:
         return _FileVersion(found.st_mtime_ns, found.st_size, found.st_ino)
 
 
-def load_guest(config: GuestConfig) -> Guest:
+def load_guest(config: GuestConfig, sources: GuestSources) -> Guest:
     """GuestLoadError, with the guest's name and file, for an unusable guest."""
     try:
-        return Guest(config)
+        return Guest(config, sources)
     except GuestLoadError as error:
-        raise GuestLoadError(f'guest "{config.name}" ({config.file}): {error}') from None
+        raise GuestLoadError(f'guest "{config.name}" ({config.place}): {error}') from None
 
 
 class Reloader:

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from kubewasp.k8s import quantity
 from kubewasp.k8s.duration import format_duration, parse_duration
 from kubewasp.k8s.errors import shown
+from kubewasp.registry.settings import RegistrySettings
 from kubewasp.wasm.limits import COMPILATION, KIB, MIB, CompileLimits, config_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from kubewasp.registry.settings import PullPolicy
+    from kubewasp.trust.policy import TrustPolicy
 
 Style = Literal["wasi", "module", "http-wasm"]
 STYLES: Final = ("wasi", "module", "http-wasm")
@@ -100,7 +104,7 @@ def _shown(name: str, bound: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GuestConfig:
-    """One wasm file, with its configuration, capabilities and limits."""
+    """One wasm file, or a reference such as `oci://host/handler:v1` in place of it; with capabilities and limits."""
 
     name: str
     file: Path
@@ -112,6 +116,12 @@ class GuestConfig:
     dirs: tuple[str, ...] = ()
     reuse: bool = False
     limits: WebLimits = field(default_factory=WebLimits)
+    reference: str = ""
+    image_pull_policy: PullPolicy | None = None
+
+    @property
+    def place(self) -> str:
+        return self.reference or str(self.file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,4 +172,6 @@ class WebConfig:
     allowed_hosts: tuple[str, ...] = ()  # beside loopback names, on loopback addresses
     trusted_proxies: tuple[str, ...] = ()  # addresses and networks; their X-Forwarded-For counts
     reload_seconds: float = 1.0
+    registries: RegistrySettings = field(default_factory=RegistrySettings)
+    trust: TrustPolicy | None = None
     source: str = ""

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Final, cast
 
 from kubewasp.framework.config.fields import Problems, Section
 from kubewasp.framework.config.model import ConfigError, Problem
+from kubewasp.framework.config.plugin_args import read_pull_policy, reference_problem
 from kubewasp.framework.config.reading import read_document
+from kubewasp.framework.config.registries import read_registries
 from kubewasp.input_file import input_file
+from kubewasp.registry.references import is_reference
 from kubewasp.server.allowed_hosts import HOST_FORM, is_host
 from kubewasp.server.http_server import ServeError, host_and_port
 from kubewasp.web.web_config import (
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kubewasp.input_file import InputFile
+    from kubewasp.trust.policy import TrustPolicy
 
 _METHOD: Final = re.compile(r"[A-Z][A-Z-]{0,30}")
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
@@ -83,6 +87,7 @@ class _Reader:
             self._problems.required("routes", "without routes every response is 404")
         self._check_unique(routes)
         allowed_hosts, trusted_proxies = self._hosts(root), self._proxies(root)
+        registries, trust = read_registries(root.section("registries"), self._folder), self._trust(root)
         root.refuse_unknown()
         return WebConfig(
             guests=guests,
@@ -95,7 +100,18 @@ class _Reader:
             trusted_proxies=trusted_proxies,
             reload_seconds=reload_seconds,
             source=source,
+            registries=registries,
+            trust=trust,
         )
+
+    def _trust(self, root: Section) -> TrustPolicy | None:
+        section = root.section("trust")
+        if not root.has("trust"):
+            return None
+        # Late: cryptography takes a tenth of a second to import.
+        from kubewasp.framework.config.trust import read_trust
+
+        return read_trust(section, self._folder)
 
     def _address(self, root: Section, name: str, default: str) -> Listen:
         text = root.text(name, default)
@@ -139,14 +155,14 @@ class _Reader:
         file = section.text("file")
         style = section.text("style")
         if not file:
-            self._problems.required(section.at("file"), "path of the guest's .wasm or .wat")
+            self._problems.required(section.at("file"), "path of the guest's .wasm or .wat, or an oci:// address")
         if not style:
             self._problems.required(section.at("style"), f"one of {', '.join(STYLES)}")
         elif style not in STYLES:
             self._problems.unsupported(section.at("style"), style, STYLES)
         guest = GuestConfig(
             name=name,
-            file=self._folder / file,
+            file=Path(file) if is_reference(file) else self._folder / file,
             style=cast("Style", style),
             folder=self._folder,
             config=section.text("config"),
@@ -155,7 +171,11 @@ class _Reader:
             dirs=tuple(section.texts("dirs")),
             reuse=section.boolean("reuse"),
             limits=self._limits(section),
+            reference=file if is_reference(file) else "",
+            image_pull_policy=read_pull_policy(section),
         )
+        if guest.reference and (problem := reference_problem(file)):
+            self._problems.add(section.at("file"), problem)
         for field, given in (("args", guest.args), ("dirs", guest.dirs)):
             if given and style != "wasi":
                 self._problems.forbidden(section.at(field), "only for guests of style wasi")

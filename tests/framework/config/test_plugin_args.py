@@ -286,7 +286,7 @@ def test_guests_come_from_files_and_the_web(url: str) -> None:
         ({"guestURL": ""}, "guestURL: Required value"),
         ({"guestURL": 1}, "guestURL: expected a string, got 1"),
         ({"guestURL": "ftp://x/p.wasm"}, 'guestURL: Invalid value: "ftp://x/p.wasm": '
-         "must be a path or a file://, http:// or https:// address"),
+         "must be a path or a file://, http://, https:// or oci:// address"),
         ({"guestURL": "p", "guestConfig": {"a": 1}}, "guestConfig: expected a string, got an object"),
         ({"guestURL": "p", "logSeverity": "info"}, 'logSeverity: expected an integer, got "info"'),
         ({"guestURL": "p", "args": "a"}, 'args: expected a list, got "a"'),

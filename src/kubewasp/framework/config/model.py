@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from kubewasp.framework.config.default_plugins import BUILT_IN, plugins_at
 from kubewasp.framework.config.rollout import DEFAULT_RELOAD, DEFAULT_ROLLOUT, ReloadSettings, RolloutSettings
 from kubewasp.k8s.errors import ManifestError, quoted
+from kubewasp.registry.settings import RegistrySettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kubewasp.input_file import StandardInput
+    from kubewasp.registry.settings import PullPolicy
+    from kubewasp.trust.policy import TrustPolicy
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
@@ -168,6 +171,7 @@ class WasmPluginSettings:
     limits: Mapping[str, Any] = field(default_factory=dict)
     failure_policy: FailurePolicy = "Fail"
     rollout: RolloutSettings = DEFAULT_ROLLOUT
+    image_pull_policy: PullPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +225,8 @@ class SchedulerConfig:
     extenders: tuple[Extender, ...] = ()
     delay_cache_until_active: bool = False
     reload: ReloadSettings = DEFAULT_RELOAD
+    registries: RegistrySettings = field(default_factory=RegistrySettings)
+    trust: TrustPolicy | None = None
     source: str = ""
     warnings: tuple[str, ...] = ()
 

@@ -15,12 +15,16 @@ from kubewasp.framework.config.model import API_VERSION, WasmPluginSettings
 from kubewasp.framework.config.rollout_reading import read_rollout
 from kubewasp.k8s.duration import format_duration
 from kubewasp.k8s.names import name_problems, value_problems
+from kubewasp.registry.errors import InvalidReferenceError
+from kubewasp.registry.references import Reference, is_reference
+from kubewasp.registry.settings import PULL_POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from kubewasp.framework.config.model import FailurePolicy
+    from kubewasp.registry.settings import PullPolicy
 
     Args = dict[str, Any]
     LimitsCheck = Callable[[Mapping[str, Any]], str]
@@ -33,7 +37,7 @@ LEAST_ALLOCATED, MOST_ALLOCATED, REQUESTED_TO_CAPACITY_RATIO = STRATEGIES = (
 GUEST_URL: Final = "guestURL"
 _MAX_SHAPE_SCORE: Final = 10
 _SHA256: Final = re.compile(r"(sha256:)?[0-9a-fA-F]{64}")
-_GUEST_URL: Final = re.compile(r"(?:file|https?)://.+|(?!\w+://).+", re.IGNORECASE | re.DOTALL)
+_GUEST_URL: Final = re.compile(r"(?:file|https?|oci)://.+|(?!\w+://).+", re.IGNORECASE | re.DOTALL)
 _FAILURE_POLICIES: Final[tuple[FailurePolicy, ...]] = ("Fail", "Ignore")
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
@@ -112,12 +116,15 @@ def read_wasm_settings(section: Section, check_limits: LimitsCheck | None, folde
         limits=section.mapping("limits"),
         failure_policy=_failure_policy(section),
         rollout=read_rollout(section, "rollout"),
+        image_pull_policy=read_pull_policy(section),
     )
     section.refuse_unknown()
     if not url:
         problems.required(section.at(GUEST_URL))
     elif not _GUEST_URL.fullmatch(url):
-        problems.invalid(section.at(GUEST_URL), url, "must be a path or a file://, http:// or https:// address")
+        problems.invalid(section.at(GUEST_URL), url, "must be a path or a file://, http://, https:// or oci:// address")
+    elif is_reference(url) and (problem := reference_problem(url)):
+        problems.add(section.at(GUEST_URL), problem)  # without the value, which may have a password
     if settings.sha256 and not _SHA256.fullmatch(settings.sha256):
         problems.invalid(section.at("sha256"), settings.sha256, "must be 64 hexadecimal digits")
     wrong_limit = check_limits(settings.limits) if check_limits else ""
@@ -125,6 +132,27 @@ def read_wasm_settings(section: Section, check_limits: LimitsCheck | None, folde
         path, _, text = wrong_limit.partition(": ")
         problems.add(f"{section.path}.{path}", text)
     return settings
+
+
+def reference_problem(url: str) -> str:
+    """The problem of an `oci://` address, without passwords in it; empty if it is valid."""
+    try:
+        Reference.parse(url)
+    except InvalidReferenceError as error:
+        return str(error)
+    return ""
+
+
+def read_pull_policy(section: Section) -> PullPolicy | None:
+    """`imagePullPolicy`; None if it is not given."""
+    given = section.text("imagePullPolicy")
+    if not given:
+        return None
+    for policy in PULL_POLICIES:
+        if policy == given:
+            return policy
+    section.problems.unsupported(section.at("imagePullPolicy"), given, PULL_POLICIES)
+    return None
 
 
 def _failure_policy(section: Section) -> FailurePolicy:

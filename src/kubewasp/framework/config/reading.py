@@ -37,6 +37,7 @@ from kubewasp.framework.config.plugin_args import (
     read_wasm_settings,
 )
 from kubewasp.framework.config.profiles import merged
+from kubewasp.framework.config.registries import read_registries
 from kubewasp.framework.config.rollout_reading import read_reload
 from kubewasp.input_file import input_file
 from kubewasp.k8s import json_documents, yaml_documents
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from kubewasp.framework.config.plugin_args import LimitsCheck
     from kubewasp.framework.config.rollout import RolloutSettings
     from kubewasp.input_file import InputFile
+    from kubewasp.registry.settings import RegistrySettings
+    from kubewasp.trust.policy import TrustPolicy
 
 MAX_BYTES: Final = 8 * 2**20
 _REMOVED_PLUGINS: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
@@ -172,6 +175,8 @@ class _Reader:
             extenders=tuple(sorted(extenders, key=lambda extender: extender.ignorable)),
             delay_cache_until_active=root.boolean("delayCacheUntilActive"),
             reload=read_reload(root.section("reload")),
+            registries=self._registries(root),
+            trust=self._trust(root),
             warnings=tuple(self._warnings),
         )
         root.refuse_unknown()
@@ -179,6 +184,18 @@ class _Reader:
         _check_extenders(extenders, self._problems)
         _check_profiles(profiles, self._problems)
         return config
+
+    def _registries(self, root: Section) -> RegistrySettings:
+        return read_registries(root.section("registries"), self._folder)
+
+    def _trust(self, root: Section) -> TrustPolicy | None:
+        section = root.section("trust")
+        if not root.has("trust"):
+            return None
+        # Late: cryptography takes a tenth of a second to import.
+        from kubewasp.framework.config.trust import read_trust
+
+        return read_trust(section, self._folder)
 
     # ------------------------------------------------------------------ profiles
 

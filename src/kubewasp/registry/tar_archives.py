@@ -1,0 +1,236 @@
+"""Reader of tar archives from untrusted places: one pass, bounded, plain files by name only.
+
+Not `tarfile`: it reads headers of any length into memory, and follows links and sparse maps that nothing here needs.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Final, Protocol
+
+from kubewasp.registry.errors import ContentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_BLOCK: Final = 512
+_MAX_MEMBERS: Final = 100_000
+_MAX_EXTENSION: Final = 1 << 20
+_MAX_NAME: Final = 4096
+_CHUNK: Final = 1 << 20
+_FILE, _OLD_FILE, _CONTIGUOUS = b"0", b"\0", b"7"
+_LONG_NAME, _LONG_LINK, _PAX, _GLOBAL_PAX = b"L", b"K", b"x", b"g"
+_SPARSE: Final = (b"S",)
+
+
+class Stream(Protocol):
+    """Source of bytes; fewer than asked for only at the end."""
+
+    def read(self, count: int, /) -> bytes: ...
+
+    def skip(self, count: int, /) -> None:
+        """ContentError beyond the end."""
+
+
+class FileStream:
+    """A file that can be searched, or content in memory."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+
+    def read(self, count: int) -> bytes:
+        return self._file.read(count)
+
+    def skip(self, count: int) -> None:
+        if self._file.seek(count, os.SEEK_CUR) > self._size:
+            raise _incomplete()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An entry: name without leading `./` and `/`, kind, size, and the place of its content in the stream."""
+
+    name: str
+    is_file: bool
+    size: int
+    offset: int
+    read: Callable[[int], bytes]
+    """Reads the content up to a limit; ContentError above it. Only before the next member is asked for."""
+
+
+class GunzipStream:
+    """Bytes of a gzip stream as they are asked for, not more than a limit in all."""
+
+    def __init__(self, source: Stream, limit: int) -> None:
+        self._source = source
+        self.left = limit
+        self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        self._input = b""
+        self._is_over = False
+
+    def read(self, count: int) -> bytes:
+        parts: list[bytes] = []
+        while count and not self._is_over:
+            if not self._input:
+                self._input = self._source.read(64 << 10)
+                if not self._input:
+                    raise ContentError("the compressed data is incomplete")
+            try:
+                part = self._member.decompress(self._input, count)
+            except zlib.error:
+                raise ContentError("not valid gzip data") from None
+            self._input = self._member.unconsumed_tail
+            self.left -= len(part)
+            if self.left < 0:
+                raise ContentError("too large once it is unpacked")
+            parts.append(part)
+            count -= len(part)
+            if self._member.eof:
+                self._next_member()
+        return b"".join(parts)
+
+    def skip(self, count: int) -> None:
+        while count:
+            part = self.read(min(count, _CHUNK))
+            if not part:
+                raise _incomplete()
+            count -= len(part)
+
+    def _next_member(self) -> None:
+        self._input = self._member.unused_data or self._source.read(64 << 10)
+        if self._input.strip(b"\0"):
+            self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        else:
+            self._is_over = True
+
+
+def members(stream: Stream) -> Iterator[Member]:
+    """The entries in order. Names of GNU and POSIX extensions are understood."""
+    at, name, size = 0, "", -1
+    for _ in range(_MAX_MEMBERS):
+        header = stream.read(_BLOCK)
+        at += len(header)
+        if not header.strip(b"\0"):
+            return  # the end, also without its blocks of zeros
+        if len(header) < _BLOCK or not _is_valid(header):
+            raise ContentError("not a tar archive, or damaged")
+        kind, length = header[156:157], _number(header[124:136])
+        if kind in _SPARSE:
+            raise ContentError("a tar archive with sparse files")
+        if kind in (_LONG_NAME, _LONG_LINK, _PAX, _GLOBAL_PAX):
+            content = _extension(stream, length)
+            at += _padded(length)
+            if kind == _LONG_NAME:
+                name = _text(content)
+            elif kind == _PAX:
+                name, size = _pax(content, name, size)
+            continue
+        length = size if size >= 0 else length
+        if length < 0:
+            raise ContentError("not a tar archive, or damaged")
+        is_file = kind in (_FILE, _OLD_FILE, _CONTIGUOUS)
+        held = _Held(stream, length if is_file else 0)
+        yield Member(_plain(name or _header_name(header)), is_file, length if is_file else 0, at, held.read)
+        held.skip()
+        at += _padded(length if is_file else 0)
+        name, size = "", -1
+    raise ContentError(f"a tar archive with more than {_MAX_MEMBERS} entries")
+
+
+class _Held:
+    """Content of the present member."""
+
+    def __init__(self, stream: Stream, size: int) -> None:
+        self._stream = stream
+        self._left = size
+        self._padding = _padded(size) - size
+
+    def read(self, limit: int) -> bytes:
+        if self._left > limit:
+            raise ContentError(f"a file of {self._left} bytes, at most {limit} are allowed")
+        content = self._stream.read(self._left)
+        if len(content) < self._left:
+            raise _incomplete()
+        self._left = 0
+        return content
+
+    def skip(self) -> None:
+        self._stream.skip(self._left + self._padding)
+        self._left = self._padding = 0
+
+
+def _incomplete() -> ContentError:
+    return ContentError("the tar archive is incomplete")
+
+
+def _is_valid(header: bytes) -> bool:
+    found = _number(header[148:156])
+    return found == sum(header[:148]) + 8 * 32 + sum(header[156:])
+
+
+def _number(field: bytes) -> int:
+    """Octal digits, or GNU's binary form for large numbers; -1 for anything else."""
+    if field[0] & 0x80:
+        value = int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big")
+        return value if value < 2**62 else -1
+    digits = field.strip(b"\0 ")
+    if not digits:
+        return 0
+    return int(digits, 8) if digits.isdigit() and not digits.strip(b"01234567") else -1
+
+
+def _padded(size: int) -> int:
+    return -(-size // _BLOCK) * _BLOCK
+
+
+def _extension(stream: Stream, length: int) -> bytes:
+    if not 0 <= length <= _MAX_EXTENSION:
+        raise ContentError("a tar archive with an extension that is too long")
+    content = stream.read(_padded(length))
+    if len(content) < length:
+        raise _incomplete()
+    return content[:length]
+
+
+def _pax(content: bytes, name: str, size: int) -> tuple[str, int]:
+    """Name and size in records such as `30 path=…`."""
+    at = 0
+    while at < len(content):
+        digits, _, _ = content[at : at + 20].partition(b" ")
+        if not digits.isdigit():
+            raise ContentError("a tar archive with a damaged extension")
+        length = int(digits)
+        record = content[at : at + length]
+        key, sign, value = record[len(digits) + 1 : -1].partition(b"=")
+        if length <= len(digits) or not sign or not record.endswith(b"\n"):
+            raise ContentError("a tar archive with a damaged extension")
+        if key == b"path":
+            name = _text(value)
+        elif key == b"size":
+            size = int(value) if value.isdigit() and len(value) < 19 else -2
+        elif key.startswith(b"GNU.sparse"):
+            raise ContentError("a tar archive with sparse files")
+        at += length
+    if size == -2:
+        raise ContentError("a tar archive with a damaged extension")
+    return name, size
+
+
+def _header_name(header: bytes) -> str:
+    name = _text(header[:100])
+    prefix = _text(header[345:500]) if header[257:263] == b"ustar\0" else ""
+    return f"{prefix}/{name}" if prefix else name
+
+
+def _text(field: bytes) -> str:
+    return field[:_MAX_NAME].partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def _plain(name: str) -> str:
+    """The name in one form. `..` stays: such a name is no file that is looked for."""
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    return "/".join(parts)
