@@ -150,8 +150,8 @@ def _probations(running: Running, version: Version) -> tuple[PluginTrial, ...]:
             if known is not None:
                 found.append(replace(known, candidate=release, settings=release.settings.rollout, profiles=profiles))
         elif release.settings.rollout.rollback_within:
-            # A version that replaces an unproven one goes back to the last that was proven.
-            previous = current if known is None else known.previous
+            # A version that replaces an unproven one goes back to the last that was proven, if there is one.
+            previous = current if known is None or not known.can_go_back else known.previous
             settings = release.settings.rollout
             found.append(PluginTrial(plugin, release, previous, Stage.PROBATION, settings, profiles))
     return tuple(found)
