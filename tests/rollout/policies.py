@@ -47,6 +47,7 @@ def wasm(
     loops: bool = False,
     waits: bool = False,
     gate: int = 0,
+    signs: bool = False,
 ) -> bytes:
     """A policy: nodes are known by the last character of their names."""
     text = f"rejected by {version}"
@@ -63,7 +64,10 @@ def wasm(
     imports += ['(import "k8s.io/scheduler" "result.status_reason" (func $reason (param i32 i32)))']
     if "queuesort" in hooks:
         imports += ['(import "kubewasp/v1" "result.sort_key" (func $sort_key (param i32 i32)))']
-    body = "".join(_HOOKS[hook].format(**fields) for hook in hooks)
+    if signs:  # one signature for all pods, set at the start
+        imports += ['(import "kubewasp/v1" "pod_signature" (func $sign (param i32 i32)))']
+        hooks_text = '(func (export "_initialize") (call $sign (i32.const 7) (i32.const 0)))'
+    body = (hooks_text if signs else "") + "".join(_HOOKS[hook].format(**fields) for hook in hooks)
     memory = f'(memory (export "memory") 1) (data (i32.const 0) "{text}")'
     return bytes(wat2wasm(f"(module {' '.join(imports)} {memory} {_LAST} {body})"))
 

@@ -65,7 +65,9 @@ class PodShare:
             return False
         if self.selector is not None and not self.selector.matches(pod.labels):
             return False
-        return is_in_share(pod.uid if pod.owner is None else pod.owner.uid, self.percentage)
+        owner = pod.owner
+        uid = pod.uid if owner is None else owner.uid or f"{pod.namespace}/{owner.name}"  # manifests have no uids
+        return is_in_share(uid, self.percentage)
 
 
 def is_in_share(uid: str, percentage: float) -> bool:
