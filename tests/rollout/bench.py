@@ -1,7 +1,5 @@
 """A scheduler with reloads in a fake cluster, without threads: staging and hand-over run where they are asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Wasm policies by version: which node they reject, which one they prefer, and whether they fail."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -151,11 +151,7 @@ def test_the_guest_of_a_waiting_pod_is_closed_after_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "bound", "args"),
-    [
-        (TRAPS, "errors", {}),
-        (LOOPS, "timeouts", {"limits": {"callTimeout": "10ms"}}),
-    ],
+    ("content", "bound", "args"), [(TRAPS, "errors", {}), (LOOPS, "timeouts", {"limits": {"callTimeout": "10ms"}})]
 )
 def test_a_version_that_fails_after_the_swap_is_rolled_back(
     tmp_path: Path, content: bytes, bound: str, args: dict[str, Any]
@@ -377,7 +373,7 @@ def test_another_version_takes_the_place_of_the_one_on_trial(tmp_path: Path) -> 
 
 def test_promotion_and_abortion_by_hand(tmp_path: Path) -> None:
     bench = Bench(tmp_path, A, rollout={"shadow": "100%", "canary": "100%"})
-    with pytest.raises(NothingToDoError, match="no version is on trial|has no version"):
+    with pytest.raises(NothingToDoError, match="has no version"):
         bench.controller.promote("nothing")
     bench.reload(B)
     assert bench.controller.promote().endswith("is in stage canary")

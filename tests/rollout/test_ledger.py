@@ -117,11 +117,15 @@ def test_a_ledger_that_cannot_be_written_is_a_warning_once(tmp_path: Path, caplo
 
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(["format", "plugins", "good", "bad", "digest", "settings", "reference", "reason", "time", "x"]),
-        inner,
-        max_size=4,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["format", "plugins", "good", "bad", "digest", "settings", "reference", "reason", "time", "x"]
+            ),
+            inner,
+            max_size=4,
+        )
     ),
 )
 

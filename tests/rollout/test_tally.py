@@ -27,7 +27,11 @@ def tally(pods: int = 0, **counts: int) -> Tally:
         (Bounds(None, Amount(0)), {"timeouts": 1}, "1 timeouts in 10 pods, maxTimeouts is 0"),
         (Bounds(HALF, None), {"errors": 10}, ""),  # of the 20 pods of the window
         (Bounds(HALF, None), {"errors": 11}, "11 errors in 10 pods, maxErrors is 50%"),
-        (Bounds(None, None, None, HALF), {"other_nodes": 11}, "11 pods on another node in 10 pods, maxDisagreement is 50%"),
+        (
+            Bounds(None, None, None, HALF),
+            {"other_nodes": 11},
+            "11 pods on another node in 10 pods, maxDisagreement is 50%",
+        ),
         (NO_BOUNDS, {"errors": 1000, "timeouts": 1000, "other_nodes": 1000}, ""),
     ],
 )

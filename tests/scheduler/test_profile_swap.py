@@ -151,8 +151,7 @@ def test_a_new_way_to_help_pods_is_tried_for_all_of_them() -> None:
     pod = rejected(cluster, "rejected")
     helper = Scripted("Helper", events=NODE_ADDED)
     made = Framework(
-        "default-scheduler",
-        {"queueSort": [(kept, 0)], "filter": [(kept, 1)], "postFilter": [(helper, 0)]},
+        "default-scheduler", {"queueSort": [(kept, 0)], "filter": [(kept, 1)], "postFilter": [(helper, 0)]}
     )
     cluster.scheduler.install(profiles(cluster, made))
     assert cluster.place(pod) != "unschedulable"

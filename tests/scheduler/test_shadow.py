@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubewasp.framework.plugin import PreFilterResult
-from kubewasp.framework.runtime import Framework
 from kubewasp.scheduler.cycle import SchedulingCycle
 from kubewasp.scheduler.sampling import Rotation
 from kubewasp.scheduler.shadow import SHADOW_POINTS, Comparison, ShadowCycle
@@ -152,7 +151,7 @@ def test_the_exchanged_choice_is_that_of_a_cycle_with_the_new_version(
     cluster = cluster_of((Scripted("P", **stable), weight), rest, nodes=NODES)
     scheduler = cluster.scheduler
     found = compared(cluster, shadow_of(cluster, Scripted("P", **candidate), rest, weight=weight))
-    framework: Framework = make_framework((Scripted("P", **candidate), weight), (rest, 1))
+    framework = make_framework((Scripted("P", **candidate), weight), (rest, 1))
     cycle = SchedulingCycle(framework, scheduler.table, scheduler.nominator, Rotation())
     assert found.other == cycle.choose(make_pod("pod")).node
     assert not found.error

@@ -16,6 +16,7 @@ from kubewasp.cli import (
     http_commands,
     plugin_commands,
     plugin_registry_commands,
+    rollout_commands,
     shell_commands,
     standard_streams,
     wasi_commands,
@@ -34,6 +35,7 @@ cluster_commands.register(app)
 plugin_registry_commands.register(plugin_commands.app)
 app.add_typer(plugin_commands.app, name="plugin")
 app.add_typer(config_commands.app, name="config")
+app.add_typer(rollout_commands.app, name="rollout")
 app.add_typer(extender_commands.app, name="extender")
 app.add_typer(wasi_commands.app, name="wasi")
 app.add_typer(http_commands.app, name="http")
