@@ -13,7 +13,7 @@ from kubewasp.scheduler.shadow_handle import ShadowHandle
 from kubewasp.wasm.plugin import WasmPlugin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from kubewasp.framework.config.model import PluginSet, Profile, ProfileConfig, SchedulerConfig
     from kubewasp.framework.observer import SchedulerObserver
@@ -44,13 +44,16 @@ class Version:
         return {plugin: release.digest for (_, plugin), release in reversed(list(self.releases.items()))}
 
 
-def resolved(config: SchedulerConfig, releases: Releases, observer: SchedulerObserver) -> Version:
+def resolved(
+    config: SchedulerConfig, releases: Releases, observer: SchedulerObserver, *, added: Collection[str] = ()
+) -> Version:
     """The version of a configuration with those releases; plugins without one are left out. Raises ConfigError.
 
-    Any thread: no plugin is made, but modules of plugins are imported.
+    Any thread: no plugin is made, but modules of plugins are imported. `added` as in `set_up`.
     """
     profiles = tuple(_with_releases(profile, releases) for profile in config.profiles)
-    setup = set_up(replace(config, profiles=profiles), observer=observer, guests=ReleaseHost(releases))
+    host = ReleaseHost(releases)
+    setup = set_up(replace(config, profiles=profiles), added=added, observer=observer, guests=host)
     for profile in setup.profiles:
         setup.registry.load_classes(profile)
     return Version(config, releases, setup)
@@ -113,6 +116,11 @@ def shadows(
         judging = {point: points[point] for point in SHADOW_POINTS}
         found[name] = ShadowCycle(plugin, judging, base.cycles[name], scheduler.table, scheduler.nominator)
     return found
+
+
+def unchanged(profile: Profile, old: Framework | None, version: Version, before: Version) -> dict[str, Plugin]:
+    """The plugins of a framework that go on in the new profile, by name."""
+    return {} if old is None else _kept(profile, old, version, before)
 
 
 def _kept_guests(profile: str, version: Version, also: ProfileSet | None) -> dict[str, Plugin]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kubewasp.errors import KubewaspError
 from kubewasp.framework.config.guest_urls import local_path
@@ -16,11 +16,12 @@ from kubewasp.rollout.rollout_events import RolloutEvent
 from kubewasp.rollout.staging import is_tag_followed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kubewasp.framework.config.model import SchedulerConfig, WasmPluginSettings
-    from kubewasp.rollout.controller import RolloutController
     from kubewasp.rollout.ledger import Ledger
+    from kubewasp.rollout.planning import Running
+    from kubewasp.rollout.release import Release
     from kubewasp.rollout.rollout_events import RolloutListener
     from kubewasp.rollout.staging import Stager
 
@@ -34,6 +35,18 @@ class HandOverError(KubewaspError):
     """The scheduler's thread did not take a new version."""
 
 
+class Versions(Protocol):
+    """Owner of the versions of a process: a `RolloutController`, or one without trials."""
+
+    running: Running
+
+    def plan(self, config: SchedulerConfig, releases: Mapping[tuple[str, str], Release]) -> tuple[Running, Running]: ...
+
+    def apply(
+        self, basis: Running, new: Running, config: SchedulerConfig, releases: Mapping[tuple[str, str], Release]
+    ) -> None: ...
+
+
 class Reloader:
     """Reloads on the thread that stages. `read` gives the configuration of the file, with options of the command line.
 
@@ -45,7 +58,7 @@ class Reloader:
         *,
         read: Callable[[], SchedulerConfig],
         stager: Stager,
-        controller: RolloutController,
+        controller: Versions,
         post: Callable[[Callable[[], None]], None],
         listeners: Sequence[RolloutListener],
         is_stopping: Callable[[], bool] = lambda: False,
@@ -119,7 +132,7 @@ class Reloader:
 class ConfigChanges:
     """Changes of a configuration file and of the guests that it names. Implements `Changes`."""
 
-    def __init__(self, config_file: str, controller: RolloutController, stager: Stager, ledger: Ledger) -> None:
+    def __init__(self, config_file: str, controller: Versions, stager: Stager, ledger: Ledger) -> None:
         self._config_file = config_file
         self._controller = controller
         self._stager = stager
