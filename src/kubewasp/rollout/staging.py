@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kubewasp.errors import KubewaspError
 from kubewasp.framework.config.model import ConfigError, Problem
+from kubewasp.input_file import StandardInput
 from kubewasp.registry.references import Reference, is_reference
 from kubewasp.rollout.release import GuestMeter, Release, ReleaseKey, ReleaseLog, settings_digest, short
 from kubewasp.wasm.guest import Guest
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from kubewasp.framework.config.model import SchedulerConfig, WasmPluginSettings
-    from kubewasp.input_file import StandardInput
     from kubewasp.registry.settings import PullPolicy
     from kubewasp.rollout.ledger import GoodVersion, Ledger
     from kubewasp.wasm.guest_log import GuestLogSink
@@ -129,6 +129,8 @@ class Stager:
     ) -> Release:
         sources, wanted = self.sources(config), settings_digest(settings)
         address: str | StandardInput = settings.guest_url
+        if isinstance(address, StandardInput) and known:  # it can be read once
+            return known[0].with_settings(settings)
         if known and is_tag_followed(settings):
             # A tag that moves between two steps changes nothing: from here on the digest counts.
             try:
