@@ -22,8 +22,10 @@ QUICK := $(addprefix tests/,k8s state framework plugins scheduler explain simula
 check: lint ## lint and the fast half of the tests: below 90 seconds
 	@$(BIN)/python -m pytest -q -n auto $(QUICK) $(ARGS)
 
-e2e: .venv/.dev ## the tests against a real API server (builds it once: about 5 minutes)
+e2e: .venv/.dev ## the tests against a real API server and registries (builds them once: about 6 minutes)
 	@$(BIN)/python -m tools.testbed.build
+	@$(BIN)/python -m tools.testbed.registries
+	@$(BIN)/python -m tools.testbed.debian_programs
 	@$(BIN)/python -m pytest -n0 $(if $(findstring tests/,$(ARGS)),,tests/e2e) $(ARGS)
 
 bench: .venv/.dev ## plugins in every form, beside their peers (about 12 minutes; ARGS=--quick: one)

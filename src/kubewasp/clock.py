@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Final, Protocol
 
@@ -36,6 +35,8 @@ class SystemClock:
         return time.time()
 
     async def sleep(self, seconds: float) -> None:
+        import asyncio  # late: commands without a loop start faster
+
         await asyncio.sleep(seconds)
 
 

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from kubewasp.images.building import ImagePlan, build_image
 from tests.cli.all_commands import BENCH, KUBEWASP, Found, name
 from tests.cli.conftest import Kubewasp
 from tests.command_line import examples
 from tests.guests.build import ROOT, example
+from tests.images.archives import layout
 from tests.wasi.running import probe_file
 
 COMMAND = Path(sys.executable).parent / "kubewasp"
@@ -109,6 +111,7 @@ def workplace(tmp_path: Path) -> Path:
     (tmp_path / "data" / "words.txt").write_text("a\nb\n", encoding="utf-8")
     shutil.copy(example("nodenumber"), tmp_path / "nodenumber.wasm")
     shutil.copy(probe_file(), tmp_path / "count.wasm")
+    layout(tmp_path / "images", build_image(ImagePlan(probe_file().read_bytes(), "count.wasm")), "count")
     for manifest in ("pod.yaml", "nodes.yaml"):
         shutil.copy(ROOT / "examples" / "manifests" / manifest, tmp_path / manifest)
     (tmp_path / "scheduler.yaml").write_text(SCHEDULER, encoding="utf-8")

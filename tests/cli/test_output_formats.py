@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kubewasp.images.building import ImagePlan, build_image
 from tests.cli.all_commands import KUBEWASP
 from tests.cli.conftest import Kubewasp
 from tests.guests.build import ROOT, wat
+from tests.images.archives import layout
 from tests.wasi.running import probe_file
 
 SMALL = ROOT / "examples" / "clusters" / "small.yaml"
@@ -22,6 +24,8 @@ CALLS: dict[str, tuple[object, ...]] = {
     "plugin call": (wat("filter"), "filter"),
     "plugin bench": (wat("filter"), "--nodes", "2", "--pods", "2"),
     "wasi inspect": (probe_file(),),
+    "image build": (probe_file(), "-t", "oci:FILE-images:new"),
+    "image inspect": ("oci:FILE-images:probe",),
     "version": (),
 }
 # simulate prints pods as YAML; build and test need a compiler and print as inspect does.
@@ -45,7 +49,8 @@ def test_every_command_with_a_format_is_in_the_table() -> None:
 def test_yaml_has_the_content_of_json(command: str, kubewasp: Kubewasp, tmp_path: Path) -> None:
     file = tmp_path / "scheduler.yaml"
     file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n", encoding="utf-8")
-    arguments = [file if each == "FILE" else each for each in CALLS[command]]
+    layout(tmp_path / "scheduler.yaml-images", build_image(ImagePlan(probe_file().read_bytes(), "probe.wasm")), "probe")
+    arguments = [str(each).replace("FILE", str(file)) for each in CALLS[command]]
     as_json = kubewasp(*command.split(), *arguments, "-o", "json")
     as_yaml = kubewasp(*command.split(), *arguments, "-o", "yaml")
     assert (as_json.code, as_yaml.code) == (0, 0), as_yaml.err

@@ -7,24 +7,12 @@ import pytest
 
 from kubewasp.registry.registry_client import RegistryClient
 from kubewasp.registry.settings import RegistrySettings
-from tests.registry.fake_registry import FakeRegistry
+from tests.registry.fake_registry import FakeRegistry, without_user_files
 
 
 @pytest.fixture(autouse=True)
 def _no_user_files(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = tmp_path_factory.mktemp("home")
-    monkeypatch.setenv("HOME", str(home))
-    for name in (
-        "DOCKER_CONFIG",
-        "REGISTRY_AUTH_FILE",
-        "XDG_RUNTIME_DIR",
-        "XDG_CONFIG_HOME",
-        "CONTAINERS_REGISTRIES_CONF",
-    ):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
+    without_user_files(monkeypatch, tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
 from kubewasp.registry.oci_manifests import INDEX
 
 Answer = Callable[["Exchange"], bool]
@@ -19,6 +21,17 @@ Answer = Callable[["Exchange"], bool]
 
 def digest_of(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def without_user_files(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """Files and variables of the user have no effect on registries."""
+    monkeypatch.setenv("HOME", str(home))
+    variables = ["DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"]
+    variables += ["CONTAINERS_REGISTRIES_CONF", "REGISTRIES_CONFIG_PATH", "SOURCE_DATE_EPOCH"]
+    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
+        variables += [name, name.upper()]
+    for name in variables:
+        monkeypatch.delenv(name, raising=False)
 
 
 class FakeRegistry:
@@ -113,6 +126,7 @@ class Exchange:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     registry: FakeRegistry
 
     def handle(self) -> None:

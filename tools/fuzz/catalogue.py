@@ -15,8 +15,10 @@ TARGETS: Final = {
     "extender bodies": "tools.fuzz.targets.extender_bodies",
     "http heads": "tools.fuzz.targets.http_heads",
     "wire codec": "tools.fuzz.targets.wire_codec",
+    "oci manifests": "tools.fuzz.targets.oci_manifests",
     "core guests": "tools.fuzz.targets.core_guests",
     "component answers": "tools.fuzz.targets.component_answers",
+    "signatures": "tools.fuzz.targets.signatures",
     "abi calls": "tools.fuzz.targets.abi_calls",
 }
 

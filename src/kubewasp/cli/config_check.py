@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.config.model import EnabledPlugin, Extender, Profile, SchedulerConfig
     from kubewasp.input_file import InputFile
+    from kubewasp.trust.policy import TrustPolicy
 
 _DEFAULT_COMMENT: Final = """\
 # Default configuration. Delete the settings that you do not change.
@@ -94,8 +95,18 @@ def _facts(config: SchedulerConfig) -> Iterator[tuple[str, str]]:
         yield "leader election", "off"
     where = connection.kubeconfig or "in-cluster or default kubeconfig"
     yield "API server", f"{where}, {connection.qps:g} requests/s, burst {connection.burst}"
+    if config.trust is not None:
+        yield "trust", _trust(config.trust)
     for extender in config.extenders:
         yield "extender", f"{extender.url_prefix}: {_verbs(extender)}"
+
+
+def _trust(policy: TrustPolicy) -> str:
+    rule = policy.rule
+    needed = rule.needed or ("no guest without a rule of its source" if rule.required else "no signature is needed")
+    text = needed if rule.required or not rule.needed else f"{needed}; not required"
+    count = len(policy.sources)
+    return f"{text}; rules of {count} source{'s' * (count > 1)}" if count else text
 
 
 def _verbs(extender: Extender) -> str:

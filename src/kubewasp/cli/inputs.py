@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from kubewasp.input_file import StandardInput
-from kubewasp.scheduler.configuration import AddedPlugin
-from kubewasp.wasm.source import default_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kubewasp.input_file import InputFile
+    from kubewasp.scheduler.configuration import AddedPlugin
 
 _DASH: Final = "-"
 _WEIGHT_FIRST: Final = re.compile(r"weight=([^,]*),(.+)", re.DOTALL)
@@ -74,6 +73,10 @@ class Inputs:
         if not _exists(rest) and (setting := _SETTING_LAST.fullmatch(rest)) and _exists(setting[1]):
             problem = f"{text}: unknown setting {setting[2]!r}; only weight=N may follow the guest"
             raise typer.BadParameter(problem, param_hint="--plugin")
+        # Late: commands without plugins need no scheduler.
+        from kubewasp.scheduler.configuration import AddedPlugin
+        from kubewasp.wasm.source import default_name
+
         guest = self.guest(rest)
         return AddedPlugin(name or default_name(guest), guest, weight)
 

@@ -14,8 +14,10 @@ from kubewasp.cli import (
     config_commands,
     extender_commands,
     http_commands,
+    image_commands,
     plugin_commands,
     plugin_registry_commands,
+    plugin_signature_commands,
     rollout_commands,
     shell_commands,
     standard_streams,
@@ -33,11 +35,13 @@ _READER_GONE: Final = 141  # as a shell reports SIGPIPE
 app = CommandGroup()
 cluster_commands.register(app)
 plugin_registry_commands.register(plugin_commands.app)
+plugin_signature_commands.register(plugin_commands.app)
 app.add_typer(plugin_commands.app, name="plugin")
 app.add_typer(config_commands.app, name="config")
 app.add_typer(rollout_commands.app, name="rollout")
 app.add_typer(extender_commands.app, name="extender")
 app.add_typer(wasi_commands.app, name="wasi")
+app.add_typer(image_commands.app, name="image")
 app.add_typer(http_commands.app, name="http")
 shell_commands.register(app)
 

@@ -1,4 +1,4 @@
-"""Annotations of a pushed plugin: those of the user, and what the module itself tells: ABI, hooks, memory."""
+"""Annotations of a pushed plugin from the module itself: ABI, hooks, memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 from kubewasp.cli.plugin_inspect import kind_of
 from kubewasp.errors import KubewaspError
 from kubewasp.k8s.quantity import format_size
-from kubewasp.registry.formats import TITLE, ComponentInterface
+from kubewasp.registry.formats import HOOKS, ComponentInterface
 from kubewasp.wasm.core.core_module import CoreModule
 from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.guest import Guest
@@ -21,16 +21,8 @@ if TYPE_CHECKING:
     from kubewasp.wasm.guest_module import GuestModule
     from kubewasp.wasm.limits import Limits
 
-ABI: Final = "io.kubewasp.abi"
-HOOKS: Final = "io.kubewasp.hooks"
-MEMORY: Final = "io.kubewasp.memory"
-_STANDARD: Final = {
-    "title": TITLE,
-    "description": "org.opencontainers.image.description",
-    "version": "org.opencontainers.image.version",
-    "source": "org.opencontainers.image.source",
-    "licenses": "org.opencontainers.image.licenses",
-}
+_ABI: Final = "io.kubewasp.abi"
+_MEMORY: Final = "io.kubewasp.memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +34,13 @@ class ModuleFacts:
     problem: str = ""
 
 
-def standard_annotations(values: Mapping[str, str | None]) -> dict[str, str]:
-    """Annotations of OCI by their short names; those without a value are left out."""
-    return {_STANDARD[name]: value for name, value in values.items() if value}
-
-
 def module_facts(wasm: bytes, limits: Limits) -> ModuleFacts:
     """Facts of a module, which is compiled (or taken from the cache) and started, without a call of a hook."""
     try:
         program = load_guest_module(wasm, limits)
     except KubewaspError as error:
         return ModuleFacts({}, problem=str(error))
-    found = {ABI: kind_of(program)} | _memory(program)
+    found = {_ABI: kind_of(program)} | _memory(program)
     problem = ""
     hooks: tuple[str, ...] = tuple(program.hooks) if isinstance(program, CoreModule) else ()
     try:
@@ -69,7 +56,7 @@ def _memory(program: GuestModule) -> dict[str, str]:
     if not isinstance(program, CoreModule):
         return {}
     most = "" if program.memory_max_pages is None else f", {format_size(program.memory_max_pages * PAGE)} maximum"
-    return {MEMORY: f"{format_size(program.memory_pages * PAGE)} initial{most}"}
+    return {_MEMORY: f"{format_size(program.memory_pages * PAGE)} initial{most}"}
 
 
 def _interface(program: GuestModule) -> ComponentInterface | None:

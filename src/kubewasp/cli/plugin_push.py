@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from kubewasp.cli import output
-from kubewasp.cli.plugin_annotations import HOOKS, module_facts
 from kubewasp.cli.progress import Progress, working
+from kubewasp.cli.registry_options import source_date
 from kubewasp.k8s.quantity import format_size
+from kubewasp.k8s.timestamps import in_seconds
 from kubewasp.registry import formats
 from kubewasp.registry.copying import RegistryDestination, copy_artifact, push_artifact, signature_manifests
 from kubewasp.registry.errors import ContentError, RegistryError
 from kubewasp.registry.layouts import Layout, is_layout
 from kubewasp.registry.oci_manifests import Manifest, read_document
 from kubewasp.registry.references import Reference
-from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.source import MAX_BYTES, GuestSources
 
 if TYPE_CHECKING:
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from kubewasp.registry.formats import Artifact
     from kubewasp.registry.oci_manifests import Descriptor
     from kubewasp.registry.registry_client import RegistryClient
-
-_MAX_EPOCH: Final = 253_402_300_799  # the year 9999
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +71,10 @@ def _artifact(wasm: bytes, wanted: Push) -> Artifact:
     formats.checked_wasm(wasm, str(wanted.source))
     facts = None
     if wanted.inspects:
+        # Late: the runtime takes longer to import than a small module to push.
+        from kubewasp.cli.plugin_annotations import module_facts
+        from kubewasp.wasm.limits import Limits
+
         with working("inspecting the module"):
             facts = module_facts(wasm, Limits())
         if facts.problem:
@@ -84,22 +84,12 @@ def _artifact(wasm: bytes, wanted: Push) -> Artifact:
     common: dict[str, Any] = {
         "file_name": f"{name}.wasm",
         "annotations": annotations,
-        "created": _created(),
+        "created": in_seconds(source_date()),
         "author": wanted.author,
     }
     if wanted.is_compat:
         return formats.image_artifact(wasm, **common)
     return formats.wasm_artifact(wasm, **common, interface=facts.interface if facts else None)
-
-
-def _created() -> str:
-    """$SOURCE_DATE_EPOCH, as reproducible builds have it, or a fixed time: the same input gives the same digest."""
-    given = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if not given:
-        return formats.EPOCH
-    if not (given.isascii() and given.isdigit() and int(given[:20]) <= _MAX_EPOCH):
-        raise RegistryError(f"SOURCE_DATE_EPOCH: expected a number of seconds, got {given[:40]!r}")
-    return datetime.fromtimestamp(int(given), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _push_layout(path: Path, wanted: Push, client: RegistryClient, *, form: str) -> None:
@@ -182,7 +172,7 @@ def _facts(
     yield "digest", descriptor.digest
     if manifest is not None:
         yield "size", format_size(sum(layer.size for layer in manifest.layers))
-        if HOOKS in manifest.annotations:
-            yield "hooks", manifest.annotations[HOOKS].replace(",", ", ")
+        if formats.HOOKS in manifest.annotations:
+            yield "hooks", manifest.annotations[formats.HOOKS].replace(",", ", ")
     if sent is not None:
         yield "sent", format_size(sent) if sent else "nothing, the registry had it"

@@ -92,6 +92,8 @@ def push(
     from kubewasp.registry.layouts import is_layout
 
     target = reference_of(reference)
+    if target.digest:
+        raise typer.BadParameter("a push has a tag; the digest is its result", param_hint="REFERENCE")
     is_stored = plugin != "-" and is_layout(Path(plugin))
     wanted = command.Push(
         source=plugin if is_stored else Inputs().guest(plugin),
@@ -320,10 +322,9 @@ def _annotations(
     licenses: str | None,
     others: list[str] | None,
 ) -> dict[str, str]:
-    from kubewasp.cli.plugin_annotations import standard_annotations
-
     named = {"title": title, "description": description, "version": version, "source": source, "licenses": licenses}
-    return standard_annotations(named) | assignments("--annotation", others)
+    standard = {f"org.opencontainers.image.{name}": value for name, value in named.items() if value}
+    return standard | assignments("--annotation", others)
 
 
 _COMMANDS = {

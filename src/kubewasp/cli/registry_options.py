@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from kubewasp.registry.registry_client import RegistryClient
     from kubewasp.registry.settings import RegistrySettings
     from kubewasp.trust.policy import TrustPolicy
+
+_LAST_SECOND: Final = 253_402_300_799  # of the year 9999
 
 ReferenceText = Annotated[
     str, typer.Argument(metavar="REFERENCE", help="oci://HOST/REPOSITORY[:TAG][@DIGEST].", show_default=False)
@@ -98,3 +101,13 @@ def reference_of(text: str) -> Reference:
         return Reference.parse(text)
     except InvalidReferenceError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def source_date() -> int:
+    """Seconds of $SOURCE_DATE_EPOCH, as reproducible builds have it, or 0: the same input gives the same digest."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not given:
+        return 0
+    if not (given.isascii() and given.isdigit() and int(given[:20]) <= _LAST_SECOND):
+        raise typer.BadParameter(f"variable SOURCE_DATE_EPOCH: expected seconds since 1970, got {given[:40]!r}")
+    return int(given)

@@ -8,6 +8,7 @@ import typer
 
 from kubewasp.cli.command_group import CommandGroup
 from kubewasp.cli.options import Format, Output, assignments, utf8
+from kubewasp.cli.registry_options import CaFile, ConfigOption, CredentialsFile, Insecure, RegistryAccess
 
 app = CommandGroup(help="Run a WASI program with granted capabilities only, or inspect one.")
 
@@ -16,9 +17,19 @@ File = Annotated[
 ]
 
 
+Program = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="WASI command, a .wasm or .wat file, or -; or an image: oci://HOST/REPOSITORY, oci:FOLDER.",
+        show_default=False,
+    ),
+]
+
+
 @app.command()
 def run(
-    file: File,
+    file: Program,
     args: Annotated[
         list[str] | None,
         typer.Argument(metavar="-- ARG", help="Arguments of the program.", show_default=False, callback=utf8),
@@ -36,6 +47,12 @@ def run(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Environment variable of the program. Repeatable.", callback=utf8),
     ] = None,
+    image_env: Annotated[
+        bool, typer.Option("--image-env", help="Grant the environment variables of the image.")
+    ] = False,
+    image_files: Annotated[
+        bool, typer.Option("--image-files", help="Grant the files of the image, read-only, as /.")
+    ] = False,
     stdin: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Standard input of the program, - for that of kubewasp. Default: empty."),
@@ -54,10 +71,16 @@ def run(
         bool, typer.Option("--stats", "--verbose", "-v", help="Print time, memory and fuel used on stderr.")
     ] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no denials.")] = False,
+    config: ConfigOption = None,
+    insecure: Insecure = False,
+    ca_file: CaFile = None,
+    credentials: CredentialsFile = None,
 ) -> None:
     """Run a WASI program. It has access to granted files, variables and input only.
 
-    Prints the program's own output. Denied accesses are listed on stderr, with the option that grants them.
+    Prints the program's own output. Denied accesses are listed on stderr, with the option that grants them. An image
+    decides which of its files runs and with which arguments, unless others are given; its variables and files have to
+    be granted.
 
     Exit codes: that of the program; 2 wrong usage, or a capability that cannot be granted; 124 time or fuel limit
     exceeded; 126 not a runnable program; 127 no such file; 130 and 143 ended by Ctrl-C and SIGTERM; 134 trap.
@@ -66,6 +89,7 @@ def run(
     """
     from kubewasp.cli import wasi_run as command
     from kubewasp.cli.inputs import Inputs
+    from kubewasp.cli.wasi_image import ImageGrants
     from kubewasp.wasi.capabilities import CapabilityError
 
     try:
@@ -84,7 +108,11 @@ def run(
         source = inputs.program(file)
         if stdin == "-":
             inputs.standard_input()
-        code = command.run(source, capabilities, stdin=stdin, trace=trace, stats=stats, quiet=quiet)
+        grants = ImageGrants(image_env, image_files)
+        access = RegistryAccess(config, insecure, ca_file, credentials)
+        code = command.run(
+            source, capabilities, grants=grants, access=access, stdin=stdin, trace=trace, stats=stats, quiet=quiet
+        )
     except CapabilityError as error:
         raise typer.BadParameter(str(error)) from None
     raise typer.Exit(code)

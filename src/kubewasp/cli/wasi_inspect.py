@@ -26,10 +26,11 @@ def run(file: str | StandardInput, *, form: str) -> None:
     if form != "table":
         output.print_document(asdict(report), form)
     else:
-        output.print_facts(_facts(report))
+        output.print_facts(program_facts(report))
 
 
-def _facts(report: ProgramReport) -> Iterator[tuple[str, str]]:
+def program_facts(report: ProgramReport) -> Iterator[tuple[str, str]]:
+    """Lines of a report."""
     tools = [tool for field in ("language", "processed-by", "sdk") for tool in report.producers.get(field, [])]
     yield "kind", report.kind
     yield "WASI", report.wasi

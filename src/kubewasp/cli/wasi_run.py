@@ -6,10 +6,14 @@ import os
 import signal
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from kubewasp.cli.output import printable
+from kubewasp.cli.wasi_image import RunnableImage
+from kubewasp.errors import KubewaspError
+from kubewasp.images.image_address import is_image_address
 from kubewasp.k8s import quantity
 from kubewasp.k8s.duration import parse_duration
 from kubewasp.wasi.capabilities import Capabilities, CapabilityError, Preopen
@@ -17,13 +21,14 @@ from kubewasp.wasi.command import EXIT_CODES, Ending, limit_message
 from kubewasp.wasi.command import run as run_program
 from kubewasp.wasi.program import load_program
 from kubewasp.wasi.streams import Descriptor, empty
-from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.limits import CompileLimits
 from kubewasp.wasm.source import MAX_BYTES, fetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from kubewasp.cli.registry_options import RegistryAccess
+    from kubewasp.cli.wasi_image import ImageGrants
     from kubewasp.input_file import StandardInput
     from kubewasp.wasi.command import Outcome
     from kubewasp.wasi.program import WasiProgram
@@ -75,25 +80,54 @@ def _seconds(text: str, option: str = "--timeout") -> float:
 
 
 def run(
-    file: str | StandardInput, capabilities: Capabilities, *, stdin: str | None, trace: bool, stats: bool, quiet: bool
+    file: str | StandardInput,
+    capabilities: Capabilities,
+    *,
+    grants: ImageGrants,
+    access: RegistryAccess,
+    stdin: str | None,
+    trace: bool,
+    stats: bool,
+    quiet: bool,
 ) -> int:
-    """Runs a program and returns its exit code. A signal ends the process at once, without cleanup."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _frame: os._exit(128 + number))
-    source = _source(stdin)
-    if isinstance(file, str) and "://" not in file and not Path(file).exists():
-        _print(f"error: {file}: no such file")
-        return _NO_SUCH_FILE
-    try:
-        program = load_program(fetch(file, max_bytes=MAX_BYTES), capabilities, name=Path(str(file)).name)
-        outcome = _run_on_thread(
-            program, capabilities, source, (lambda line: _print(f"trace: {line}")) if trace else None
-        )
-    except GuestLoadError as error:
-        _print(f"error: {error}")
-        return _CANNOT_RUN
-    _report(program, capabilities, outcome, stats=stats, quiet=quiet)
-    return outcome.exit_code
+    """Runs a program and returns its exit code. A signal ends the process at once, but for the files of an image."""
+    with ExitStack() as cleanup:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda number, _frame: _exit(128 + number, cleanup))
+        source = _source(stdin)
+        grants.check(file)
+        if isinstance(file, str) and _is_missing(file):
+            _print(f"error: {file}: no such file")
+            return _NO_SUCH_FILE
+        on_call = (lambda line: _print(f"trace: {line}")) if trace else None
+        image = None
+        try:
+            if isinstance(file, str) and is_image_address(file):
+                image = RunnableImage(file, grants, access)
+                cleanup.callback(image.remove)
+                capabilities = image.granted(capabilities)
+                program = load_program(image.image.program, capabilities, name=image.name)
+            else:
+                program = load_program(fetch(file, max_bytes=MAX_BYTES), capabilities, name=Path(str(file)).name)
+            outcome = _run_on_thread(program, capabilities, source, on_call, cleanup)
+        except CapabilityError:
+            raise
+        except KubewaspError as error:
+            _print(f"error: {error}")
+            return _CANNOT_RUN
+        notes = image.notes(outcome) if image is not None else []
+        _report(program, capabilities, outcome, notes, stats=stats, quiet=quiet)
+        return outcome.exit_code
+
+
+def _is_missing(file: str) -> bool:
+    return "://" not in file and not is_image_address(file) and not Path(file).exists()
+
+
+def _exit(code: int, cleanup: ExitStack) -> NoReturn:
+    """Ends the process without waiting for the program."""
+    cleanup.close()
+    os._exit(code)
 
 
 def _source(stdin: str | None) -> Source:
@@ -108,7 +142,11 @@ def _source(stdin: str | None) -> Source:
 
 
 def _run_on_thread(
-    program: WasiProgram, capabilities: Capabilities, source: Source, on_call: Callable[[str], object] | None
+    program: WasiProgram,
+    capabilities: Capabilities,
+    source: Source,
+    on_call: Callable[[str], object] | None,
+    cleanup: ExitStack,
 ) -> Outcome:
     """Runs a program on a second thread: signal handlers run on the main thread only, and not during a guest call."""
     ended: list[Outcome] = []
@@ -131,16 +169,26 @@ def _run_on_thread(
         raise failed[0]
     if not ended:
         _print(f"error: {program.name}: {limit_message(Ending.TIMED_OUT, capabilities)}")
-        os._exit(EXIT_CODES[Ending.TIMED_OUT])
+        _exit(EXIT_CODES[Ending.TIMED_OUT], cleanup)
     return ended[0]
 
 
-def _report(program: WasiProgram, capabilities: Capabilities, outcome: Outcome, *, stats: bool, quiet: bool) -> None:
+def _report(
+    program: WasiProgram,
+    capabilities: Capabilities,
+    outcome: Outcome,
+    notes: Sequence[str],
+    *,
+    stats: bool,
+    quiet: bool,
+) -> None:
     if outcome.ending is not Ending.EXITED:
         _print(f"error: {program.name}: {outcome.message}")
     if not quiet:
         for denial in outcome.denials:
             _print(f"note: {denial.text}")
+        for note in notes:
+            _print(f"note: {note}")
         if program.is_component and outcome.exit_code:
             _print(f"note: {_list(capabilities)}; denials of a component are not known")
     if stats:

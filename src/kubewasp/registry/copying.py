@@ -107,7 +107,7 @@ class RegistryDestination:
         tag: str = "",
         is_root: bool = False,  # noqa: ARG002 - of the interface
     ) -> None:
-        at = self._reference.tagged(tag) if tag else _untagged(self._reference.at(descriptor.digest))
+        at = self._reference.tagged(tag) if tag else self._reference.at(descriptor.digest)
         self._client.push_manifest(at, content)
 
     def finish(self) -> None:

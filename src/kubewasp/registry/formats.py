@@ -6,10 +6,8 @@ Written: the CNCF artifact, and a small image for registries that refuse it. Pre
 
 from __future__ import annotations
 
-import gzip
 import io
 import posixpath
-import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -50,6 +48,7 @@ MAX_CONFIG: Final = 1 << 20
 _MAX_IMAGE_LAYERS: Final = 128
 EPOCH: Final = "1970-01-01T00:00:00Z"
 TITLE: Final = "org.opencontainers.image.title"
+HOOKS: Final = "io.kubewasp.hooks"
 
 _MAGIC: Final = b"\0asm"
 _COMPONENT: Final = b"\x0d\0\x01\0"
@@ -105,16 +104,21 @@ def wasm_place(manifest: Manifest, config: bytes, source: str) -> WasmPlace:
     if manifest.config.media_type not in (IMAGE_CONFIG, DOCKER_CONFIG):
         raise ContentError(f"{source}: neither a wasm module nor a container image with one")
     layers = tuple(reversed(manifest.layers[-_MAX_IMAGE_LAYERS:]))
-    for layer in layers:
-        if layer.media_type in _TAR_ZSTD:
-            raise ContentError(f"{source}: layers compressed with zstd are not supported; build the image with gzip")
-        if layer.media_type not in (*_TAR, *_TAR_GZIP):
-            raise ContentError(f"{source}: neither a wasm module nor a container image with one")
+    check_layers(manifest, source)
     if not layers:
         raise ContentError(f"{source}: an image without layers")
     is_compat = manifest.annotations.get(COMPAT_VARIANT) == "compat"
     kind = "container image" + (" (compat)" if is_compat else "")
     return WasmPlace(kind, layers, tuple(dict.fromkeys(_entry_files(config, source))))
+
+
+def check_layers(manifest: Manifest, source: str) -> None:
+    """ContentError unless all layers are tar archives that can be read."""
+    for layer in manifest.layers:
+        if layer.media_type in _TAR_ZSTD:
+            raise ContentError(f"{source}: layers compressed with zstd are not supported; build the image with gzip")
+        if layer.media_type not in (*_TAR, *_TAR_GZIP):
+            raise ContentError(f"{source}: neither a wasm module nor a container image with one")
 
 
 def _kind(manifest: Manifest, layer: Descriptor) -> str:
@@ -237,6 +241,8 @@ def image_artifact(
 ) -> Artifact:
     """A container image with `plugin.wasm`, for registries that accept nothing else. Reproducible as well."""
     checked_wasm(wasm, file_name)
+    import gzip
+
     archive = _archive(_PLUGIN_FILE, wasm)
     packed = gzip.compress(archive, compresslevel=6, mtime=0)
     layer = Descriptor.of(packed, _TAR_GZIP[0])
@@ -256,6 +262,8 @@ def image_artifact(
 
 
 def _archive(name: str, content: bytes) -> bytes:
+    import tarfile
+
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         entry = tarfile.TarInfo(name)

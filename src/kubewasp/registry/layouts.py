@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import tarfile
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Final, Protocol
@@ -224,6 +223,8 @@ class LayoutWriter:
             (self._path / name).write_bytes(content)
 
     def _write_tar(self) -> None:
+        import tarfile
+
         partial = self._path.with_name(f".{self._path.name}.new")
         try:
             with tarfile.open(partial, "w", format=tarfile.USTAR_FORMAT) as archive:

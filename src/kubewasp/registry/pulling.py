@@ -11,7 +11,7 @@ from kubewasp.registry.copying import note_referrers
 from kubewasp.registry.errors import ContentError, NotFoundError, RegistryError, UnreachableError
 from kubewasp.registry.oci_manifests import Descriptor, Index, Manifest, digest_of, read_document
 from kubewasp.registry.references import DEFAULT_TAG
-from kubewasp.registry.transfers import SILENT
+from kubewasp.registry.transfers import SILENT, MemoryTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,16 +27,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PulledWasm:
-    """A module and the manifest that it came from. `reference` has the digest of that manifest."""
+    """A module, its digest, and the manifest that it came from. `reference` has the digest of that manifest."""
 
     reference: Reference
     wasm: bytes = field(repr=False)
+    digest: str
     manifest: Manifest
     kind: str
-
-    @property
-    def digest(self) -> str:
-        return digest_of(self.wasm)
 
 
 def default_policy(reference: Reference) -> PullPolicy:
@@ -100,21 +97,24 @@ class Puller:
 
         def read(layer: Descriptor) -> bytes:
             formats.check_size(layer, str(reference), max_bytes)
-            if not self.store.has(layer.digest):
+            try:
+                content = self.store.read(layer.digest, max_bytes=max_bytes)
+            except NotFoundError:
                 if started is not None:
                     started(layer)
-                with self.store.receiving(layer, listener=listener) as receiver:
+                copy = MemoryTarget()
+                with self.store.receiving(layer, listener=listener, copy=copy) as receiver:
                     self.client.blob(at, receiver)
-            content = self.store.read(layer.digest, max_bytes=max_bytes)
-            layer.check(content, str(reference))
+                return bytes(copy.content)
+            if len(content) != layer.size:
+                raise ContentError(f"{reference}: a layer of {len(content)} bytes, expected {layer.size}")
             return content
 
         wasm = formats.extract(place, read, str(reference), max_bytes)
-        if len(wasm) > max_bytes:
-            raise ContentError(f"{reference}: larger than {max_bytes} bytes")
         if reference.tag:
             self.store.remember(reference, descriptor)
-        return PulledWasm(reference, wasm, document, place.kind)
+        digest = digest_of(wasm) if place.files else place.layers[0].digest
+        return PulledWasm(reference, wasm, digest, document, place.kind)
 
     # ------------------------------------------------------------------ ArtifactSource
 

@@ -36,7 +36,7 @@ _MAX_WAIT: Final = 10.0
 
 
 class RegistryClient:
-    """Client of all registries. Thread-safe; connections are kept until `close`."""
+    """Client of all registries. Thread-safe; idle connections are kept until `close`."""
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class RegistryClient:
         self._referrers = Referrers(self)
 
     def close(self) -> None:
+        """Closes idle connections. Later requests open new ones."""
         self._transport.close()
 
     def __enter__(self) -> RegistryClient:
@@ -126,13 +127,13 @@ class RegistryClient:
         return self._uploads.push(endpoint, descriptor, content, mount_from=mount_from, listener=listener)
 
     def push_manifest(self, reference: Reference, content: bytes) -> Descriptor:
-        """Uploads a manifest or index under its tag, or by its digest. The referrers of its subject are kept up."""
+        """Uploads a manifest or index by its digest if the reference has one, else under the tag; notes its subject."""
         document = read_document(content, str(reference))
         descriptor = Descriptor.of(content, document.media_type)
         if reference.digest and reference.digest != descriptor.digest:
             raise ContentError(f"{reference}: the manifest has the digest {descriptor.digest}")
         endpoint = self.settings.endpoints(reference, for_push=True)[0]
-        has_referrers = self._put_manifest(endpoint, reference.tag or descriptor.digest, content, descriptor)
+        has_referrers = self._put_manifest(endpoint, reference.target or descriptor.digest, content, descriptor)
         if document.subject is not None and not has_referrers:
             self._referrers.add_to_tag(reference, document, descriptor)
         return descriptor

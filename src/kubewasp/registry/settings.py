@@ -133,7 +133,7 @@ class RegistrySettings:
 
     def _rule(self, name: str) -> RegistryRule | None:
         fitting = [rule for rule in self.rules if _fits(rule.prefix, name)]
-        return max(fitting, key=lambda rule: len(rule.prefix), default=None)
+        return max(fitting, key=lambda rule: (not rule.prefix.startswith("*."), len(rule.prefix)), default=None)
 
     def _endpoint(self, name: str, rule: RegistryRule) -> Endpoint:
         host, _, repository = name.partition("/")

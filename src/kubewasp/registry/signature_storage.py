@@ -16,8 +16,15 @@ from kubewasp.clock import SYSTEM_CLOCK
 from kubewasp.k8s import timestamps
 from kubewasp.registry.artifact_source import ArtifactSource
 from kubewasp.registry.errors import ContentError, NotFoundError
-from kubewasp.registry.oci_manifests import EMPTY_CONTENT, EMPTY_DESCRIPTOR, IMAGE_CONFIG, Descriptor, Manifest
-from kubewasp.registry.references import fallback_tag
+from kubewasp.registry.oci_manifests import (
+    EMPTY_CONTENT,
+    EMPTY_DESCRIPTOR,
+    IMAGE_CONFIG,
+    Descriptor,
+    Manifest,
+    digest_of,
+)
+from kubewasp.registry.references import Reference, fallback_tag
 from kubewasp.registry.transfers import MemoryContent
 from kubewasp.trust import bundle, simple_signing
 from kubewasp.trust.dsse import COSIGN_SIGN
@@ -36,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from kubewasp.clock import Clock
-    from kubewasp.registry.references import Reference
     from kubewasp.registry.transfers import Content
     from kubewasp.trust.keys import PrivateKey
     from kubewasp.trust.signatures import Evidence
@@ -162,7 +168,8 @@ def attach_signature(
     ).write()
     registry.push_blob(reference, EMPTY_DESCRIPTOR, MemoryContent(EMPTY_CONTENT))
     registry.push_blob(reference, layer, MemoryContent(document))
-    return registry.push_manifest(reference.at(Descriptor.of(manifest, "").digest), manifest)
+    # Without the tag, which would move from the signed manifest to the signature.
+    return registry.push_manifest(Reference(reference.host, reference.repository, digest=digest_of(manifest)), manifest)
 
 
 def _attach_simple_signature(

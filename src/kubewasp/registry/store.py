@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kubewasp.clock import Clock
-    from kubewasp.registry.transfers import TransferListener
+    from kubewasp.registry.transfers import MemoryTarget, TransferListener
 
 logger = logging.getLogger(__name__)
 STORE_BYTES: Final = 2 << 30
@@ -122,15 +122,18 @@ class LocalStore:
         return digest
 
     @contextmanager
-    def receiving(self, descriptor: Descriptor, *, listener: TransferListener = SILENT) -> Iterator[Receiver]:
-        """Receiver of a blob, from where an earlier attempt has ended. The content is stored if the block succeeds."""
+    def receiving(
+        self, descriptor: Descriptor, *, listener: TransferListener = SILENT, copy: MemoryTarget | None = None
+    ) -> Iterator[Receiver]:
+        """Receiver of a blob, from where an earlier attempt has ended. The content is stored if the block succeeds.
+
+        `copy` gets the content as well: it need not be read again.
+        """
         with self._writing(), self._opened(_PARTS) as parts, self._opened(_BLOBS) as blobs:
             name, file = _part(parts, descriptor)
             with file:
-                receiver = Receiver(
-                    descriptor, _FileTarget(file), known=_known(file, descriptor.size), listener=listener
-                )
-                yield receiver
+                known = _known(file, descriptor.size, copy)
+                yield (receiver := Receiver(descriptor, _FileTarget(file, copy), known=known, listener=listener))
                 receiver.check()
                 file.flush()
                 os.rename(name, _hex(descriptor.digest), src_dir_fd=parts, dst_dir_fd=blobs)
@@ -262,15 +265,20 @@ class LocalStore:
 class _FileTarget:
     """A file as the place of received content."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], copy: MemoryTarget | None) -> None:
         self._file = file
+        self._copy = copy
 
     def write(self, part: memoryview) -> None:
         self._file.write(part)
+        if self._copy is not None:
+            self._copy.write(part)
 
     def clear(self) -> None:
         self._file.seek(0)
         self._file.truncate()
+        if self._copy is not None:
+            self._copy.clear()
 
 
 def _part(folder: int, descriptor: Descriptor) -> tuple[str, IO[bytes]]:
@@ -289,11 +297,13 @@ def _part(folder: int, descriptor: Descriptor) -> tuple[str, IO[bytes]]:
     raise OSError(None, "a download cannot be written")
 
 
-def _known(file: IO[bytes], size: int) -> Iterator[bytes]:
+def _known(file: IO[bytes], size: int, copy: MemoryTarget | None) -> Iterator[bytes]:
     """What is there of the content already; nothing if it is too long."""
     if os.fstat(file.fileno()).st_size > size:
         file.truncate(0)
     while part := file.read(CHUNK):
+        if copy is not None:
+            copy.write(memoryview(part))
         yield part
 
 

@@ -1,13 +1,15 @@
-"""Reader of tar archives from untrusted places: one pass, bounded, plain files by name only.
+"""Reader of tar archives from untrusted places: one pass, bounded, nothing is written or followed.
 
 Not `tarfile`: it reads headers of any length into memory, and follows links and sparse maps that nothing here needs.
+Entries of unknown kinds are refused: two readers could see two files in them.
 """
 
 from __future__ import annotations
 
 import os
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from kubewasp.registry.errors import ContentError
@@ -20,9 +22,32 @@ _MAX_MEMBERS: Final = 100_000
 _MAX_EXTENSION: Final = 1 << 20
 _MAX_NAME: Final = 4096
 _CHUNK: Final = 1 << 20
-_FILE, _OLD_FILE, _CONTIGUOUS = b"0", b"\0", b"7"
+_MEMBER_COST: Final = 512  # empty members of a gzip file unpack to nothing, and still take time
 _LONG_NAME, _LONG_LINK, _PAX, _GLOBAL_PAX = b"L", b"K", b"x", b"g"
 _SPARSE: Final = (b"S",)
+
+
+class MemberKind(StrEnum):
+    """Kind of an entry."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    SYMLINK = "symbolic link"
+    HARDLINK = "hard link"
+    SPECIAL = "device or pipe"
+
+
+_KINDS: Final = {
+    b"0": MemberKind.FILE,
+    b"\0": MemberKind.FILE,
+    b"7": MemberKind.FILE,
+    b"1": MemberKind.HARDLINK,
+    b"2": MemberKind.SYMLINK,
+    b"3": MemberKind.SPECIAL,
+    b"4": MemberKind.SPECIAL,
+    b"5": MemberKind.FOLDER,
+    b"6": MemberKind.SPECIAL,
+}
 
 
 class Stream(Protocol):
@@ -52,14 +77,23 @@ class FileStream:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An entry: name without leading `./` and `/`, kind, size, and the place of its content in the stream."""
+    """An entry: name without leading `./` and `/`, kind, target of a link, and the place of its content in the stream.
+
+    Attributes:
+        read: Reads the content up to a limit; ContentError above it. Only before the next member is asked for.
+    """
 
     name: str
-    is_file: bool
+    kind: MemberKind
+    mode: int
+    target: str
     size: int
     offset: int
     read: Callable[[int], bytes]
-    """Reads the content up to a limit; ContentError above it. Only before the next member is asked for."""
+
+    @property
+    def is_file(self) -> bool:
+        return self.kind is MemberKind.FILE
 
 
 class GunzipStream:
@@ -104,13 +138,14 @@ class GunzipStream:
         self._input = self._member.unused_data or self._source.read(64 << 10)
         if self._input.strip(b"\0"):
             self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            self.left -= _MEMBER_COST
         else:
             self._is_over = True
 
 
 def members(stream: Stream) -> Iterator[Member]:
     """The entries in order. Names of GNU and POSIX extensions are understood."""
-    at, name, size = 0, "", -1
+    at, known = 0, _Extensions()
     for _ in range(_MAX_MEMBERS):
         header = stream.read(_BLOCK)
         at += len(header)
@@ -118,27 +153,54 @@ def members(stream: Stream) -> Iterator[Member]:
             return  # the end, also without its blocks of zeros
         if len(header) < _BLOCK or not _is_valid(header):
             raise ContentError("not a tar archive, or damaged")
-        kind, length = header[156:157], _number(header[124:136])
-        if kind in _SPARSE:
-            raise ContentError("a tar archive with sparse files")
-        if kind in (_LONG_NAME, _LONG_LINK, _PAX, _GLOBAL_PAX):
-            content = _extension(stream, length)
+        sign, length = header[156:157], _number(header[124:136])
+        if sign in (_LONG_NAME, _LONG_LINK, _PAX, _GLOBAL_PAX):
+            known = _extended(known, sign, _extension(stream, length))
             at += _padded(length)
-            if kind == _LONG_NAME:
-                name = _text(content)
-            elif kind == _PAX:
-                name, size = _pax(content, name, size)
             continue
-        length = size if size >= 0 else length
+        kind = _kind(sign)
+        length = known.size if known.size >= 0 else length
         if length < 0:
             raise ContentError("not a tar archive, or damaged")
-        is_file = kind in (_FILE, _OLD_FILE, _CONTIGUOUS)
-        held = _Held(stream, length if is_file else 0)
-        yield Member(_plain(name or _header_name(header)), is_file, length if is_file else 0, at, held.read)
+        name = known.name or _header_name(header)
+        if kind is MemberKind.FILE and name.endswith("/"):  # as before POSIX
+            if length:  # readers disagree whether a content follows
+                raise ContentError("a tar archive with a folder that has content")
+            kind = MemberKind.FOLDER
+        length = length if kind is MemberKind.FILE else 0
+        held = _Held(stream, length)
+        mode, target = max(0, _number(header[100:108])) & 0o7777, known.target or _text(header[157:257])
+        yield Member(_plain(name), kind, mode, target, length, at, held.read)
         held.skip()
-        at += _padded(length if is_file else 0)
-        name, size = "", -1
+        at += _padded(length)
+        known = _Extensions()
     raise ContentError(f"a tar archive with more than {_MAX_MEMBERS} entries")
+
+
+@dataclass(frozen=True, slots=True)
+class _Extensions:
+    """What extensions say of the next entry; empty or negative for nothing."""
+
+    name: str = ""
+    target: str = ""
+    size: int = -1
+
+
+def _extended(known: _Extensions, sign: bytes, content: bytes) -> _Extensions:
+    if sign == _LONG_NAME:
+        return replace(known, name=_text(content))
+    if sign == _LONG_LINK:
+        return replace(known, target=_text(content))
+    # A global name or size would hold for every entry: no tool writes one.
+    return _pax(content, known) if sign == _PAX else known
+
+
+def _kind(sign: bytes) -> MemberKind:
+    if sign in _SPARSE:
+        raise ContentError("a tar archive with sparse files")
+    if sign not in _KINDS:
+        raise ContentError("a tar archive with an entry of an unknown kind")
+    return _KINDS[sign]
 
 
 class _Held:
@@ -196,8 +258,9 @@ def _extension(stream: Stream, length: int) -> bytes:
     return content[:length]
 
 
-def _pax(content: bytes, name: str, size: int) -> tuple[str, int]:
-    """Name and size in records such as `30 path=…`."""
+def _pax(content: bytes, known: _Extensions) -> _Extensions:
+    """Name, target and size in records such as `30 path=…`."""
+    name, target, size = known.name, known.target, known.size
     at = 0
     while at < len(content):
         digits, _, _ = content[at : at + 20].partition(b" ")
@@ -210,6 +273,8 @@ def _pax(content: bytes, name: str, size: int) -> tuple[str, int]:
             raise ContentError("a tar archive with a damaged extension")
         if key == b"path":
             name = _text(value)
+        elif key == b"linkpath":
+            target = _text(value)
         elif key == b"size":
             size = int(value) if value.isdigit() and len(value) < 19 else -2
         elif key.startswith(b"GNU.sparse"):
@@ -217,7 +282,7 @@ def _pax(content: bytes, name: str, size: int) -> tuple[str, int]:
         at += length
     if size == -2:
         raise ContentError("a tar archive with a damaged extension")
-    return name, size
+    return _Extensions(name, target, size)
 
 
 def _header_name(header: bytes) -> str:

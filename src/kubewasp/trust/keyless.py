@@ -58,6 +58,8 @@ class KeylessVerifier:
 
         self.path = trusted_root
         try:
+            if not trusted_root.is_file() and trusted_root.exists():
+                raise KeyFormatError("not a file")
             if trusted_root.stat().st_size > _MAX_ROOT_BYTES:
                 raise KeyFormatError("larger than any trusted root")
             self._verifier = Verifier(trusted_root=TrustedRoot.from_file(str(trusted_root)))

@@ -83,6 +83,11 @@ class TrustPolicy:
         """Whether signatures of this source have to be looked for."""
         return self.rule_for(source).needs_signatures
 
+    def is_satisfied(self, subject: Subject, evidence: Sequence[Evidence]) -> bool:
+        """Whether the signatures are all that the rule of the source names; logs nothing."""
+        rule = self.rule_for(subject.source)
+        return _Findings(rule, subject, evidence[:MAX_SIGNATURES], self.keyless).is_satisfied
+
     def check(self, subject: Subject, evidence: Sequence[Evidence]) -> Verified:
         """The signers. TrustError for a guest that the policy refuses."""
         rule = self.rule_for(subject.source)
@@ -159,8 +164,10 @@ class _Findings:
             count = self._rule.minimum_matches - self._distinct
             one_of = "" if len(lacking) <= 1 else f"{count} of "
             missing.append(one_of + ", ".join(lacking or map(str, self._rule.any_of)))
+        source, digest = self._subject.source, self._subject.digest
+        named = source if digest in source else f"{source} ({digest})"
         return (
-            f"{self._subject.source} ({self._subject.digest}): not trusted by {self._rule.name}: "
+            f"{named}: not trusted by {self._rule.name}: "
             f"no signature by {' and '.join(missing)}; {self._found(omitted=omitted)}; to satisfy the policy, "
             f"add the missing signature (kubewasp plugin sign, cosign sign)"
         )

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.trust.bundle import Bundle
+from kubewasp.trust.bundle import Bundle, MessageSignature
 from kubewasp.trust.dsse import Envelope
 from kubewasp.trust.errors import SignatureError
 from kubewasp.trust.keys import shown_fingerprint
@@ -89,6 +89,20 @@ class SignatureDocument:
         if len(hint) == 44 and _HINT_CHARACTERS.issuperset(hint):
             return f"key {shown_fingerprint(hint)}"
         return "a key"
+
+    def claims(self, subject: Subject) -> bool:
+        """Whether the document is about the subject by its own account, not verified."""
+        content = self.content
+        try:
+            if isinstance(content, SimpleSignature):
+                content.annotations_of(subject.digest)
+            elif isinstance(content, Bundle) and isinstance(content.content, Envelope):
+                content.content.statement().annotations_of(subject.sha256)
+            elif isinstance(content, Bundle) and isinstance(content.content, MessageSignature):
+                return content.content.hash_name != "sha256" or content.content.digest.hex() == subject.sha256
+        except SignatureError:
+            return False
+        return True
 
     def annotations_by(self, key: PublicKey, subject: Subject) -> Mapping[str, str]:
         """The signed annotations. SignatureError, unless the key has signed this subject."""

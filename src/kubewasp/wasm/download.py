@@ -30,6 +30,10 @@ class DownloadError(Exception):
     """A download failed; the text is the cause."""
 
 
+class MissingError(DownloadError):
+    """The server has nothing at the address."""
+
+
 class TooLongError(DownloadError):
     """The content is longer than the limit."""
 
@@ -63,7 +67,10 @@ def download(url: str, *, max_bytes: int, timeout: float, is_fixed: bool) -> tup
     except queue.Empty:
         found = TimeoutError()
     if isinstance(found, Exception):
-        raise found if isinstance(found, DownloadError) else DownloadError(_cause(found, timeout)) from None
+        if isinstance(found, DownloadError):
+            raise found
+        is_missing = isinstance(found, urllib.error.HTTPError) and found.code in (404, 410)
+        raise (MissingError if is_missing else DownloadError)(_cause(found, timeout)) from None
     return found
 
 

@@ -79,23 +79,6 @@ def read_guest_file(
     return GuestFile(content, shown, is_text)
 
 
-def beside(source: str, ending: str, *, max_bytes: int, timeout: float = HTTP_TIMEOUT) -> bytes | None:
-    """Content of the file or address with another ending, such as that of a signature; None if there is none."""
-    path = local_path(source)
-    if path is None:
-        address, query, rest = source.partition("?")
-        try:
-            return download(f"{address}{ending}{query}{rest}", max_bytes=max_bytes, timeout=timeout, is_fixed=False)[0]
-        except DownloadError:
-            return None
-    try:
-        with Path(path + ending).open("rb") as opened:
-            content = opened.read(max_bytes + 1)
-    except (OSError, ValueError):
-        return None
-    return content if len(content) <= max_bytes else None
-
-
 def _read(file: InputFile, source: str, max_bytes: int) -> bytes:
     try:
         with file.open("rb") as opened:

@@ -6,12 +6,13 @@ The order is the same everywhere: the meaning of the address, its signatures, an
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kubewasp.input_file import StandardInput
 from kubewasp.registry.errors import RegistryError
@@ -19,10 +20,10 @@ from kubewasp.registry.references import Reference, is_reference
 from kubewasp.registry.settings import RegistrySettings
 from kubewasp.wasm.download import without_credentials
 from kubewasp.wasm.errors import GuestLoadError
-from kubewasp.wasm.guest_files import HTTP_TIMEOUT, MAX_BYTES, beside, check_digest, read_guest_file
+from kubewasp.wasm.guest_files import HTTP_TIMEOUT, MAX_BYTES, check_digest, read_guest_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
     from kubewasp.registry.pulling import Puller
     from kubewasp.registry.registry_client import RegistryClient
@@ -32,11 +33,8 @@ if TYPE_CHECKING:
     from kubewasp.trust.policy import TrustPolicy
     from kubewasp.trust.signatures import Evidence, Subject
 
+logger = logging.getLogger(__name__)
 __all__ = ["MAX_BYTES", "FetchedGuest", "GuestSources", "fetch"]
-
-# Of a signature beside a file: a Sigstore bundle, or a signature alone.
-_SIGNATURE_ENDINGS: Final = (".sigstore.json", ".sig")
-_MAX_SIGNATURE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +90,9 @@ class GuestSources:
         if not is_reference(source):
             content = read_guest_file(source, max_bytes=MAX_BYTES).content
             return f"sha256:{hashlib.sha256(content).hexdigest()}"
-        try:
+        with self._registry() as puller:
             reference = Reference.parse(source)
-            return reference.digest or self.puller.resolve(reference).digest
-        except RegistryError as error:
-            raise _not_loaded(error) from None
+            return reference.digest or puller.resolve(reference).digest
 
     def fetch(
         self,
@@ -123,6 +119,22 @@ class GuestSources:
             return self._pulled(address, sha256, max_bytes, pull_policy, listener)
         return self._read(address, sha256, max_bytes, timeout)
 
+    def signatures(self, source: str) -> tuple[Subject, tuple[Evidence, ...]]:
+        """The signed thing at an address, as it is now, and its signatures; without the local store."""
+        from kubewasp.trust.signatures import Subject
+
+        if not is_reference(source):
+            from kubewasp.wasm.guest_signatures import signatures_beside
+
+            file = read_guest_file(source, max_bytes=MAX_BYTES)
+            return Subject.of_content(file.content, file.shown), signatures_beside(source)
+        from kubewasp.registry.signature_storage import find_signatures
+
+        with self._registry() as puller:
+            named = Reference.parse(source)
+            digest = puller.client.resolve(named).digest
+            return Subject(digest, str(named.at(digest))), find_signatures(puller.client, named, digest)
+
     # ------------------------------------------------------------------ files and HTTP
 
     def _read(self, source: str | StandardInput, sha256: str | None, max_bytes: int, timeout: float) -> FetchedGuest:
@@ -132,15 +144,29 @@ class GuestSources:
         if self._trust is not None:
             from kubewasp.trust.signatures import Subject
             from kubewasp.trust.source_patterns import STANDARD_INPUT
+            from kubewasp.wasm.guest_signatures import signatures_beside
 
-            shown = STANDARD_INPUT if isinstance(source, StandardInput) else source
-            subject = Subject(version, without_credentials(shown), file.content)
-            signers = self._checked(self._trust, subject, lambda: _beside(source))
+            address = STANDARD_INPUT if isinstance(source, StandardInput) else source
+            subject = Subject(version, without_credentials(address), file.content)
+            evidence: tuple[Evidence, ...] = ()
+            if self._trust.needs_signatures(subject.source) and not isinstance(source, StandardInput):
+                evidence = signatures_beside(source, timeout=timeout)
+            signers = _checked(self._trust, subject, evidence)
         wasm = file.wasm(max_bytes)
         digest = version if wasm is file.content else f"sha256:{hashlib.sha256(wasm).hexdigest()}"
         return FetchedGuest(wasm, digest, file.shown, version, signers=signers)
 
     # ------------------------------------------------------------------ registries
+
+    @contextmanager
+    def _registry(self) -> Iterator[Puller]:
+        """Connections stay open for one operation: the next may be in a minute, or never."""
+        try:
+            yield self.puller
+        except RegistryError as error:
+            raise GuestLoadError(f"wasm: cannot load {error}") from None
+        finally:
+            self.puller.client.close()
 
     def _pulled(
         self,
@@ -152,13 +178,11 @@ class GuestSources:
     ) -> FetchedGuest:
         from kubewasp.registry.transfers import SILENT
 
-        try:
+        with self._registry() as puller:
             named = Reference.parse(source)
-            reference = named.at(self.puller.current(named, policy).digest)
+            reference = named.at(puller.current(named, policy).digest)
             signers = self._signers(reference, policy)
-            pulled = self.puller.pull(reference, max_bytes=max_bytes, listener=listener or SILENT)
-        except RegistryError as error:
-            raise _not_loaded(error) from None
+            pulled = puller.pull(reference, max_bytes=max_bytes, listener=listener or SILENT)
         if sha256 is not None:
             check_digest(str(reference), pulled.digest.removeprefix("sha256:"), sha256)
         return FetchedGuest(
@@ -173,30 +197,12 @@ class GuestSources:
         from kubewasp.trust.signatures import Subject
 
         subject = Subject(reference.digest, str(reference))
-        stored: tuple[Evidence, ...] = ()
+        evidence: tuple[Evidence, ...] = ()
         if self._trust.needs_signatures(subject.source):
-            stored = find_signatures(self.puller.store, reference, reference.digest)
-        if policy == "Never":
-            return self._checked(self._trust, subject, lambda: stored)
-        if stored:
-            with suppress(GuestLoadError):
-                signers = self._checked(self._trust, subject, lambda: stored)
-                if signers:
-                    return signers
-        return self._checked(self._trust, subject, lambda: find_signatures(self.puller, reference, reference.digest))
-
-    # ------------------------------------------------------------------ trust
-
-    def _checked(
-        self, trust: TrustPolicy, subject: Subject, find: Callable[[], tuple[Evidence, ...]]
-    ) -> tuple[str, ...]:
-        from kubewasp.trust.errors import TrustError
-
-        evidence = find() if trust.needs_signatures(subject.source) else ()
-        try:
-            return trust.check(subject, evidence).signers
-        except TrustError as error:
-            raise GuestLoadError(f"wasm: {error}") from None
+            evidence = find_signatures(self.puller.store, reference, reference.digest)
+            if policy != "Never" and not self._trust.is_satisfied(subject, evidence):
+                evidence = find_signatures(self.puller, reference, reference.digest)
+        return _checked(self._trust, subject, evidence)
 
 
 def default_name(source: str | os.PathLike[str] | StandardInput) -> str:
@@ -221,14 +227,14 @@ def fetch(
     return GuestSources().fetch(source, sha256=sha256, max_bytes=max_bytes, timeout=timeout).wasm
 
 
-def _beside(source: str | StandardInput) -> tuple[Evidence, ...]:
-    from kubewasp.trust.signatures import read_detached
+def _checked(trust: TrustPolicy, subject: Subject, evidence: tuple[Evidence, ...]) -> tuple[str, ...]:
+    from kubewasp.trust.errors import TrustError
 
-    if isinstance(source, StandardInput):
-        return ()
-    documents = ((ending, beside(source, ending, max_bytes=_MAX_SIGNATURE)) for ending in _SIGNATURE_ENDINGS)
-    return tuple(read_detached(content, f"file *{ending}") for ending, content in documents if content is not None)
-
-
-def _not_loaded(error: RegistryError) -> GuestLoadError:
-    return GuestLoadError(f"wasm: cannot load {error}")
+    try:
+        signers = trust.check(subject, evidence).signers
+    except TrustError as error:
+        raise GuestLoadError(f"wasm: {error}") from None
+    if signers:
+        keys = {"source": subject.source, "digest": subject.digest, "signers": ", ".join(signers)}
+        logger.info("Guest verified", extra=keys)
+    return signers
