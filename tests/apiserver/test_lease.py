@@ -20,6 +20,7 @@ class LeaseServer(FakeServer):
     def __init__(self) -> None:
         super().__init__()
         self.lease: dict[str, Any] | None = None
+        self.annotations: dict[str, str] = {}
         self.failure: Answer | Silence | Drop | None = None
         self.always("GET", LEASE, self._get)
         self.always("PUT", LEASE, self._put)
@@ -33,7 +34,9 @@ class LeaseServer(FakeServer):
     def edit(self, **spec: Any) -> None:
         """Edit by another client."""
         version = int(self.lease["metadata"]["resourceVersion"]) + 1 if self.lease else 1
-        metadata = {"name": "kubewasp", "namespace": "kube-system", "resourceVersion": str(version)}
+        metadata: dict[str, Any] = {"name": "kubewasp", "namespace": "kube-system", "resourceVersion": str(version)}
+        if self.annotations:
+            metadata["annotations"] = dict(self.annotations)
         self.lease = {"metadata": metadata, "spec": {**(self.lease or {}).get("spec", {}), **spec}}
 
     def _get(self, _: Request) -> Answer | Silence | Drop:
@@ -50,6 +53,7 @@ class LeaseServer(FakeServer):
         if self.lease is None or sent["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
             return status_answer(409, "Conflict", name="kubewasp")
         self.lease = {**self.lease, "spec": {}}
+        self.annotations = sent["metadata"].get("annotations") or {}
         self.edit(**sent["spec"])
         return self._get(request)
 
@@ -58,7 +62,9 @@ class LeaseServer(FakeServer):
             return self.failure
         if self.lease is not None:
             return status_answer(409, "AlreadyExists", name="kubewasp")
-        self.edit(**_lease(request)["spec"])
+        sent = _lease(request)
+        self.annotations = sent["metadata"].get("annotations") or {}
+        self.edit(**sent["spec"])
         return self._get(request)
 
 
@@ -69,8 +75,12 @@ def _lease(request: Request) -> dict[str, Any]:
 
 
 class Candidate:
-    def __init__(self, server: FakeServer, clock: ManualClock, identity: str) -> None:
+    def __init__(
+        self, server: FakeServer, clock: ManualClock, identity: str, annotations: dict[str, str] | None = None
+    ) -> None:
         self.log: list[str] = []
+        self.annotations = annotations or {}
+        self.followed: list[dict[str, str]] = []
         self.client = client_of(server)
         self.election = LeaderElection(
             self.client,
@@ -79,6 +89,8 @@ class Candidate:
             identity,
             on_started=lambda: self.log.append("started"),
             on_stopped=lambda: self.log.append(f"stopped, leads={self.election.is_leader}"),
+            annotations=lambda: self.annotations,
+            on_followed=lambda found: self.followed.append(dict(found)),
             clock=clock,
         )
         self.task = asyncio.create_task(self.election.run())
@@ -346,3 +358,25 @@ def test_times_that_allow_two_leaders_are_refused(times: tuple[float, float, flo
                 )
 
     run()
+
+
+@asynchronous
+async def test_the_holder_annotates_the_lease_and_a_standby_follows() -> None:
+    clock = ManualClock()
+    async with LeaseServer() as server:
+        one = Candidate(server, clock, "one", {"digest": "1"})
+        await clock.asleep(1)
+        assert server.annotations == {"digest": "1"}
+        two = Candidate(server, clock, "two", {"digest": "its own"})
+        await clock.asleep(2)
+        assert two.followed == [{"digest": "1"}]
+        server.annotations["other"] = "of somebody else"
+        server.edit()
+        one.annotations = {"digest": "2"}
+        for _ in range(3):
+            await clock.advance(5, then_asleep=2)
+        assert server.annotations == {"digest": "2", "other": "of somebody else"}
+        assert two.followed[-1] == server.annotations
+        assert one.followed == []  # of a lease that is its own
+        await one.stop()
+        await two.stop()

@@ -10,8 +10,8 @@ from tests.cli.conftest import Kubewasp
 def test_address_hosts_and_kubeconfig_go_to_the_server(kubewasp: Kubewasp, monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[object] = []
 
-    async def serve(settings: SchedulerConfig, *given: object) -> None:
-        served.extend((settings.client_connection.kubeconfig, *given[:-1]))
+    async def serve(settings: SchedulerConfig, _source: object, *given: object, decisions: float, logs: object) -> None:
+        served.extend((settings.client_connection.kubeconfig, *given, decisions))
 
     monkeypatch.setattr("kubewasp.cli.run._serve", serve)
     hosts = ("--allowed-host", "a", "--allowed-host", "b")

@@ -13,7 +13,8 @@ from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.nodes import Node
 from kubewasp.k8s.pods import Pod
 from kubewasp.scheduler.attempt import Attempt
-from kubewasp.scheduler.composition import Environment, Tuning, compose, set_up
+from kubewasp.scheduler.composition import Environment, compose, set_up
+from kubewasp.scheduler.profile_set import Tuning
 from kubewasp.scheduler.queued_pod import QueuedPod
 from tests.framework.fakes import make_framework
 from tests.plugins.building import FakeClock, make_node, make_pod

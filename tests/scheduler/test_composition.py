@@ -95,4 +95,5 @@ def test_plugins_that_do_not_exist_or_do_not_start_are_told() -> None:
 
 def test_the_backoff_of_the_configuration_counts() -> None:
     cluster = started(config(profile(), podInitialBackoffSeconds=3, podMaxBackoffSeconds=7))
-    assert (cluster.scheduler.queue._initial_backoff, cluster.scheduler.queue._max_backoff) == (3, 7)
+    tuning = cluster.scheduler.profiles.stable.tuning
+    assert (tuning.initial_backoff, tuning.max_backoff) == (3, 7)

@@ -10,6 +10,7 @@ from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.observer import NO_OBSERVER
 from kubewasp.framework.plugin import Registration
 from kubewasp.k8s.pods import Pod
+from kubewasp.scheduler.profile_set import ActiveProfiles, ProfileSet, Tuning
 from kubewasp.scheduler.queue import FLUSH_AFTER, SchedulingQueue
 from kubewasp.scheduler.queued_pod import ClusterChange, QueuedPod
 from kubewasp.scheduler.queueing_hints import QueueingHints
@@ -28,7 +29,8 @@ class Bench:
         made = plugins or (Scripted("A", events=[Registration("Node", Action.ADD)]), Scripted("B"))
         frameworks = {"default-scheduler": make_framework(*made)}
         hints = QueueingHints(frameworks, NO_OBSERVER)
-        self.queue = SchedulingQueue(frameworks, hints, self.clock, NO_OBSERVER, **settings)
+        profiles = ActiveProfiles(ProfileSet(frameworks, {}, hints, Tuning(**settings)))
+        self.queue = SchedulingQueue(profiles, self.clock, NO_OBSERVER)
 
     def add(self, name: str, priority: int = 0, **more: Any) -> Pod:
         pod = make_pod(name, priority=priority, **more)

@@ -33,7 +33,7 @@ def observed(*objects: Object, sampled: bool = False, **settings: Any) -> tuple[
     observer = SchedulerMetrics(metrics, chance=lambda: 0.0 if sampled else 1.0)
     cluster = filled(*objects, observer=observer, **settings)
     gauges.add_scheduler(metrics, cluster.scheduler)
-    gauges.add_plugins(metrics, cluster.scheduler.frameworks)
+    gauges.add_plugins(metrics, cluster.scheduler)
     return cluster, metrics
 
 

@@ -20,7 +20,7 @@ from kubewasp.k8s.errors import WireError
 from kubewasp.k8s.timestamps import in_microseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from kubewasp.apiserver.client import ApiClient
 
@@ -34,7 +34,8 @@ class LeaderElection:
     """Candidate for leadership. `run` ends when leadership is lost, or when it is cancelled.
 
     `is_leader` may be read on any thread; it becomes False at the renew deadline even if the event loop hangs.
-    `on_started` and `on_stopped` are called in the event loop.
+    `on_started` and `on_stopped` are called in the event loop. `annotations` are written with each renewal; those of
+    another holder are passed to `on_followed` when they have changed.
     """
 
     def __init__(
@@ -49,6 +50,8 @@ class LeaderElection:
         retry_period: float = 2.0,
         on_started: Callable[[], None],
         on_stopped: Callable[[], None],
+        annotations: Callable[[], Mapping[str, str]] = dict,
+        on_followed: Callable[[Mapping[str, str]], None] = lambda _annotations: None,
         clock: AsyncClock = SYSTEM_CLOCK,
     ) -> None:
         if not lease_duration > renew_deadline > retry_period * _JITTER > 0:
@@ -60,6 +63,8 @@ class LeaderElection:
         self._period = retry_period
         self._on_started = on_started
         self._on_stopped = on_stopped
+        self._annotations = annotations
+        self._on_followed = on_followed
         self._clock = clock
         self._namespace = namespace
         self._name = name
@@ -134,7 +139,8 @@ class LeaderElection:
             if error.status != 404:
                 raise
             metadata = {"name": self._name, "namespace": self._namespace}
-            await self._write("POST", LEASES.path_in(self._namespace), {"metadata": metadata, "spec": self._claim(0)})
+            lease = self._annotated({"metadata": metadata, "spec": self._claim(0)})
+            await self._write("POST", LEASES.path_in(self._namespace), lease)
             return True
         if self.holder and not self._is_ours and not self._has_expired():
             return False
@@ -162,6 +168,10 @@ class LeaderElection:
         return self._lease.get("spec") or {}
 
     @property
+    def _notes(self) -> dict[str, str]:
+        return (self._lease.get("metadata") or {}).get("annotations") or {}
+
+    @property
     def _is_ours(self) -> bool:
         return self.holder == self._identity
 
@@ -172,9 +182,15 @@ class LeaderElection:
         """The lease with our claim. Its resourceVersion makes the server refuse a lost race."""
         transitions = self._spec.get("leaseTransitions") or 0
         if not self._is_ours:
-            return {**self._lease, "spec": {**self._spec, **self._claim(transitions + 1)}}
+            return self._annotated({**self._lease, "spec": {**self._spec, **self._claim(transitions + 1)}})
         kept = {key: self._spec[key] for key in ("acquireTime",) if key in self._spec}
-        return {**self._lease, "spec": {**self._spec, **self._claim(transitions), **kept}}
+        return self._annotated({**self._lease, "spec": {**self._spec, **self._claim(transitions), **kept}})
+
+    def _annotated(self, lease: dict[str, Any]) -> dict[str, Any]:
+        """The lease with our annotations; others stay."""
+        metadata = lease.get("metadata") or {}
+        annotations = {**(metadata.get("annotations") or {}), **self._annotations()}
+        return {**lease, "metadata": {**metadata, "annotations": annotations}} if annotations else lease
 
     def _claim(self, transitions: int) -> dict[str, Any]:
         now = in_microseconds(int(self._clock.wall() * 1_000_000))
@@ -201,8 +217,10 @@ class LeaderElection:
     def _see(self, lease: dict[str, Any]) -> None:
         if lease.get("spec") != self._lease.get("spec"):
             self._spec_seen_at = self._clock.now()
-        holder, self._lease = self.holder, lease
+        holder, before, self._lease = self.holder, self._notes, lease
         if self.holder not in {holder, "", self._identity}:
             logger.info("New leader elected", extra={"lease": self._described, "identity": self.holder})
         if not self._is_ours:
             self._leads_until = _LONG_AGO
+            if self._notes != before:
+                self._on_followed(self._notes)

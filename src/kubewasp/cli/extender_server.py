@@ -13,6 +13,7 @@ from kubewasp.cli import connection
 from kubewasp.cli.extender_config import check, managed_resources
 from kubewasp.extender.extender_process import ExtenderProcess
 from kubewasp.framework.config.model import Extender
+from kubewasp.rollout.reload_source import reload_source
 from kubewasp.scheduler.composition import tune_garbage_collector
 from kubewasp.scheduler.configuration import configure
 from kubewasp.server import logs
@@ -68,7 +69,9 @@ def run(
     resources = managed_resources(managed)
     check(Extender(url_prefix="http://localhost", managed_resources=resources))
     handler = logs.configure(log_format, verbosity)
-    settings, added = configure(config, plugins, plugin_configs)
+    added = {plugin.name for plugin in plugins}
+    source = reload_source(config, lambda: configure(config, plugins, plugin_configs)[0])
+    settings = source.read()
     for warning in settings.warnings:
         logger.warning("%s", warning)
     if settings.extenders:
@@ -76,7 +79,12 @@ def run(
     tune_garbage_collector()
     guest_logs = GuestLogWriter(handler, log_format, fold=fold_logs)
     process = ExtenderProcess(
-        settings, added, all_plugins=all_plugins, managed=[item.name for item in resources], guest_logs=guest_logs
+        settings,
+        added,
+        all_plugins=all_plugins,
+        managed=[item.name for item in resources],
+        guest_logs=guest_logs,
+        source=source,
     )
     credentials = connection.credentials(str(kubeconfig or "")) if watches else None
     if in_cluster:

@@ -7,17 +7,22 @@ import logging
 import signal
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.cli.output import print_document, print_table
+from kubewasp.input_file import StandardInput
 from kubewasp.server import logs
 from kubewasp.server.connection_table import HttpLimits
 from kubewasp.server.endpoints import create_app as create_operations_app
 from kubewasp.server.health import Health
 from kubewasp.server.http_server import Address, AppServer
+from kubewasp.server.rollout_endpoints import reload_routes
 from kubewasp.web import ResponseAbortedError, create_app, load_web_config
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from kubewasp.input_file import InputFile
@@ -33,11 +38,17 @@ _GRACE_SECONDS = 30
 def serve(path: InputFile, listen: tuple[str, int] | None, log_format: logs.LogFormat, verbosity: int) -> None:
     """Serves until SIGTERM or SIGINT."""
     logs.configure(log_format, verbosity)
+    read, is_file = partial(_configured, path, listen), not isinstance(path, StandardInput)
+    config = read()
+    asyncio.run(_serve(config, read if is_file else lambda: config, str(path) if is_file else ""))
+
+
+def _configured(path: InputFile, listen: tuple[str, int] | None) -> WebConfig:
     config = load_web_config(path)
-    if listen is not None:
-        host, port = listen
-        config = replace(config, listen=replace(config.listen, host=host, port=port))
-    asyncio.run(_serve(config))
+    if listen is None:
+        return config
+    host, port = listen
+    return replace(config, listen=replace(config.listen, host=host, port=port))
 
 
 def show_routes(path: InputFile, *, form: str) -> None:
@@ -54,12 +65,13 @@ def show_routes(path: InputFile, *, form: str) -> None:
     print_table(("PATH", "METHODS", "MIDDLEWARES", "HANDLER"), rows)
 
 
-async def _serve(config: WebConfig) -> None:
-    app = create_app(config)
+async def _serve(config: WebConfig, read: Callable[[], WebConfig], file: str) -> None:
+    app = create_app(config, read=read, file=file)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
+    loop.add_signal_handler(signal.SIGHUP, app.reloader.reload, "SIGHUP")
     hosts = config.allowed_hosts
     servers = [
         AppServer(
@@ -74,7 +86,7 @@ async def _serve(config: WebConfig) -> None:
         )
     ]
     if config.operations is not None:
-        operations = _operations_app(app, config, stopping)
+        operations = _operations_app(app, stopping)
         servers.append(AppServer(operations, _address(config.operations), allowed_hosts=hosts))
     started: list[AppServer] = []
     try:
@@ -100,10 +112,11 @@ def _without_aborted(app: WebApp) -> ASGIApp:
     return serve_one
 
 
-def _operations_app(app: WebApp, config: WebConfig, stopping: asyncio.Event) -> ASGIApp:
+def _operations_app(app: WebApp, stopping: asyncio.Event) -> ASGIApp:
     health = Health()
     health.add("shutdown", lambda: "process is shutting down" if stopping.is_set() else "", to=("readyz",))
-    return create_operations_app(health, app.metrics, lambda: _document(config))
+    shown = lambda: _document(app.table.config)  # noqa: E731
+    return create_operations_app(health, app.metrics, shown, routes=reload_routes(app.reloader))
 
 
 def _address(listen: Listen) -> Address:

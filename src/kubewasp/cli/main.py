@@ -18,6 +18,7 @@ from kubewasp.cli import (
     plugin_commands,
     plugin_registry_commands,
     plugin_signature_commands,
+    rollout_commands,
     shell_commands,
     standard_streams,
     wasi_commands,
@@ -37,6 +38,7 @@ plugin_registry_commands.register(plugin_commands.app)
 plugin_signature_commands.register(plugin_commands.app)
 app.add_typer(plugin_commands.app, name="plugin")
 app.add_typer(config_commands.app, name="config")
+app.add_typer(rollout_commands.app, name="rollout")
 app.add_typer(extender_commands.app, name="extender")
 app.add_typer(wasi_commands.app, name="wasi")
 app.add_typer(image_commands.app, name="image")

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import uuid
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from kubewasp.apiserver.client import ApiClient
+from kubewasp.apiserver.event_series import Reference
 from kubewasp.cli import connection
 from kubewasp.clock import SYSTEM_CLOCK
 from kubewasp.live.process import ClusterProcess
+from kubewasp.rollout.reload_source import reload_source
 from kubewasp.scheduler.attempt import AttemptListener
 from kubewasp.scheduler.composition import tune_garbage_collector
 from kubewasp.scheduler.configuration import configure
@@ -27,6 +31,8 @@ from kubewasp.server.http_server import Address, AppServer
 from kubewasp.server.metrics import Metrics
 from kubewasp.server.pod_log import PodLog
 from kubewasp.server.request_metrics import RequestMetrics
+from kubewasp.server.rollout_endpoints import rollout_routes
+from kubewasp.server.rollout_metrics import RolloutMetrics
 from kubewasp.server.scheduler_metrics import SchedulerMetrics
 from kubewasp.state.node_table import NodeTable
 
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.input_file import InputFile
+    from kubewasp.rollout.reload_source import ReloadSource
     from kubewasp.wasm.guest_log import GuestLogSink
 
 logger = logging.getLogger(__name__)
@@ -55,28 +62,37 @@ def run(
 ) -> None:
     """Serves a cluster until SIGTERM or SIGINT."""
     handler = logs.configure(log_format, verbosity)
+    source = reload_source(config, partial(_configured, config, kubeconfig, leader_elect))
+    settings = source.read()
+    for warning in settings.warnings:
+        logger.warning("%s", warning)
+    tune_garbage_collector()
+    guest_logs = GuestLogWriter(handler, log_format, fold=fold_logs)
+    try:
+        asyncio.run(_serve(settings, source, Address(*address), allowed_hosts, decisions=decisions, logs=guest_logs))
+    finally:
+        guest_logs.close()
+
+
+def _configured(config: InputFile | None, kubeconfig: Path | None, leader_elect: bool | None) -> SchedulerConfig:
+    """The configuration of the file, with the options of the command line."""
     settings, _ = configure(config)
     if leader_elect is not None:
         settings = replace(settings, leader_election=replace(settings.leader_election, leader_elect=leader_elect))
     if kubeconfig is not None:
         connected = replace(settings.client_connection, kubeconfig=str(kubeconfig))
         settings = replace(settings, client_connection=connected)
-    for warning in settings.warnings:
-        logger.warning("%s", warning)
-    tune_garbage_collector()
-    guest_logs = GuestLogWriter(handler, log_format, fold=fold_logs)
-    try:
-        asyncio.run(_serve(settings, Address(*address), allowed_hosts, decisions, guest_logs))
-    finally:
-        guest_logs.close()
+    return settings
 
 
 async def _serve(
     settings: SchedulerConfig,
+    source: ReloadSource,
     address: Address,
     allowed_hosts: Sequence[str],
+    *,
     decisions: float,
-    guest_logs: GuestLogSink,
+    logs: GuestLogSink,
 ) -> None:
     access, loop, stop = settings.client_connection, asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):  # first: guests may take long to load
@@ -89,6 +105,7 @@ async def _serve(
         store = DecisionStore(DecisionSettings(share=decisions), table, SYSTEM_CLOCK) if decisions else None
         if store is not None:
             listeners.append(store)
+        rollout_metrics = RolloutMetrics(metrics)
         process = ClusterProcess(
             settings,
             client,
@@ -98,12 +115,24 @@ async def _serve(
             observer=SchedulerMetrics(metrics),
             recorder=store,
             listeners=listeners,
-            guest_logs=guest_logs,
+            guest_logs=logs,
+            source=source,
+            own_pod=_own_pod(),
+            rollout_listeners=[rollout_metrics],
         )
+        rollout = process.rollout
+        rollout_metrics.watch(lambda: rollout.running)
+        loop.add_signal_handler(signal.SIGHUP, rollout.reload, "SIGHUP")
         _add_gauges(metrics, process, settings)
         health = _health(process, has_lease=settings.leader_election.leader_elect)
         server = AppServer(
-            create_app(health, metrics, lambda: shown_configuration(settings, process.profiles), store),
+            create_app(
+                health,
+                metrics,
+                lambda: shown_configuration(rollout.config, rollout.profiles, rollout.status()),
+                store,
+                rollout_routes(rollout),
+            ),
             address,
             allowed_hosts=allowed_hosts,
         )
@@ -117,11 +146,17 @@ async def _serve(
 
 def _add_gauges(metrics: Metrics, process: ClusterProcess, settings: SchedulerConfig) -> None:
     gauges.add_scheduler(metrics, process.scheduler)
-    gauges.add_plugins(metrics, process.scheduler.frameworks)
+    gauges.add_plugins(metrics, process.scheduler)
     gauges.add_reflectors(metrics, process.watch.reflectors)
     lease = settings.leader_election
     if lease.leader_elect:
         gauges.add_leadership(metrics, lease.resource_name, lambda: process.leads)
+
+
+def _own_pod() -> Reference | None:
+    """The pod of this process, if the downward API names it."""
+    name, namespace = os.environ.get("POD_NAME", ""), os.environ.get("POD_NAMESPACE", "")
+    return Reference("Pod", namespace, name, os.environ.get("POD_UID", "")) if name and namespace else None
 
 
 def _health(process: ClusterProcess, *, has_lease: bool) -> Health:

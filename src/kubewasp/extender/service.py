@@ -50,6 +50,11 @@ class ExtenderService:
         self._last: tuple[Manifest, Pod] | None = None
         self._strangers: set[str] = set()
 
+    def replace(self, frameworks: Mapping[str, Framework]) -> None:
+        """Takes the plugins of another version, between two requests."""
+        self._deciders = {name: Decider(framework, self.table) for name, framework in frameworks.items()}
+        self._strangers.clear()
+
     def filter(self, body: bytes) -> bytes:
         args = protocol.extender_args(body)
         pod = self._pod(args.pod)

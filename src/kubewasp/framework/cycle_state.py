@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Value = TypeVar("Value")
 
@@ -28,7 +32,7 @@ class CycleState:
     closed at the end of the attempt.
     """
 
-    __slots__ = ("_shared", "_until_chosen", "_values", "is_sampled", "skip_filter", "skip_score")
+    __slots__ = ("_shared", "_until_chosen", "_values", "is_sampled", "kept_scores", "skip_filter", "skip_score")
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
@@ -37,6 +41,8 @@ class CycleState:
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
         self.is_sampled = False  # metrics of each plugin call
+        # The plugins whose weighted scores are kept, for a comparison; None by default.
+        self.kept_scores: dict[str, NDArray[np.int64]] | None = None
 
     def __setitem__(self, key: StateKey[Value], value: Value) -> None:
         self._values[key] = value

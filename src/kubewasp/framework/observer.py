@@ -114,7 +114,7 @@ NO_OBSERVER = NoObserver()
 # Events of pods in the queue, besides those of the cluster.
 POD_ADDED, ATTEMPT_FAILED = "UnschedulablePodAdd", "ScheduleAttemptFailure"
 BACKOFF_OVER, POPPED_EARLY = "BackoffComplete", "PopFromBackoffQ"
-FORCED, TIMED_OUT = "ForceActivate", "UnschedulableTimeout"
+FORCED, TIMED_OUT, RELOADED = "ForceActivate", "UnschedulableTimeout", "PluginReload"
 
 _GROUPS = {
     "CSINode": "storage.k8s.io/",

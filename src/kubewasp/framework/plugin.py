@@ -47,6 +47,9 @@ class Plugin(ABC):
         """
         return False
 
+    def close(self) -> None:  # noqa: B027 - optional
+        """Ends the plugin: a reload has replaced or removed it, and the last pod that it began with is through."""
+
 
 # ---------------------------------------------------------------------- queue
 

@@ -70,9 +70,24 @@ class Registry:
             return self._wasm_host(name).asks_each_node(name, profile.wasm[name])
         return name not in BUILT_IN and may_ask_each_node(self._python_class(name))
 
-    def create(self, profile: Profile, handle: SchedulerHandle) -> dict[str, list[tuple[Plugin, int]]]:
-        """Instances of the plugins of a profile, with their weights, in order for each extension point."""
-        made: dict[str, Plugin] = {}
+    def load_classes(self, profile: Profile) -> None:
+        """Imports the modules of the plugins: `create` then takes no time for it."""
+        for name in {enabled.name for point in EXTENSION_POINTS for enabled in profile.plugins[point]}:
+            if name in profile.wasm:
+                continue
+            if name in BUILT_IN:
+                import_module(BUILT_IN[name].home.partition(":")[0])
+            else:
+                self._python_class(name)
+
+    def create(
+        self, profile: Profile, handle: SchedulerHandle, kept: Mapping[str, Plugin] | None = None
+    ) -> dict[str, list[tuple[Plugin, int]]]:
+        """Instances of the plugins of a profile, with their weights, in order for each extension point.
+
+        `kept` are plugins in use that have not changed, by name: they go on as they are.
+        """
+        made = dict(kept or {})
         points: dict[str, list[tuple[Plugin, int]]] = {}
         for point in EXTENSION_POINTS:
             points[point] = []

@@ -54,10 +54,17 @@ class Framework:
     """The plugins of one profile, in the order of each extension point. A method runs an extension point."""
 
     def __init__(
-        self, name: str, points: Mapping[str, Sequence[tuple[Plugin, int]]], observer: SchedulerObserver = NO_OBSERVER
+        self,
+        name: str,
+        points: Mapping[str, Sequence[tuple[Plugin, int]]],
+        observer: SchedulerObserver = NO_OBSERVER,
+        *,
+        before: Framework | None = None,
     ) -> None:
+        """`before` is the framework that this one replaces: it continues its accounts."""
         self.name = name
         self.observer = observer
+        self.points = points
         self._unexpected = UnexpectedErrors(observer)
         self.pre_enqueue: list[PreEnqueuePlugin] = _of(points, "preEnqueue")
         self.gates = {plugin.name: plugin for plugin in self.pre_enqueue}
@@ -76,14 +83,23 @@ class Framework:
         self.post_bind: list[PostBindPlugin] = _of(points, "postBind")
         self.plugins = {plugin.name: plugin for enabled in points.values() for plugin, _ in enabled}
         # Plugins with their accounts, at the points where they judge pods and nodes.
-        self._pre_filters = [(plugin, PluginUse("PreFilter", plugin.name)) for plugin in self.pre_filter]
-        self._filters = [(plugin, PluginUse("Filter", plugin.name)) for plugin in self.filter]
-        self._pre_scorers = [(plugin, PluginUse("PreScore", plugin.name)) for plugin in self.pre_score]
-        self._scorers = [(plugin, weight, PluginUse("Score", plugin.name)) for plugin, weight in self.score]
+        known = {} if before is None else {(use.point, use.plugin): use for use in before.uses()}
+
+        def use_of(point: str, plugin: Plugin) -> PluginUse:
+            return known.get((point, plugin.name)) or PluginUse(point, plugin.name)
+
+        self._pre_filters = [(plugin, use_of("PreFilter", plugin)) for plugin in self.pre_filter]
+        self._filters = [(plugin, use_of("Filter", plugin)) for plugin in self.filter]
+        self._pre_scorers = [(plugin, use_of("PreScore", plugin)) for plugin in self.pre_score]
+        self._scorers = [(plugin, weight, use_of("Score", plugin)) for plugin, weight in self.score]
         # Plugins that may have to be called per node. Built-in plugins never have to.
         self._filters_by_node = [plugin for plugin in self.filter if may_ask_each_node(type(plugin))]
         self._scores_by_node = [plugin for plugin, _ in self.score if may_ask_each_node(type(plugin))]
         self.may_ask_each_node = bool(self._filters_by_node or self._scores_by_node)
+
+    def has_same_plugins(self, points: Mapping[str, Sequence[tuple[Plugin, int]]]) -> bool:
+        """Whether these are the same plugin objects, in the same order, with the same weights."""
+        return _identities(self.points) == _identities(points)
 
     def asking_each_node(self, state: CycleState) -> tuple[list[str], list[str]]:
         """Names of the plugins that filter, and of those that score, by a call per node; after PreFilter."""
@@ -319,6 +335,8 @@ class Framework:
                 text = invalid_score(scorer.name, wrong, MIN_SCORE, MAX_SCORE)
                 return _error(f"applying score defaultWeights on Score plugins: {text}", scorer)
             totals += scores if weight == 1 else scores * weight
+            if state.kept_scores is not None and scorer.name in state.kept_scores:
+                state.kept_scores[scorer.name] = scores * weight
             if record is not None:
                 record.scores.append(ScoreRecord(scorer.name, weight, raw, scores))
         if record is not None:
@@ -419,6 +437,10 @@ class Framework:
 
 MAX_PERMIT_SECONDS = 15 * 60.0
 _ANY_EVENT = Registration("*", Action.ALL)
+
+
+def _identities(points: Mapping[str, Sequence[tuple[Plugin, int]]]) -> dict[str, list[tuple[int, int]]]:
+    return {point: [(id(plugin), weight) for plugin, weight in enabled] for point, enabled in points.items() if enabled}
 
 
 def _of(points: Mapping[str, Sequence[tuple[Plugin, int]]], point: str) -> list[Any]:

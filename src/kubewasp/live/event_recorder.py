@@ -63,6 +63,11 @@ class EventRecorder:
         about = Reference("Pod", pod.namespace, pod.name, pod.uid)
         self._record(EventKey(kind, reason, action, controller, f"{controller}-{self._hostname}", about), note)
 
+    def own_event(self, kind: str, reason: str, action: str, about: Reference, note: str) -> None:
+        """Records an event of the scheduler about itself: its pod, or its lease."""
+        instance = f"{self._controller}-{self._hostname}"
+        self._record(EventKey(kind, reason, action, self._controller, instance, about), note)
+
     def plugin_event(self, event: RecordedEvent) -> None:
         """An event that a plugin recorded. A type that the API server refuses is not sent, and logged once."""
         kind = event.type or "Normal"

@@ -18,7 +18,7 @@ from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.state.object_kinds import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from kubewasp.apiserver.raw_object import RawObject
     from kubewasp.live.inbox import Inbox
@@ -78,6 +78,12 @@ class Mirror:
         """Pending pods of other schedulers, by scheduler name."""
         names = (pod.spec.scheduler_name for pod in self.pods.values() if not pod.node)
         return Counter(name for name in names if name not in profiles)
+
+    def requeue(self, profiles: Collection[str]) -> None:
+        """Takes in the pending pods of new profiles, known so far as pods of other schedulers."""
+        for pod in self.pods.values():
+            if not pod.node and pod.spec.scheduler_name in profiles:
+                self._events.put_pod(pod)
 
     def _known(self, kind: str) -> dict[tuple[str, str], Any]:
         if kind == "Pod":

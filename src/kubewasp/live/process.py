@@ -18,10 +18,15 @@ from kubewasp.live.event_recorder import EventRecorder
 from kubewasp.live.inbox import Inbox, OwnerThread, on_owner_thread
 from kubewasp.live.mirror import Mirror
 from kubewasp.live.outbox import Outbox, StatusPatches
+from kubewasp.live.rollout_reporter import RolloutReporter, followed, lease_annotations, lease_reference
 from kubewasp.live.scheduling_loop import SchedulingLoop
 from kubewasp.live.status_reporter import StatusReporter
+from kubewasp.rollout.reload_source import ReloadSource
+from kubewasp.rollout.rollout_status import RolloutHistory
+from kubewasp.rollout.service import RolloutService, load_version
+from kubewasp.rollout.staging import Stager
 from kubewasp.scheduler.attempt import NoRecorder
-from kubewasp.scheduler.composition import Environment, set_up
+from kubewasp.scheduler.composition import Environment
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.guest_log import LOGGER_SINK
 
@@ -29,8 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kubewasp.apiserver.client import ApiClient
-    from kubewasp.framework.config.model import Profile, SchedulerConfig
+    from kubewasp.apiserver.event_series import Reference
+    from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.framework.observer import SchedulerObserver
+    from kubewasp.rollout.rollout_events import RolloutListener
     from kubewasp.scheduler.attempt import AttemptListener, DecisionRecorder
     from kubewasp.scheduler.scheduler import Scheduler
     from kubewasp.wasm.guest_log import GuestLogSink
@@ -59,8 +66,14 @@ class ClusterProcess:
         recorder: DecisionRecorder | None = None,
         listeners: Sequence[AttemptListener] = (),
         guest_logs: GuestLogSink = LOGGER_SINK,
+        source: ReloadSource | None = None,
+        own_pod: Reference | None = None,
+        rollout_listeners: Sequence[RolloutListener] = (),
     ) -> None:
-        """Composes the live scheduler: inbox, writes, scheduler, reports, watches, thread. `stop` ends `run`."""
+        """Composes the live scheduler: inbox, writes, scheduler, reports, watches, thread, reloads. `stop` ends `run`.
+
+        `source` gives the configuration again; `own_pod` is the pod that events about the scheduler are about.
+        """
         loop, clock, self._inbox = asyncio.get_running_loop(), SYSTEM_CLOCK, Inbox()
         self._identity = identity
         self._client = client
@@ -83,9 +96,10 @@ class ClusterProcess:
             clock=clock,
             may_write=self._may_write,
         )
-        setup = set_up(config, observer=observer, guest_logs=guest_logs)
-        self.profiles: Sequence[Profile] = setup.profiles
-        self.scheduler: Scheduler = setup.scheduler(
+        source = ReloadSource(lambda: config) if source is None else source
+        stager = Stager(source.ledger, observer, guest_logs)
+        running = load_version(source, config, stager, observer)
+        self.scheduler: Scheduler = running.version.setup.scheduler(
             Environment(
                 clock=clock,
                 client=dispatcher,
@@ -101,6 +115,17 @@ class ClusterProcess:
         self.scheduler.subscribe(reporter)
         self._mirror = Mirror(self.scheduler.events, self.scheduler.store, on_pod_gone=reporter.forget)
         self.watch = ClusterWatch(client, self._mirror, self._inbox)
+        self.rollout = RolloutService(
+            self.scheduler,
+            running,
+            source=source,
+            stager=stager,
+            observer=observer,
+            history=RolloutHistory(clock.wall),
+            post=self._inbox.post,
+            requeue=self._mirror.requeue,
+            listeners=[RolloutReporter(self.events, own_pod or self._lease(config)), *rollout_listeners],
+        )
         self._loop = SchedulingLoop(self.scheduler, self._inbox)
         self._thread = OwnerThread(
             self._inbox, self._loop.step, name="kubewasp-scheduler", on_end=partial(self._thread_ended, loop)
@@ -118,7 +143,14 @@ class ClusterProcess:
             retry_period=settings.retry_period,
             on_started=self._lead,
             on_stopped=self._deposed,
+            annotations=lambda: lease_annotations(self.rollout.digests, self.rollout.bad_versions),
+            on_followed=lambda annotations: followed(annotations, self.rollout.follow),
         )
+
+    def _lease(self, config: SchedulerConfig) -> Reference | None:
+        settings = config.leader_election
+        is_there = settings.leader_elect
+        return lease_reference(settings.resource_namespace, settings.resource_name) if is_there else None
 
     def _may_write(self) -> bool:
         return self.election is None or self.election.is_leader
@@ -153,6 +185,7 @@ class ClusterProcess:
     async def run(self) -> None:
         """Schedules until stopped or failed."""
         self._thread.start()
+        self.rollout.start()
         self._is_begun = True
         tasks = [
             asyncio.create_task(self.watch.run()),
@@ -212,6 +245,7 @@ class ClusterProcess:
     async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
         """Stops scheduling and completes binds in progress; the election task releases the lease."""
         self._stop.set()
+        self.rollout.stop()
         self._loop.set_active(False)
         stopped = await asyncio.to_thread(self._thread.stop, _DRAIN_SECONDS)
         # A deposed leader must not send pending writes.

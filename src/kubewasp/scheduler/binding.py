@@ -70,6 +70,10 @@ class BindingCycle:
     def __contains__(self, uid: str) -> bool:
         return uid in self._under_way
 
+    def frameworks(self) -> Iterator[Framework]:
+        """The frameworks of the pods in their binding cycle."""
+        return (binding.framework for binding in self._under_way.values())
+
     def is_held_up(self, uid: str) -> bool:
         """Whether a PreBind plugin waits for something in the cluster, such as a volume."""
         return uid in self._held_up

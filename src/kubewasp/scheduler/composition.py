@@ -15,13 +15,13 @@ from kubewasp.framework.unexpected import UnexpectedErrors
 from kubewasp.scheduler.assumed_pods import AssumedPods
 from kubewasp.scheduler.attempt import NoRecorder
 from kubewasp.scheduler.binding import BindingCycle
-from kubewasp.scheduler.cycle import SchedulingCycle
 from kubewasp.scheduler.events import ClusterEvents
 from kubewasp.scheduler.failure_handler import FailureHandler
 from kubewasp.scheduler.plugin_handle import PluginHandle
 from kubewasp.scheduler.preemption import Evictions, Nominator
+from kubewasp.scheduler.profile_set import ActiveProfiles, ProfileBuilder, Tuning
 from kubewasp.scheduler.queue import SchedulingQueue
-from kubewasp.scheduler.queueing_hints import QueueingHints
+from kubewasp.scheduler.retirement import Retirement
 from kubewasp.scheduler.sampling import Rotation
 from kubewasp.scheduler.scheduler import Scheduler
 from kubewasp.scheduler.waiting import WaitingPods
@@ -32,7 +32,7 @@ from kubewasp.wasm.guest_log import LOGGER_SINK
 from kubewasp.wasm.source import GuestSources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from kubewasp.clock import Clock
     from kubewasp.framework.cluster_events import RecordedEvent
@@ -68,15 +68,6 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
-    """Settings of a configuration that concern the scheduler as a whole; percentages are by profile."""
-
-    percentages: Mapping[str, int | None] = field(default_factory=dict)
-    initial_backoff: float = 1.0
-    max_backoff: float = 10.0
-
-
-@dataclass(frozen=True, slots=True)
 class Setup:
     """A configuration with its guests loaded: the profiles in effect, and the registry that makes their plugins."""
 
@@ -87,13 +78,12 @@ class Setup:
 
     def scheduler(self, environment: Environment) -> Scheduler:
         """A scheduler for all profiles, with the observer of the guests."""
+        return compose(environment, self.frameworks, self.tuning, self.observer)
 
-        def frameworks(handle: SchedulerHandle) -> Iterator[Framework]:
-            for profile in self.profiles:
-                plugins = self.registry.create(profile, handle)
-                yield Framework(profile.scheduler_name, plugins, self.observer)
-
-        return compose(environment, frameworks, self.tuning, self.observer)
+    def frameworks(self, handle: SchedulerHandle) -> Iterator[Framework]:
+        """New frameworks for all profiles."""
+        for profile in self.profiles:
+            yield Framework(profile.scheduler_name, self.registry.create(profile, handle), self.observer)
 
 
 def set_up(
@@ -103,6 +93,7 @@ def set_up(
     observer: SchedulerObserver = NO_OBSERVER,
     guest_logs: GuestLogSink = LOGGER_SINK,
     repeatable: Repeatable | None = None,
+    guests: GuestLoader | None = None,
     sources: GuestSources | None = None,
 ) -> Setup:
     """Loads the guests of a configuration and resolves its profiles.
@@ -110,9 +101,11 @@ def set_up(
     `added` are wasm plugins added by file only: one with a queue sort replaces the default queue sort, as a profile has
     exactly one. `guest_logs` takes log lines, output and recorded events of guests; `repeatable` replaces their random
     numbers and their clock. `sources` loads them; by default with the registries and the trust of the configuration.
+    `guests` has them loaded already.
     """
-    sources = sources or GuestSources(config.registries, config.trust)
-    guests = GuestLoader(observer, guest_logs, repeatable, sources)
+    if guests is None:
+        sources = sources or GuestSources(config.registries, config.trust)
+        guests = GuestLoader(observer, guest_logs, repeatable, sources)
     registry = Registry(wasm=guests)
     if added:
         config = replace(config, profiles=tuple(_sorted_by(added, item, guests) for item in config.profiles))
@@ -142,19 +135,16 @@ def compose(
 ) -> Scheduler:
     """A scheduler with its plugins; without profiles by default.
 
-    Plugins call the handle, and the handle uses the frameworks of the plugins: the registries `cycles` and `frameworks`
-    close this circle. They are filled here, before scheduling starts.
+    Plugins call the handle, and the handle uses the frameworks of the plugins: `profiles` closes this circle. It is
+    filled here, before scheduling starts, and replaced as a whole by a reload.
     """
     clock, table = environment.clock, environment.table
     tuning = Tuning() if tuning is None else tuning
-    frameworks: dict[str, Framework] = {}
-    cycles: dict[str, SchedulingCycle] = {}
     nominator, evictions, assumed = Nominator(), Evictions(), AssumedPods(table)
+    builder = ProfileBuilder(table, nominator, Rotation(), observer)
+    profiles = ActiveProfiles(builder.build((), tuning))
     waiting = WaitingPods(environment.wake)
-    hints = QueueingHints(frameworks, observer)
-    queue = SchedulingQueue(
-        frameworks, hints, clock, observer, initial_backoff=tuning.initial_backoff, max_backoff=tuning.max_backoff
-    )
+    queue = SchedulingQueue(profiles, clock, observer)
     failures = FailureHandler(queue, nominator, observer)
     binding = BindingCycle(queue, assumed, failures, clock, observer)
     handle = PluginHandle(
@@ -164,19 +154,14 @@ def compose(
         client=environment.client,
         seed=environment.seed,
         queue=queue,
-        cycles=cycles,
+        profiles=profiles,
         waiting=waiting,
         binding=binding,
         nominator=nominator,
         evictions=evictions,
         record_event=environment.record_event,
     )
-    rotation = Rotation()
-    for framework in make_frameworks(handle):
-        name = framework.name
-        frameworks[name] = framework
-        cycles[name] = SchedulingCycle(framework, table, nominator, rotation, percentage=tuning.percentages.get(name))
-    hints.load()  # a plugin whose registrations fail ends the start, not the scheduler later
+    profiles.replace(builder.build(make_frameworks(handle), tuning), None)
     events = ClusterEvents(
         table=table,
         queue=queue,
@@ -185,7 +170,7 @@ def compose(
         assumed=assumed,
         waiting=waiting,
         binding=binding,
-        profiles=frameworks,
+        profiles=profiles,
         observer=observer,
     )
     environment.store.subscribe(events.object_changed)
@@ -195,7 +180,8 @@ def compose(
         store=environment.store,
         events=events,
         queue=queue,
-        cycles=cycles,
+        profiles=profiles,
+        builder=builder,
         waiting=waiting,
         binding=binding,
         failures=failures,
@@ -203,6 +189,7 @@ def compose(
         nominator=nominator,
         evictions=evictions,
         handle=handle,
+        retirement=Retirement(observer),
         recorder=environment.recorder,
         unexpected=UnexpectedErrors(observer),
         listeners=environment.listeners,

@@ -37,12 +37,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Choice:
-    """Result of a scheduling cycle: a node, or the message and the plugins that rejected the pod."""
+    """Result of a scheduling cycle: a node, or the message and the plugins that rejected the pod.
+
+    `failed_by` is the plugin of an error.
+    """
 
     state: CycleState
     node: str = ""
     message: str = ""
     is_error: bool = False
+    failed_by: str = ""
     rejected_by: frozenset[str] = frozenset()
     nominated_node: str | None = None
     victims: Sequence[Pod] = ()
@@ -50,6 +54,23 @@ class Choice:
     feasible: int = 0
     statuses: Mapping[str, Status] = field(default_factory=dict)
     objections: Sequence[Objection] = ()
+
+
+@dataclass(slots=True)
+class CycleTrace:
+    """Parts of a cycle, for a comparison with another version of one plugin; see shadow.py.
+
+    `outcome` is None unless all nodes in `rows` were filtered as they are. `scores` has the weighted scores of the
+    plugins that are its keys, `start` the place in the order of nodes.
+    """
+
+    scores: dict[str, Scores]
+    narrowed: PreFilterOutcome | None = None
+    rows: Rows | None = None
+    outcome: FilterOutcome | None = None
+    feasible: Rows | None = None
+    totals: Scores | None = None
+    start: int = 0
 
 
 class SchedulingCycle:
@@ -70,19 +91,25 @@ class SchedulingCycle:
         self._rotation = rotation
         self._percentage = percentage
 
-    def choose(self, pod: Pod, record: DecisionRecord | None = None) -> Choice:
+    @property
+    def percentage(self) -> int | None:
+        return self._percentage
+
+    def choose(self, pod: Pod, record: DecisionRecord | None = None, trace: CycleTrace | None = None) -> Choice:
         began = time.perf_counter()
         state = CycleState()
         try:
-            choice = self._choose(state, pod, record)
+            choice = self._choose(state, pod, record, trace)
         except BaseException:
             state.close()  # guests in use go back to their pools
             raise
         self.framework.observer.algorithm(time.perf_counter() - began)
         return choice
 
-    def _choose(self, state: CycleState, pod: Pod, record: DecisionRecord | None) -> Choice:
+    def _choose(self, state: CycleState, pod: Pod, record: DecisionRecord | None, trace: CycleTrace | None) -> Choice:
         table, framework = self._table, self.framework
+        if trace is not None:
+            trace.start, state.kept_scores = self._rotation.start, trace.scores
         state.is_sampled = framework.observer.samples()
         if not len(table):
             return Choice(state, message=NO_NODES, nominated_node="")
@@ -98,8 +125,10 @@ class SchedulingCycle:
         sample, filters_each = self._sample(state, len(rows), record)
         outcome = self._filtered(state, pod, rows, record, sample if filters_each else None)
         if not outcome.error.is_success:
-            return Choice(state, message=outcome.error.reason, is_error=True)
+            return Choice(state, message=outcome.error.reason, is_error=True, failed_by=outcome.error.plugin)
         feasible, examined = _cut(rows, outcome.rows, sample)
+        if trace is not None and sample.is_whole and nominated is None and not len(self._nominator):
+            trace.narrowed, trace.rows, trace.outcome, trace.feasible = narrowed, rows, outcome, feasible
         self._rotation.start = (self._rotation.start + examined) % len(table)
         if not len(feasible):
             return self._nowhere(state, pod, outcome, absent, narrowed.narrowed_by)
@@ -109,7 +138,9 @@ class SchedulingCycle:
             return Choice(state, node=table.node(int(feasible[0])).name, feasible=1)
         totals = framework.run_scores(state, pod, table, feasible, record)
         if isinstance(totals, Status):
-            return Choice(state, message=totals.reason, is_error=True, feasible=len(feasible))
+            return Choice(state, message=totals.reason, is_error=True, feasible=len(feasible), failed_by=totals.plugin)
+        if trace is not None:
+            trace.totals = totals
         best = int(feasible[select(totals)])
         return Choice(state, node=table.node(best).name, feasible=len(feasible))
 
@@ -246,7 +277,7 @@ class SchedulingCycle:
     def _rejected_before_nodes(self, state: CycleState, pod: Pod, narrowed: PreFilterOutcome) -> Choice:
         status = narrowed.status
         if not status.is_rejected:
-            return Choice(state, message=status.reason, is_error=True)
+            return Choice(state, message=status.reason, is_error=True, failed_by=status.plugin)
         names = [node.name for node in self._table.nodes if node is not None]
         statuses = dict.fromkeys(names, status)
         helped = self.framework.run_post_filter(state, pod, self._table, statuses)

@@ -11,8 +11,6 @@ from kubewasp.framework.observer import event_label
 from kubewasp.scheduler.queued_pod import ClusterChange
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from kubewasp.framework.observer import SchedulerObserver
     from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     from kubewasp.scheduler.assumed_pods import AssumedPods
     from kubewasp.scheduler.binding import BindingCycle
     from kubewasp.scheduler.preemption import Evictions, Nominator
+    from kubewasp.scheduler.profile_set import ActiveProfiles
     from kubewasp.scheduler.queue import SchedulingQueue
     from kubewasp.scheduler.waiting import WaitingPods
     from kubewasp.state.node_table import NodeTable
@@ -38,7 +37,7 @@ class ClusterEvents:
         assumed: AssumedPods,
         waiting: WaitingPods,
         binding: BindingCycle,
-        profiles: Collection[str],
+        profiles: ActiveProfiles,
         observer: SchedulerObserver,
     ) -> None:
         self._table = table
@@ -86,7 +85,7 @@ class ClusterEvents:
             self._handled("AssignedPod", Action.ADD if is_new else Action.UPDATE, began)
         elif pod.uid in self._assumed:
             self._put_assumed(pod, before)
-        elif pod.spec.scheduler_name in self._profiles:
+        elif pod.spec.scheduler_name in self._profiles.frameworks:
             is_new = self._queue.get(pod.uid) is None
             self._put_pending(pod, before)
             self._handled("UnschedulablePod", Action.ADD if is_new else Action.UPDATE, began)

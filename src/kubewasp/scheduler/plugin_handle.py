@@ -12,7 +12,7 @@ from kubewasp.framework.status import Code, Status
 from kubewasp.scheduler.cycle import verdict_on_one
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from kubewasp.clock import Clock
     from kubewasp.framework.cluster_events import RecordedEvent
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from kubewasp.framework.handle import Client
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.binding import BindingCycle
-    from kubewasp.scheduler.cycle import SchedulingCycle
     from kubewasp.scheduler.preemption import Evictions, Nominator
+    from kubewasp.scheduler.profile_set import ActiveProfiles
     from kubewasp.scheduler.queue import SchedulingQueue
     from kubewasp.scheduler.waiting import WaitingPods
     from kubewasp.state.node_table import NodeTable
@@ -42,7 +42,7 @@ class PluginHandle:
         client: Client,
         seed: int,
         queue: SchedulingQueue,
-        cycles: Mapping[str, SchedulingCycle],
+        profiles: ActiveProfiles,
         waiting: WaitingPods,
         binding: BindingCycle,
         nominator: Nominator,
@@ -55,7 +55,7 @@ class PluginHandle:
         self.client = client
         self._seed = seed
         self._queue = queue
-        self._cycles = cycles
+        self._profiles = profiles
         self._waiting = waiting
         self._binding = binding
         self._nominator = nominator
@@ -86,19 +86,19 @@ class PluginHandle:
         return random.Random(self._seed)  # noqa: S311 - not a secret
 
     def check(self, state: CycleState, pod: Pod, row: int) -> Status:
-        cycle = self._cycles[pod.spec.scheduler_name]
+        cycle = self._profiles.cycle_for(pod)
         return verdict_on_one(cycle.filter_rows(state, pod, np.array([row], np.int32)))
 
     def judges_by_counts(self, state: CycleState, pod: Pod) -> bool:
-        return self._cycles[pod.spec.scheduler_name].framework.judges_by_counts(state)
+        return self._profiles.cycle_for(pod).framework.judges_by_counts(state)
 
     def put_on(self, state: CycleState, pod: Pod, other: Pod, row: int) -> Status:
         self.table.add_pod(other)
-        return self._cycles[pod.spec.scheduler_name].framework.run_add_pod(state, pod, other, row, self.table)
+        return self._profiles.cycle_for(pod).framework.run_add_pod(state, pod, other, row, self.table)
 
     def take_off(self, state: CycleState, pod: Pod, other: Pod, row: int) -> Status:
         self.table.remove_pod(other)
-        return self._cycles[pod.spec.scheduler_name].framework.run_remove_pod(state, pod, other, row, self.table)
+        return self._profiles.cycle_for(pod).framework.run_remove_pod(state, pod, other, row, self.table)
 
     def is_evicted(self, uid: str) -> bool:
         return self._evictions.is_victim(uid)

@@ -17,6 +17,7 @@ from kubewasp.framework.observer import (
     FORCED,
     POD_ADDED,
     POPPED_EARLY,
+    RELOADED,
     TIMED_OUT,
     SchedulerObserver,
 )
@@ -35,12 +36,12 @@ from kubewasp.scheduler.subqueues import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from kubewasp.clock import Clock
-    from kubewasp.framework.runtime import Framework
     from kubewasp.k8s.pods import Pod
-    from kubewasp.scheduler.queueing_hints import QueueingHints
+    from kubewasp.scheduler.profile_change import ProfileSwap
+    from kubewasp.scheduler.profile_set import ActiveProfiles
 
 # Maximum wait for an event, in seconds; then the pod is retried without one.
 FLUSH_AFTER: Final = 5 * 60.0
@@ -49,22 +50,11 @@ FLUSH_AFTER: Final = 5 * 60.0
 class SchedulingQueue:
     """All pods without a node, by uid, each in one part of the queue or in flight."""
 
-    def __init__(
-        self,
-        frameworks: Mapping[str, Framework],
-        hints: QueueingHints,
-        clock: Clock,
-        observer: SchedulerObserver,
-        *,
-        initial_backoff: float = 1.0,
-        max_backoff: float = 10.0,
-    ) -> None:
-        self._frameworks = frameworks
-        self._hints = hints
+    def __init__(self, profiles: ActiveProfiles, clock: Clock, observer: SchedulerObserver) -> None:
+        self._profiles = profiles
         self._clock = clock
         self._observer = observer
         self._unexpected = UnexpectedErrors(observer)
-        self._initial_backoff, self._max_backoff = initial_backoff, max_backoff
         self._pods: dict[str, QueuedPod] = {}
         self._active = ActiveQueue()
         self._backoff = BackoffQueue()
@@ -110,7 +100,7 @@ class SchedulingQueue:
         change = ClusterChange("UnschedulablePod", action, old, pod)
         if queued.place == IN_FLIGHT:
             self._in_flight.add(change)
-        elif queued.place == UNSCHEDULABLE and self._hints.wake(queued, change):
+        elif queued.place == UNSCHEDULABLE and self._profiles.hints.wake(queued, change):
             self._requeue(queued, change.label)
 
     def delete(self, uid: str) -> None:
@@ -148,6 +138,9 @@ class SchedulingQueue:
         if self._pods.get(uid) is not queued:
             self.done(uid)
             return
+        if queued.pod.spec.scheduler_name not in self._profiles.frameworks:  # its profile was removed meanwhile
+            self.delete(uid)
+            return
         queued.timestamp = queued.last_flush = self._clock.now()
         queued.rejected_by = rejected_by
         queued.was_flushed = False
@@ -160,7 +153,7 @@ class SchedulingQueue:
         self.done(uid)
         # A failure during binding is no verdict on the cluster: the pod waits for no event.
         waits = bool(rejected_by) and changes is not None
-        if not waits or any(self._hints.wake(queued, change) for change in changes or ()):
+        if not waits or any(self._profiles.hints.wake(queued, change) for change in changes or ()):
             self._requeue(queued, ATTEMPT_FAILED)
         else:
             self._park(queued, ATTEMPT_FAILED)
@@ -169,7 +162,7 @@ class SchedulingQueue:
 
     def move(self, change: ClusterChange, condition: Callable[[Pod], bool] = lambda _pod: True) -> None:
         """Requeues the unschedulable pods that a change of the cluster may help."""
-        if not self._hints.concern(change):
+        if not self._profiles.hints.concern(change):
             return
         if self._in_flight:
             self._in_flight.add(change)
@@ -177,9 +170,9 @@ class SchedulingQueue:
         if change.is_wildcard:
             concerned = list(self._unschedulable)
         else:
-            concerned = self._unschedulable.rejected_by(self._hints.plugins(change))
+            concerned = self._unschedulable.rejected_by(self._profiles.hints.plugins(change))
         for queued in concerned:
-            if condition(queued.pod) and self._hints.wake(queued, change):
+            if condition(queued.pod) and self._profiles.hints.wake(queued, change):
                 self._requeue(queued, label)
 
     def nomination_ended(self, pod: Pod) -> None:
@@ -215,6 +208,58 @@ class SchedulingQueue:
         times = [queued.last_flush for queued in self._unschedulable]
         return min(times) + FLUSH_AFTER + 1.0 if times else None
 
+    # ------------------------------------------------------------------ other profiles
+
+    def profiles_swapped(self, swap: ProfileSwap) -> list[QueuedPod]:
+        """Follows a swap of the profiles; returns the pods to be reconsidered, which may be done bit by bit.
+
+        A pod of a profile that is gone leaves the queue. A failed pod in flight is tried again at once: its rejection
+        is one of the plugins before.
+        """
+        for uid in [uid for uid, queued in self._pods.items() if self._is_homeless(queued)] if swap.removed else ():
+            self.delete(uid)
+        if self._in_flight:
+            self._in_flight.add(ClusterChange("*", Action.ALL))
+        if swap.sorts_anew:
+            self._sort_anew()
+        changes = {side: change for side, change in swap.changes().items() if change}
+        if not changes:
+            return []
+        if any(change.gates or change.retries_all for change in changes.values()):
+            concerned = list(self._pods.values())
+        else:
+            concerned = self._unschedulable.rejected_by({name for item in changes.values() for name in item.plugins})
+        found = []
+        for queued in concerned:
+            change = changes.get(swap.side(queued.pod))
+            if change is None or queued.place == IN_FLIGHT:
+                continue
+            waits = queued.place == UNSCHEDULABLE
+            if change.gates or (waits and (change.retries_all or not change.plugins.isdisjoint(queued.rejected_by))):
+                found.append(queued)
+        return found
+
+    def reconsider(self, queued: QueuedPod) -> None:
+        """Asks the gates about a pod again and, if it waits for an event, requeues it."""
+        if self._pods.get(queued.pod.uid) is not queued or queued.place == IN_FLIGHT:
+            return
+        if queued.place == UNSCHEDULABLE:
+            self._requeue(queued, RELOADED)
+        else:
+            self._passes_gates(queued, RELOADED)
+
+    def _is_homeless(self, queued: QueuedPod) -> bool:
+        known = queued.pod.spec.scheduler_name in self._profiles.frameworks
+        return not known and queued.place != IN_FLIGHT
+
+    def _sort_anew(self) -> None:
+        """New sort keys for all pods with one. Keys of two plugins have no common order."""
+        for queued in self._pods.values():
+            if queued.place in (ACTIVE, BACKOFF):
+                queued.sort_key = self._sort_key(queued)
+        self._active.rebuild()
+        self._backoff.rebuild()
+
     # ------------------------------------------------------------------ moves between the parts
 
     def _activate(self, queued: QueuedPod, event: str) -> None:
@@ -240,7 +285,7 @@ class SchedulingQueue:
         self._observer.queue_incoming(ACTIVE, event)
 
     def _sort_key(self, queued: QueuedPod) -> object:
-        framework = self._frameworks[queued.pod.spec.scheduler_name]
+        framework = self._profiles.frameworks[queued.pod.spec.scheduler_name]
         try:
             return framework.queue_sort.sort_key(queued.pod, queued.timestamp)
         except Exception as error:  # noqa: BLE001 - the pod comes last
@@ -249,7 +294,10 @@ class SchedulingQueue:
 
     def _passes_gates(self, queued: QueuedPod, event: str) -> bool:
         """PreEnqueue. A pod that stays gated by the same plugin stays in its place."""
-        framework = self._frameworks[queued.pod.spec.scheduler_name]
+        profiles = self._profiles
+        framework = profiles.frameworks[queued.pod.spec.scheduler_name]
+        if profiles.canary is not None:
+            framework = profiles.canary.framework_for(queued.pod) or framework
         status = framework.run_pre_enqueue(queued.pod, queued.gated_by)
         queued.gate_failed = not status.is_success and not status.is_rejected
         if queued.place == UNSCHEDULABLE and queued.gated_by == status.plugin != "":
@@ -268,10 +316,10 @@ class SchedulingQueue:
         self._unschedulable.add(queued)
 
     def _backoff_end(self, queued: QueuedPod) -> float | None:
-        count = queued.errors or queued.unschedulable_count
-        if not count or not self._max_backoff:
+        count, tuning = queued.errors or queued.unschedulable_count, self._profiles.stable.tuning
+        if not count or not tuning.max_backoff:
             return None
-        duration = min(self._initial_backoff * 2 ** min(count - 1, 62), self._max_backoff)
+        duration = min(tuning.initial_backoff * 2 ** min(count - 1, 62), tuning.max_backoff)
         return float(math.floor(queued.timestamp + duration))
 
 

@@ -7,12 +7,14 @@ client, so that the same code runs in a simulation and against an API server. `c
 from __future__ import annotations
 
 import time
+from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.status import Code, Status
 from kubewasp.scheduler.attempt import Attempt
+from kubewasp.scheduler.profile_change import ProfileSwap
 from kubewasp.scheduler.queued_pod import ClusterChange, QueuedPod
 from kubewasp.scheduler.waiting import WaitingPod
 
@@ -28,14 +30,20 @@ if TYPE_CHECKING:
     from kubewasp.scheduler.assumed_pods import AssumedPods
     from kubewasp.scheduler.attempt import AttemptListener, DecisionRecorder
     from kubewasp.scheduler.binding import BindingCycle
-    from kubewasp.scheduler.cycle import Choice, SchedulingCycle
+    from kubewasp.scheduler.cycle import Choice
     from kubewasp.scheduler.events import ClusterEvents
     from kubewasp.scheduler.failure_handler import FailureHandler
     from kubewasp.scheduler.preemption import Evictions, Nominator
+    from kubewasp.scheduler.profile_set import ActiveProfiles, Canary, ProfileBuilder, ProfileSet
     from kubewasp.scheduler.queue import SchedulingQueue
+    from kubewasp.scheduler.retirement import Retirement
+    from kubewasp.scheduler.trial import Trial
     from kubewasp.scheduler.waiting import WaitingPods
     from kubewasp.state.node_table import NodeTable
     from kubewasp.state.object_store import ObjectStore
+
+# Pods that a swap of the profiles concerns, per tick.
+_RECONSIDERED_AT_ONCE: Final = 100
 
 
 class Scheduler:
@@ -49,7 +57,8 @@ class Scheduler:
         store: ObjectStore,
         events: ClusterEvents,
         queue: SchedulingQueue,
-        cycles: Mapping[str, SchedulingCycle],
+        profiles: ActiveProfiles,
+        builder: ProfileBuilder,
         waiting: WaitingPods,
         binding: BindingCycle,
         failures: FailureHandler,
@@ -57,6 +66,7 @@ class Scheduler:
         nominator: Nominator,
         evictions: Evictions,
         handle: SchedulerHandle,
+        retirement: Retirement,
         recorder: DecisionRecorder,
         unexpected: UnexpectedErrors,
         listeners: Sequence[AttemptListener] = (),
@@ -70,7 +80,11 @@ class Scheduler:
         self.binding = binding
         self.nominator = nominator
         self.handle = handle
-        self._cycles = cycles
+        self.profiles = profiles
+        self.builder = builder
+        self.retirement = retirement
+        self._trial: Trial | None = None
+        self._reconsidered: deque[QueuedPod] = deque()
         self._failures = failures
         self._assumed = assumed
         self._evictions = evictions
@@ -81,7 +95,7 @@ class Scheduler:
     @property
     def frameworks(self) -> Mapping[str, Framework]:
         """The profiles by scheduler name."""
-        return {name: cycle.framework for name, cycle in self._cycles.items()}
+        return self.profiles.frameworks
 
     def subscribe(self, listener: AttemptListener) -> None:
         self._listeners.append(listener)
@@ -97,6 +111,8 @@ class Scheduler:
         attempt = self._skip(queued) if queued.pod.is_terminating else self._attempt(queued)
         self._notify(attempt)
         self.settle()
+        if self._trial is not None:
+            self._trial.attempted()  # may end the trial, with a swap
         return attempt
 
     def _skip(self, queued: QueuedPod) -> Attempt:
@@ -107,9 +123,13 @@ class Scheduler:
     def _attempt(self, queued: QueuedPod) -> Attempt:
         began = time.perf_counter()
         pod = queued.pod
-        cycle = self._cycles[pod.spec.scheduler_name]
+        cycle = self.profiles.cycles[pod.spec.scheduler_name]
         try:
-            choice = cycle.choose(pod, self._recorder.record_for(pod))
+            if self._trial is None:
+                choice = cycle.choose(pod, self._recorder.record_for(pod))
+            else:
+                cycle = self.profiles.cycle_for(pod)
+                choice = self._trial.choose(cycle, pod, self._recorder.record_for(pod))
             choice.state.chosen()
         except Exception as error:  # noqa: BLE001 - one pod's: it backs off, and the next one has its turn
             return self._crashed(queued, "attempt", error)
@@ -149,7 +169,34 @@ class Scheduler:
 
     def evaluate(self, pod: Pod, record: DecisionRecord) -> Choice:
         """The choice that an attempt of the pod would make now; the pod stays in the queue."""
-        return self._cycles[pod.spec.scheduler_name].choose(pod, record)
+        return self.profiles.cycle_for(pod).choose(pod, record)
+
+    # ------------------------------------------------------------------ other profiles
+
+    def install(self, profiles: ProfileSet, *, canary: Canary | None = None, trial: Trial | None = None) -> ProfileSwap:
+        """Replaces the profiles, between two pods. On the scheduler's thread.
+
+        Pods that wait or are being bound finish with the framework that they began with. Pods that a changed plugin
+        had rejected or gated are tried again, some now and the rest with the next ticks: there may be many.
+        """
+        self.settle()
+        swap = ProfileSwap(self.profiles.stable, self.profiles.canary, profiles, canary)
+        self.profiles.replace(profiles, canary)
+        self._trial = trial
+        for queued in self.queue if swap.removed else ():
+            if queued.pod.spec.scheduler_name in swap.removed:
+                self.nominator.withdraw(queued.pod.uid)
+        self._reconsidered.extend(self.queue.profiles_swapped(swap))
+        ended = swap.ended()
+        self.table.cache.forget(ended)
+        self.retirement.add(swap.old_frameworks(), ended)
+        self._reconsider()
+        self.settle()
+        return swap
+
+    def _reconsider(self) -> None:
+        for _ in range(min(len(self._reconsidered), _RECONSIDERED_AT_ONCE)):
+            self.queue.reconsider(self._reconsidered.popleft())
 
     # ------------------------------------------------------------------ between two pods
 
@@ -165,6 +212,10 @@ class Scheduler:
         for attempt in self.binding.retry():
             self._notify(attempt)
             self.settle()
+        if self._reconsidered:
+            self._reconsider()
+        if self.retirement:
+            self.retirement.end(self.waiting, self.binding)
 
     def flush_stuck(self) -> None:
         """Requeues pods that have waited too long for an event."""
@@ -173,6 +224,8 @@ class Scheduler:
 
     def next_tick(self) -> float | None:
         """Time of the next expiry or retry."""
+        if self._reconsidered:
+            return self.clock.now()
         times = (self.waiting.next_deadline(), self.binding.next_retry())
         return min((when for when in times if when is not None), default=None)
 

@@ -58,6 +58,12 @@ class ActiveQueue:
                 return entry[2]
         return None
 
+    def rebuild(self) -> None:
+        """Orders the pods by their new sort keys. Of a pod that was pushed twice, one entry is left."""
+        kept = {id(entry[2]): entry for entry in self._heap if entry[2].place == ACTIVE}
+        self._heap = [(queued.sort_key, order, queued) for _, order, queued in kept.values()]
+        heapq.heapify(self._heap)
+
     def upcoming(self, count: int) -> list[Pod]:
         """Up to `count` pods from the head, in order."""
         heap = self._heap
@@ -117,6 +123,12 @@ class BackoffQueue:
         for entry in waiting:
             heapq.heappush(self._heap, entry)
         return found
+
+    def rebuild(self) -> None:
+        """Orders the pods by their new sort keys."""
+        kept = {id(entry[3]): entry for entry in self._heap if entry[3].place == BACKOFF}
+        self._heap = [(queued.ready_at, queued.sort_key, order, queued) for _, _, order, queued in kept.values()]
+        heapq.heapify(self._heap)
 
     def next_end(self) -> float | None:
         ends = [ready_at for ready_at, _, _, queued in self._heap if queued.place == BACKOFF]

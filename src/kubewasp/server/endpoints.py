@@ -43,15 +43,19 @@ def create_app(
     metrics: Exposed,
     configuration: Callable[[], Mapping[str, Any]],
     decisions: DecisionStore | None = None,
+    routes: Sequence[Route] = (),
 ) -> Starlette:
-    """ASGI app of all endpoints. `configuration` is the content of `/configz`, see `shown_configuration`."""
-    routes = [_health_route(health, endpoint) for endpoint in ENDPOINTS]
-    routes += [_check_route(health, endpoint) for endpoint in ENDPOINTS]
-    routes += [_metrics_route(metrics), Route("/configz", lambda _: _json(configuration()))]
+    """ASGI app of all endpoints. `configuration` is the content of `/configz`, see `shown_configuration`.
+
+    `routes` are further endpoints, of this kind of process.
+    """
+    known = [_health_route(health, endpoint) for endpoint in ENDPOINTS]
+    known += [_check_route(health, endpoint) for endpoint in ENDPOINTS]
+    known += [_metrics_route(metrics), Route("/configz", lambda _: _json(configuration()))]
     if decisions is not None:
-        routes.append(_decisions_route(decisions))
+        known.append(_decisions_route(decisions))
     return Starlette(
-        routes=routes,
+        routes=[*known, *routes],
         middleware=[
             Middleware(ResponseTurns, exempt=ENDPOINTS),
             Middleware(GZipMiddleware, minimum_size=_MIN_GZIP_BYTES),
@@ -60,14 +64,20 @@ def create_app(
     )
 
 
-def shown_configuration(config: SchedulerConfig, profiles: Sequence[Profile]) -> Mapping[str, Any]:
-    """Content of `/configz` in the format of kube-scheduler, without credentials and without texts for guests."""
+def shown_configuration(
+    config: SchedulerConfig, profiles: Sequence[Profile], rollout: Mapping[str, Any] | None = None
+) -> Mapping[str, Any]:
+    """Content of `/configz` in the format of kube-scheduler, without credentials and without texts for guests.
+
+    `rollout` is the state of reloads, under a name of its own.
+    """
     document = document_without_secrets(as_document(config, profiles))
     for profile, shown in zip(profiles, document["profiles"], strict=True):
         for plugin in shown["pluginConfig"]:
             if plugin["name"] in profile.wasm:
                 _hide_guest_texts(plugin["args"])
-    return {"componentconfig": document}
+    shown = {"componentconfig": document}
+    return shown if rollout is None else shown | {"rollout": document_without_secrets(dict(rollout))}
 
 
 def _hide_guest_texts(args: dict[str, Any]) -> None:

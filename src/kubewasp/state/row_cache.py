@@ -10,7 +10,7 @@ import numpy as np
 from kubewasp.state.columns import read_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -62,6 +62,12 @@ class RowCache:
         if len(self._entries) > self._MOST:
             self._entries.popitem(last=False)
         return view
+
+    def forget(self, owners: Iterable[object]) -> None:
+        """Drops the arrays of owners that are out of use, such as plugins. Keys are tuples that begin with theirs."""
+        ended = {id(owner) for owner in owners}
+        for key in [key for key in self._entries if isinstance(key, tuple) and key and id(key[0]) in ended]:
+            del self._entries[key]
 
     def _fresh(self, compute: Callable[[NDArray[np.int32]], NDArray[Value]]) -> NDArray[Value]:
         rows = self._table.order()

@@ -177,6 +177,10 @@ class Guest:
         """Counts of instances: created, broken, recycled."""
         return self.pool.stats
 
+    def close(self) -> None:
+        """Frees the idle instances. Cycles in progress, and later ones, still work."""
+        self.pool.close()
+
     def cycle(
         self,
         pod: AnyPod,

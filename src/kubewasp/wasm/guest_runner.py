@@ -201,6 +201,9 @@ class RunnerPool(Protocol):
     def release(self, runner: GuestRunner) -> None:
         """Takes a runner back at the end of the pod's binding cycle."""
 
+    def close(self) -> None:
+        """Frees the idle instances and keeps none from now on. Runners in use end with their pods."""
+
 
 def checked_hooks(found: tuple[str, ...]) -> tuple[str, ...]:
     """The hooks that a guest reports as implemented; GuestLoadError if they make no plugin."""

@@ -87,6 +87,10 @@ class WasmPlugin(
         """An error for a node that was deleted while the pod waited: guests have no view of it."""
         return SUCCESS if self._handle.table.row(node) is not None else Status(Code.ERROR, f'node "{node}" not found')
 
+    def close(self) -> None:
+        """Drops the cached answers. The guest may have other plugins, and is closed by its owner."""
+        self._handle.table.cache.forget([self._cached])
+
     # ------------------------------------------------------------------ scheduling cycle
 
     def asks_each_node(self, state: CycleState) -> bool:

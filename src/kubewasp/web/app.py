@@ -15,19 +15,20 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.wasm.source import GuestSources
 from kubewasp.web.asgi_bodies import RequestBody, ResponseBody
 from kubewasp.web.errors import CLIENT_CLOSED_REQUEST, ClientError, GuestError
-from kubewasp.web.guests import Reloader, load_guest
+from kubewasp.web.handler_table import handler_table
 from kubewasp.web.http_messages import Headers, Request, Response
-from kubewasp.web.routing import RouteTable
 from kubewasp.web.web_metrics import WebMetrics
+from kubewasp.web.web_reload import WebReloader
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from starlette.types import Message, Receive, Scope, Send
 
+    from kubewasp.web.guests import Guest
+    from kubewasp.web.handler_table import HandlerTable
     from kubewasp.web.routing import Pipeline
     from kubewasp.web.web_config import RouteConfig, WebConfig
 
@@ -42,7 +43,7 @@ class ResponseAbortedError(ConnectionAbortedError):
     """Guest failure after the head of the response was sent. Raised to the ASGI server, which closes the connection."""
 
 
-def create_app(config: WebConfig) -> WebApp:
+def create_app(config: WebConfig, *, read: Callable[[], WebConfig] | None = None, file: str = "") -> WebApp:
     """The ASGI application for a configuration, with all guests loaded.
 
     It runs in any ASGI server (`uvicorn site:app`), or mounted below a path of another application:
@@ -56,24 +57,33 @@ def create_app(config: WebConfig) -> WebApp:
 
     As the application of a server it closes itself at the end of the ASGI lifespan; mounted, it needs `close()`.
 
+    With `read`, the configuration is read again when `file` has changed, and routes and guests are replaced.
+
     Raises GuestLoadError for a guest that cannot be used.
     """
-    return WebApp(config)
+    return WebApp(config, read=read, file=file)
 
 
 class WebApp:
     """ASGI application. Guests run on its own threads; `close` ends them."""
 
-    def __init__(self, config: WebConfig) -> None:
-        sources = GuestSources(config.registries, config.trust)
-        self.guests = {name: load_guest(guest, sources) for name, guest in config.guests.items()}
-        self.metrics = WebMetrics(self.guests.values())
-        self.reloader = Reloader(list(self.guests.values()), config.reload_seconds)
-        self._routes = RouteTable(config.routes, self.guests)
+    def __init__(self, config: WebConfig, *, read: Callable[[], WebConfig] | None = None, file: str = "") -> None:
+        self.table = handler_table(config)
+        self.reloader = WebReloader(lambda: self.table, self._take, config.reload_seconds, read=read, file=file)
+        self.metrics = WebMetrics(lambda: list(self.guests.values()), self.reloader.counts)
         self._threads = ThreadPoolExecutor(config.workers, thread_name_prefix="kubewasp-web")
         # A guest occupies its thread while it waits for the rest of a large body: half of the threads do not wait.
         self._uploads = asyncio.Semaphore(max(1, config.workers // 2))
         self.reloader.start()
+
+    @property
+    def guests(self) -> Mapping[str, Guest]:
+        """The guests in use, by name."""
+        return self.table.guests
+
+    def _take(self, table: HandlerTable) -> None:
+        """Replaces the handlers: requests that begin now have the new ones."""
+        self.table = table
 
     def close(self) -> None:
         """Stops reloading and accepts no new requests; requests in progress are completed."""
@@ -102,7 +112,7 @@ class WebApp:
         self.metrics.in_flight += 1
         exchange = _Exchange(scope, send)
         try:
-            match = self._routes.match(exchange.path, exchange.method)
+            match = self.table.routes.match(exchange.path, exchange.method)
             if match.pipeline is None:
                 await exchange.refuse(405 if match.allowed else 404, match.allowed)
                 return

@@ -1,12 +1,12 @@
-"""Guests of a web configuration: loading, running for a request, reloading after a change of the file."""
+"""Guests of a web configuration: loading, running for a request, reloading after a change of the file or tag."""
 
 from __future__ import annotations
 
 import logging
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from kubewasp.registry.references import Reference
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest_files import signature_files
 from kubewasp.web import handler_abi, handler_module, middleware_abi
@@ -16,7 +16,7 @@ from kubewasp.web.handler_instance import HandlerInstance
 from kubewasp.web.handler_pool import InstancePool, PoolStats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from kubewasp.wasm.source import GuestSources
@@ -85,7 +85,8 @@ class Guest:
         self.stats = PoolStats()
         self.reloads = {"success": 0, "failure": 0}
         self._version = self._file_version()
-        self._runner = self._load()
+        self._meaning = ""  # of a reference
+        self._runner = self._load(config.place)
 
     def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:
         try:
@@ -107,11 +108,27 @@ class Guest:
     def reload_if_changed(self) -> None:
         """Loads a changed file. An unusable version is logged and not used; requests in progress keep their version."""
         version = self._file_version()
-        if version is None or version == self._version:
+        if version is not None and version != self._version:
+            self._version = version
+            self._reload(self.config.place)
+
+    def reload_if_moved(self) -> None:
+        """Loads the new meaning of a tag, by its digest."""
+        reference = self.config.reference
+        if not reference or self.config.image_pull_policy == "Never" or Reference.parse(reference).digest:
             return
-        self._version = version
         try:
-            self._runner = self._load()
+            meaning = self._sources.resolve(reference)
+        except GuestLoadError as error:
+            logger.warning("Tag not checked", extra=self._keys(error))
+            return
+        if meaning != self._meaning:
+            self._meaning = meaning
+            self._reload(str(Reference.parse(reference).at(meaning)))
+
+    def _reload(self, place: str) -> None:
+        try:
+            self._runner = self._load(place)
         except GuestLoadError as error:
             self.reloads["failure"] += 1
             logger.error("Guest reload failed, previous version stays", extra=self._keys(error))  # noqa: TRY400
@@ -123,15 +140,14 @@ class Guest:
         keys = {"guest": self.name, "file": self.config.place}
         return keys | {"problem": str(error)} if error else keys
 
-    def _load(self) -> Runner:
+    def _load(self, place: str) -> Runner:
         config = self.config
-        wasm = self._sources.fetch(
-            config.place, max_bytes=config.limits.guest_size, pull_policy=config.image_pull_policy
-        ).wasm
+        fetched = self._sources.fetch(place, max_bytes=config.limits.guest_size, pull_policy=config.image_pull_policy)
+        self._meaning = fetched.version
         try:
             if self.config.style == "wasi":
-                return CommandRunner(self.config, wasm, self.stats)
-            return CoreRunner(self.config, wasm, self.stats)
+                return CommandRunner(self.config, fetched.wasm, self.stats)
+            return CoreRunner(self.config, fetched.wasm, self.stats)
         except GuestError as error:
             raise GuestLoadError(f"wasm: guest start failed: {error.detail}") from None
 
@@ -159,32 +175,3 @@ def load_guest(config: GuestConfig, sources: GuestSources) -> Guest:
         return Guest(config, sources)
     except GuestLoadError as error:
         raise GuestLoadError(f'guest "{config.name}" ({config.place}): {error}') from None
-
-
-class Reloader:
-    """Periodic reload of changed guests, on its own thread: compilation may take seconds."""
-
-    def __init__(self, guests: Sequence[Guest], seconds: float) -> None:
-        """An interval of 0 disables it."""
-        self._guests = guests
-        self._seconds = seconds
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="kubewasp-reload", daemon=True)
-
-    def start(self) -> None:
-        if self._seconds > 0:
-            self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-
-    def reload_changed(self) -> None:
-        for guest in self._guests:
-            guest.reload_if_changed()
-
-    def _watch(self) -> None:
-        while not self._stopping.wait(self._seconds):
-            try:
-                self.reload_changed()
-            except Exception:
-                logger.exception("Guest reload failed")

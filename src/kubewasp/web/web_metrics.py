@@ -14,7 +14,7 @@ from kubewasp.server.instruments import Counter, Gauge, Histogram, ReadCounter
 from kubewasp.server.metric_list import MetricInfo, exponential
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Mapping
 
     from kubewasp.web.guests import Guest
 
@@ -43,16 +43,20 @@ IN_USE: Final = MetricInfo("kubewasp_http_instances_in_use", "gauge", "Instances
 RELOADS: Final = MetricInfo(
     "kubewasp_http_reloads_total", "counter", "Reloads of a changed guest: success or failure.", ("guest", "result")
 )
+CONFIG_RELOADS: Final = MetricInfo(
+    "kubewasp_http_config_reloads_total", "counter", "Reloads of the configuration: success or failure.", ("result",)
+)
 BUILD: Final = MetricInfo(
     "kubewasp_build_info", "gauge", "Always 1; versions are in the labels.", ("version", "python", "wasmtime")
 )
-WEB_METRICS: Final = (REQUESTS, SECONDS, FAILURES, IN_FLIGHT, CREATED, IN_USE, RELOADS, BUILD)
+WEB_METRICS: Final = (REQUESTS, SECONDS, FAILURES, IN_FLIGHT, CREATED, IN_USE, RELOADS, CONFIG_RELOADS, BUILD)
 
 
 class WebMetrics:
     """Metrics of one application, in its own registry: two applications in a process do not mix."""
 
-    def __init__(self, guests: Collection[Guest]) -> None:
+    def __init__(self, guests: Callable[[], Collection[Guest]], file_reloads: Mapping[str, int]) -> None:
+        """Both are read at each scrape: guests come and go with the configuration."""
         self.registry = CollectorRegistry()
         self.in_flight = 0
         self._requests = Counter(REQUESTS)
@@ -61,13 +65,15 @@ class WebMetrics:
         versions = (__version__, platform.python_version(), version("wasmtime"))
         build = Gauge(BUILD, lambda: {versions: 1.0})
         in_flight = Gauge(IN_FLIGHT, lambda: {(): float(self.in_flight)})
-        in_use = Gauge(IN_USE, lambda: {(guest.name,): float(guest.stats.in_use) for guest in guests})
-        created = ReadCounter(CREATED, lambda: {(guest.name,): float(guest.stats.created) for guest in guests})
+        in_use = Gauge(IN_USE, lambda: {(guest.name,): float(guest.stats.in_use) for guest in guests()})
+        created = ReadCounter(CREATED, lambda: {(guest.name,): float(guest.stats.created) for guest in guests()})
         reloads = ReadCounter(
             RELOADS,
-            lambda: {(guest.name, result): float(count) for guest in guests for result, count in guest.reloads.items()},
+            lambda: {(guest.name, result): float(n) for guest in guests() for result, n in guest.reloads.items()},
         )
-        for collector in (self._requests, self._seconds, self._failures, in_flight, created, in_use, reloads, build):
+        config = ReadCounter(CONFIG_RELOADS, lambda: {(result,): float(n) for result, n in file_reloads.items()})
+        own = (self._requests, self._seconds, self._failures)
+        for collector in (*own, in_flight, created, in_use, reloads, config, build):
             self.registry.register(collector)
         ProcessCollector(registry=self.registry)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kubewasp.framework.config.default_plugins import BUILT_IN, plugins_at
+from kubewasp.framework.config.rollout import DEFAULT_RELOAD, DEFAULT_ROLLOUT, ReloadSettings, RolloutSettings
 from kubewasp.k8s.errors import ManifestError, quoted
 from kubewasp.registry.settings import RegistrySettings
 
@@ -160,7 +161,7 @@ class PluginSet:
 
 @dataclass(frozen=True, slots=True)
 class WasmPluginSettings:
-    """The settings of a wasm plugin. `limits` is unparsed."""
+    """The settings of a wasm plugin. `limits` is unparsed. `rollout` is about new versions, not about this one."""
 
     guest_url: str | StandardInput
     guest_config: str = ""
@@ -169,6 +170,7 @@ class WasmPluginSettings:
     sha256: str | None = None
     limits: Mapping[str, Any] = field(default_factory=dict)
     failure_policy: FailurePolicy = "Fail"
+    rollout: RolloutSettings = DEFAULT_ROLLOUT
     image_pull_policy: PullPolicy | None = None
 
 
@@ -222,6 +224,7 @@ class SchedulerConfig:
     pod_max_backoff_seconds: int = 10
     extenders: tuple[Extender, ...] = ()
     delay_cache_until_active: bool = False
+    reload: ReloadSettings = DEFAULT_RELOAD
     registries: RegistrySettings = field(default_factory=RegistrySettings)
     trust: TrustPolicy | None = None
     source: str = ""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kubewasp.framework.config.fields import Problems, Section
 from kubewasp.framework.config.guest_urls import in_folder
 from kubewasp.framework.config.model import API_VERSION, WasmPluginSettings
+from kubewasp.framework.config.rollout_reading import read_rollout
 from kubewasp.k8s.duration import format_duration
 from kubewasp.k8s.names import name_problems, value_problems
 from kubewasp.registry.errors import InvalidReferenceError
@@ -114,6 +115,7 @@ def read_wasm_settings(section: Section, check_limits: LimitsCheck | None, folde
         sha256=section.text("sha256") or None,
         limits=section.mapping("limits"),
         failure_policy=_failure_policy(section),
+        rollout=read_rollout(section, "rollout"),
         image_pull_policy=read_pull_policy(section),
     )
     section.refuse_unknown()

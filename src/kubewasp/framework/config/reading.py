@@ -38,6 +38,7 @@ from kubewasp.framework.config.plugin_args import (
 )
 from kubewasp.framework.config.profiles import merged
 from kubewasp.framework.config.registries import read_registries
+from kubewasp.framework.config.rollout_reading import read_reload
 from kubewasp.input_file import input_file
 from kubewasp.k8s import json_documents, yaml_documents
 from kubewasp.k8s.duration import format_duration
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.config.model import WasmPluginSettings
     from kubewasp.framework.config.plugin_args import LimitsCheck
+    from kubewasp.framework.config.rollout import RolloutSettings
     from kubewasp.input_file import InputFile
     from kubewasp.registry.settings import RegistrySettings
     from kubewasp.trust.policy import TrustPolicy
@@ -172,6 +174,7 @@ class _Reader:
             # Ignorable extenders run last.
             extenders=tuple(sorted(extenders, key=lambda extender: extender.ignorable)),
             delay_cache_until_active=root.boolean("delayCacheUntilActive"),
+            reload=read_reload(root.section("reload")),
             registries=self._registries(root),
             trust=self._trust(root),
             warnings=tuple(self._warnings),
@@ -421,8 +424,19 @@ def _check_profiles(profiles: Sequence[ProfileConfig], problems: Problems) -> No
         first = places.setdefault(profile.scheduler_name, index)
         if first != index and profile.scheduler_name:
             problems.duplicate(f"{path}.schedulerName", f"profiles[{first}].schedulerName")
+    for path, name in _rollout_problems(profiles):
+        problems.add(path, f"{quoted(name)} has another rollout in another profile: a plugin is rolled out once")
     for path, value, text in _queue_sort_problems(profiles):
         problems.invalid(path, value, text)
+
+
+def _rollout_problems(profiles: Sequence[ProfileConfig]) -> Iterator[tuple[str, str]]:
+    """Plugins of one name are one plugin to a rollout, in all profiles."""
+    known: dict[str, RolloutSettings] = {}
+    for index, profile in enumerate(profiles):
+        for name, settings in profile.wasm.items():
+            if known.setdefault(name, settings.rollout) != settings.rollout:
+                yield f"profiles[{index}].pluginConfig", name
 
 
 def _queue_sort_problems(profiles: Sequence[ProfileConfig]) -> Iterator[tuple[str, Any, str]]:

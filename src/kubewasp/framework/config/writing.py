@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from kubewasp.framework.config.model import API_VERSION, KIND, MULTI_POINT
 from kubewasp.framework.config.profiles import ALL
 from kubewasp.framework.config.registries import written_registries
+from kubewasp.framework.config.rollout import DEFAULT_RELOAD, DEFAULT_ROLLOUT
+from kubewasp.framework.config.rollout_reading import reload_document, rollout_document
 from kubewasp.k8s import json_documents
 from kubewasp.k8s.duration import format_duration
 from kubewasp.registry.settings import RegistrySettings
@@ -71,6 +73,8 @@ def _document(config: SchedulerConfig, profiles: list[Json]) -> Json:
         },
         "profiles": profiles,
     }
+    if config.reload != DEFAULT_RELOAD:
+        document["reload"] = reload_document(config.reload)
     if config.extenders:
         document["extenders"] = [extender_entry(extender) for extender in config.extenders]
     if config.registries != RegistrySettings():
@@ -126,6 +130,8 @@ def _wasm(settings: WasmPluginSettings) -> Json:
         "limits": dict(settings.limits),
         "failurePolicy": settings.failure_policy,
     }
+    if settings.rollout != DEFAULT_ROLLOUT:
+        written["rollout"] = rollout_document(settings.rollout)
     if settings.image_pull_policy is not None:
         written["imagePullPolicy"] = settings.image_pull_policy
     return written | ({"sha256": settings.sha256} if settings.sha256 else {})

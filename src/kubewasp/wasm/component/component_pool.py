@@ -78,6 +78,9 @@ class ComponentPool:
                     shared.is_retired = True
                     self.stats.recycled += 1
 
+    def close(self) -> None:
+        """Nothing to free: the only instance is the sessions' own, and ends with the pool."""
+
     def _new_instance(self, *, watched: bool = False) -> SharedInstance:
         """An instance; a watched one serves some pods only, for it is slow."""
         if watched:

@@ -40,6 +40,7 @@ class CorePool:
         self._logs = logs
         self._resources = GuestResources(module.engine.resources)
         self._idle: list[CoreInstance] = []
+        self._is_closed = False
         self._lock = threading.Lock()
         self._numbers = itertools.count()
         heap = module.engine.heap
@@ -76,10 +77,16 @@ class CorePool:
                 self.stats.broken += 1
             elif self._measure(instance) > self._limits.memory * HIGH_WATER:
                 self.stats.recycled += 1
-            elif len(self._idle) < self._room_for(instance.memory_bytes):
+            elif not self._is_closed and len(self._idle) < self._room_for(instance.memory_bytes):
                 self._idle.append(instance)
                 return
             self.memory_bytes -= instance.measured
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+            self.memory_bytes -= sum(instance.measured for instance in idle)
 
     def _measure(self, instance: CoreInstance) -> int:
         """Updates the memory of all instances: one in use counts with its size at its last release."""
