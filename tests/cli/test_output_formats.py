@@ -31,6 +31,10 @@ CALLS: dict[str, tuple[object, ...]] = {
 # simulate prints pods as YAML; build and test need a compiler and print as inspect does; keys and signatures are new
 # each time.
 OTHERS = {"simulate", "plugin build", "plugin test", "plugin keygen", "plugin sign", "plugin verify"}
+# With a registry: tests/cli/test_plugin_registry.py.
+WITH_REGISTRY = {
+    f"plugin {name}" for name in ("push", "pull", "tag", "digest", "annotate", "info", "save", "load", "ls", "rm")
+}
 # Measured anew in each run.
 TIMES = ("_ms", "_us", "per_node", "speedup", "from_cache", "duration")
 
@@ -43,7 +47,7 @@ def without_times(value: object) -> object:
 
 def test_every_command_with_a_format_is_in_the_table() -> None:
     with_format = {" ".join(found.words) for found in KUBEWASP if "--output" in found.options}
-    assert with_format == CALLS.keys() | OTHERS
+    assert with_format == CALLS.keys() | OTHERS | WITH_REGISTRY
 
 
 @pytest.mark.parametrize("command", CALLS)
