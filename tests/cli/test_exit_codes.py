@@ -37,6 +37,8 @@ READERS = {
     "plugin call --pod": ("plugin", "call", str(wat("filter")), "filter", "--pod", "FILE"),
     "plugin call --node": ("plugin", "call", str(wat("filter")), "filter", "--node", "FILE"),
     "plugin bench": ("plugin", "bench", "FILE"),
+    "plugin sign": ("plugin", "sign", str(wat("filter")), "--key", "FILE"),
+    "plugin verify": ("plugin", "verify", str(wat("filter")), "--key", "FILE"),
     "wasi inspect": ("wasi", "inspect", "FILE"),
     "image build": ("image", "build", "FILE", "-t", "oci:FILE-image"),
     "image inspect oci-archive": ("image", "inspect", "oci-archive:FILE"),
@@ -57,6 +59,7 @@ OTHER_FAILURES = {
     "plugin new": ("plugin", "new", "No Name", "--lang", "go"),
     "plugin build": ("plugin", "build", "FILE"),
     "plugin test": ("plugin", "test", "FILE"),
+    "plugin keygen": ("plugin", "keygen", "FILE/team"),
 }
 
 

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from kubewasp.images.building import ImagePlan, build_image
+from kubewasp.trust.bundle import sign_content
 from tests.cli.all_commands import BENCH, KUBEWASP, Found, name
 from tests.cli.conftest import Kubewasp
 from tests.command_line import examples
 from tests.guests.build import ROOT, example
 from tests.images.archives import layout
+from tests.trust.signing import key
 from tests.wasi.running import probe_file
 
 COMMAND = Path(sys.executable).parent / "kubewasp"
@@ -104,7 +106,7 @@ def test_every_command_has_an_example_of_itself(found: Found, kubewasp: Kubewasp
 
 
 @pytest.fixture
-def workplace(tmp_path: Path) -> Path:
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files of the examples."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "data").mkdir()
@@ -115,6 +117,11 @@ def workplace(tmp_path: Path) -> Path:
     for manifest in ("pod.yaml", "nodes.yaml"):
         shutil.copy(ROOT / "examples" / "manifests" / manifest, tmp_path / manifest)
     (tmp_path / "scheduler.yaml").write_text(SCHEDULER, encoding="utf-8")
+    (tmp_path / "team-a.key").write_bytes(key().pkcs8_pem(b""))
+    (tmp_path / "team-a.pub").write_bytes(key().public.pem)
+    signature = sign_content((tmp_path / "nodenumber.wasm").read_bytes(), key()).write()
+    (tmp_path / "nodenumber.wasm.sigstore.json").write_bytes(signature)
+    monkeypatch.setenv("KUBEWASP_PASSWORD", "secret")
     return tmp_path
 
 

@@ -28,8 +28,9 @@ CALLS: dict[str, tuple[object, ...]] = {
     "image inspect": ("oci:FILE-images:probe",),
     "version": (),
 }
-# simulate prints pods as YAML; build and test need a compiler and print as inspect does.
-OTHERS = {"simulate", "plugin build", "plugin test"}
+# simulate prints pods as YAML; build and test need a compiler and print as inspect does; keys and signatures are new
+# each time.
+OTHERS = {"simulate", "plugin build", "plugin test", "plugin keygen", "plugin sign", "plugin verify"}
 # Measured anew in each run.
 TIMES = ("_ms", "_us", "per_node", "speedup", "from_cache", "duration")
 

@@ -28,6 +28,7 @@ class Part(StrEnum):
     SDK = "sdk"
     WEB = "web"
     REGISTRY = "registry"
+    TRUST = "trust"
 
 
 @app.command()

@@ -53,7 +53,7 @@ def one(data: bytes) -> str:
         return reader(data[1:])
     except RegistryError as error:
         assert str(error).isprintable()
-        return error_label(error)[:_LABEL]
+        return error_label(RegistryError(str(error).rpartition("registry: ")[2]))[:_LABEL]
 
 
 def _manifest(data: bytes) -> str:
@@ -95,7 +95,7 @@ def _reference(data: bytes) -> str:
 
 def _header(data: bytes) -> str:
     text = data.decode("latin-1")
-    return f"header: {len(challenges([text]))} challenges, page {bool(next_page([text], '/v2/'))}"
+    return f"header: challenges {bool(challenges([text]))}, page {bool(next_page([text], '/v2/'))}"
 
 
 def _archive(form: int) -> bytes:
