@@ -85,7 +85,7 @@ class CorePool:
             self.memory_bytes -= instance.measured
 
     def _keep(self, instance: CoreInstance) -> None:
-        """Keeps an idle instance, and drops the longest idle one after a while; in a simulation, time changes nothing."""
+        """Keeps an idle instance, and drops the longest idle one after a while, except in a simulation."""
         instance.idle_since = now = monotonic() if self._settings.repeatable is None else 0.0
         self._idle.append(instance)
         if len(self._idle) > _FEW_IDLE and now - self._idle[0].idle_since > _IDLE_SECONDS:
