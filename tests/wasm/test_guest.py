@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kubewasp.clock import SYSTEM_CLOCK
 from kubewasp.framework.cluster_events import ObjectReference, RecordedEvent
 from kubewasp.framework.status import Status
 from kubewasp.k8s.codec import decode, encode
@@ -17,6 +18,7 @@ from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.guest_runner import PoolStats
 from kubewasp.wasm.limits import LimitError, Limits
+from kubewasp.wasm.repeatable import Repeatable
 from tests import samples
 from tests.guests.build import SOURCES, example, go_guest, wat, wat_text
 from tests.wasm.fakes import FakeHandle
@@ -125,6 +127,24 @@ def test_instances_wait_for_pods_as_far_as_they_are_small(nodes: Nodes, monkeypa
     for cycle in [few.cycle(samples.pod(), nodes) for _ in range(10)]:
         cycle.close()
     assert len(few.pool._idle) == 4
+
+
+@pytest.mark.parametrize(("repeatable", "left"), [(None, 4), (Repeatable(1, SYSTEM_CLOCK), 10)])
+def test_instances_of_a_past_peak_are_dropped_unless_a_simulation_repeats_them(
+    repeatable: Repeatable | None, left: int, nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr("kubewasp.wasm.core.core_pool.monotonic", lambda: now)
+    guest = load("filter", repeatable=repeatable)
+    for cycle in [guest.cycle(samples.pod(), nodes) for _ in range(10)]:
+        cycle.close()
+    alone = guest.pool.memory_bytes // 10
+    for _ in range(20):
+        now += 30.0
+        guest.cycle(samples.pod(), nodes).close()
+    assert len(guest.pool._idle) == left
+    assert guest.pool.memory_bytes == left * alone
+    assert guest.stats == PoolStats(created=10)
 
 
 # ---------------------------------------------------------------- leaks

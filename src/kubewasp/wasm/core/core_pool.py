@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from time import monotonic
 from typing import TYPE_CHECKING, cast
 
 from kubewasp.framework.cluster_events import ALL_EVENTS, ClusterEvent
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # Idle instances: a few, and more while they take little memory. Pods that are being bound need many.
 _FEW_IDLE, _MOST_IDLE, _IDLE_BYTES = 4, 64, 128 * 1024 * 1024
+# Seconds after which an idle instance beyond the few is dropped: the peak of pods that needed it is over.
+_IDLE_SECONDS = 60.0
 
 
 class CorePool:
@@ -78,7 +81,7 @@ class CorePool:
             elif self._measure(instance) > self._limits.memory * HIGH_WATER:
                 self.stats.recycled += 1
             elif not self._is_closed and len(self._idle) < self._room_for(instance.memory_bytes):
-                self._idle.append(instance)
+                self._keep(instance)
                 return
             self.memory_bytes -= instance.measured
 
@@ -87,6 +90,13 @@ class CorePool:
             self._is_closed = True
             idle, self._idle = self._idle, []
             self.memory_bytes -= sum(instance.measured for instance in idle)
+
+    def _keep(self, instance: CoreInstance) -> None:
+        """Keeps an idle instance, and drops the longest idle one after a while, except in a simulation."""
+        instance.idle_since = now = monotonic() if self._settings.repeatable is None else 0.0
+        self._idle.append(instance)
+        if len(self._idle) > _FEW_IDLE and now - self._idle[0].idle_since > _IDLE_SECONDS:
+            self.memory_bytes -= self._idle.pop(0).measured
 
     def _measure(self, instance: CoreInstance) -> int:
         """Updates the memory of all instances: one in use counts with its size at its last release."""
