@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.registry.conftest import StartRegistry
+from tests.guests.build import ROOT, c_command
 from tests.wasi.running import probe_file
 from tools.testbed import crun
 from tools.testbed.certificates import Authority
@@ -215,35 +217,55 @@ def test_images_of_a_private_registry_with_tls(
 # ---------------------------------------------------------------------- crun
 
 
-def test_crun_runs_our_image_and_gives_it_all_files_of_the_container(
-    kubewasp: Run, skopeo: Tool, program: Path, secret: Path, tmp_path: Path
-) -> None:
-    """The same image and program: a container gives all of its files, a capability none that was not granted."""
-    address = f"oci:{tmp_path}/images:v1"
-    kubewasp(
-        "image",
-        "build",
-        program,
-        "-t",
-        address,
-        "--cmd",
-        "read",
-        "--cmd",
-        "/data/secret.txt",
-        "--add",
-        f"{secret}:/data/secret.txt",
-    )
+EXAMPLE = ROOT / "examples" / "images"
+PAGE = (ROOT / "docs" / "wasm-in-containers.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def greet(tmp_path: Path) -> Path:
+    """A copy of examples/images with its program."""
+    folder = tmp_path / "example"
+    shutil.copytree(EXAMPLE, folder)
+    shutil.copy(c_command(EXAMPLE / "greet.c"), folder / "greet.wasm")
+    return folder
+
+
+def contained(skopeo: Tool, address: str, folder: Path, bundle: Path) -> str:
+    """Output of an image's entrypoint in a container of crun."""
     manifest = json.loads(skopeo("inspect", "--raw", address))
     config = json.loads(skopeo("inspect", "--config", address))["config"]
-    bundle = tmp_path / "bundle"
     (bundle / "rootfs").mkdir(parents=True)
     for layer in manifest["layers"]:
-        blob = tmp_path / "images" / "blobs" / "sha256" / layer["digest"].removeprefix("sha256:")
+        blob = folder / "blobs" / "sha256" / layer["digest"].removeprefix("sha256:")
         subprocess.run(["tar", "-xf", blob, "-C", bundle / "rootfs"], check=True)
-    argv = [*config["Entrypoint"], *config["Cmd"]]
     try:
-        printed = crun.run(bundle, argv, annotations=manifest["annotations"])
+        return crun.run(bundle, [*config["Entrypoint"], *config["Cmd"]], annotations=manifest["annotations"])
     except UnavailableError as error:
         pytest.skip(f"no crun: {error}")
-    assert printed == "of the image\n"
-    assert "denied read access" in kubewasp("wasi", "run", address, code=1)
+
+
+def test_crun_gives_our_image_all_files_of_the_container_and_kubewasp_none(
+    kubewasp: Run, skopeo: Tool, greet: Path, tmp_path: Path
+) -> None:
+    """The same images and program, as on the page: with and without a file, as container and with capabilities."""
+    images = tmp_path / "images"
+    added = {"with": ("--add", f"{greet / 'data'}:/data"), "without": ()}
+    for tag, options in added.items():
+        kubewasp("image", "build", greet / "greet.wasm", "-t", f"oci:{images}:{tag}", "--cmd", "Ada", *options)
+        printed = contained(skopeo, f"oci:{images}:{tag}", images, tmp_path / tag)
+        assert printed in PAGE
+        assert ("motto: Grant little" in printed) == (tag == "with")
+        denied = kubewasp("wasi", "run", "-q", f"oci:{images}:{tag}")
+        assert "no motto" in denied
+
+
+def test_the_containerfile_of_the_example_builds_the_same_program(
+    kubewasp: Run, buildah: Tool, greet: Path, tmp_path: Path
+) -> None:
+    buildah("build", "--platform=wasi/wasm", f"--annotation={next(iter(COMPAT))}=compat", "-t", "greet", greet)
+    address = f"oci:{tmp_path}/images:greet"
+    buildah("push", "greet", address)
+    assert kubewasp("wasi", "run", "--image-files", address) == "Hello, Ada\nmotto: Grant little\n"
+    kubewasp("image", "build", greet / "greet.wasm", "-t", f"oci:{tmp_path}/ours:greet")
+    programs = {inspected(kubewasp, name)["program"]["sha256"] for name in (address, f"oci:{tmp_path}/ours:greet")}
+    assert len(programs) == 1
