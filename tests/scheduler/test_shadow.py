@@ -108,6 +108,12 @@ def test_a_failure_of_the_new_version_is_told_and_has_no_effect(answers: dict[st
     assert (found.node, found.is_other_node) == ("n2", False)
 
 
+def test_a_score_out_of_range_is_a_failure() -> None:
+    cluster = cluster_of(Scripted("P", score={"n2": 1}), nodes=NODES)
+    found = compared(cluster, shadow_of(cluster, Scripted("P", score={"n1": 101})))
+    assert "101" in found.error
+
+
 def test_only_judging_hooks_run() -> None:
     log: list[Any] = []
     cluster = cluster_of(Scripted("P"), nodes=NODES)
@@ -115,16 +121,35 @@ def test_only_judging_hooks_run() -> None:
     assert [hook for _, hook in log] == ["pre_filter", "filter", "pre_score", "score"]
 
 
-def test_a_sample_of_the_nodes_takes_a_whole_cycle_from_the_same_place() -> None:
+def sampled(candidate: Scripted) -> tuple[Cluster, ShadowCycle]:
     names = [f"n{number:03}" for number in range(200)]
     cluster = cluster_of(Scripted("P"), nodes=names, percentages={"default-scheduler": 50})
-    scheduler = cluster.scheduler
-    shadow = shadow_of(cluster, Scripted("P"))
-    for name in ("one", "two"):
-        found = compared(cluster, shadow, name)
-        assert found.is_whole_cycle
-        assert found.node == found.other
-    assert scheduler.profiles.cycles["default-scheduler"]._rotation.start == 0  # two samples of 100
+    return cluster, shadow_of(cluster, candidate)
+
+
+def test_the_choice_in_a_sample_is_exchanged_where_the_verdicts_are_the_same() -> None:
+    cluster, shadow = sampled(Scripted("P", score={"n150": 9}))
+    first, second = (compared(cluster, shadow, name) for name in ("one", "two"))
+    assert (first.other, second.other) == ("n000", "n150")  # the second sample begins at n100
+    assert not first.is_whole_cycle
+    assert not second.is_whole_cycle
+
+
+def test_other_verdicts_in_a_sample_take_a_whole_cycle_from_the_same_place() -> None:
+    cluster, shadow = sampled(Scripted("P", filter={"n000": unschedulable(), "n100": unschedulable()}))
+    first, second = (compared(cluster, shadow, name) for name in ("one", "two"))
+    assert first.is_whole_cycle
+    assert (first.node, first.other) == ("n000", "n001")
+    assert (second.node, second.other) == ("n100", "n101")
+    start = cluster.scheduler.profiles.cycles["default-scheduler"]._rotation.start
+    assert start == 0  # two samples of 100, and none of the comparison
+
+
+def test_a_sample_without_a_feasible_node_goes_on_to_others() -> None:
+    rejected = {f"n{number:03}": unschedulable() for number in range(150)}
+    cluster, shadow = sampled(Scripted("P", filter=rejected))
+    found = compared(cluster, shadow)
+    assert (found.node, found.other, found.is_whole_cycle) == ("n000", "n150", True)
 
 
 def test_times_are_those_of_each_version() -> None:

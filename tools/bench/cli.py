@@ -26,6 +26,7 @@ class Part(StrEnum):
     HOST = "host"
     CYCLE = "cycle"
     SDK = "sdk"
+    ROLLOUT = "rollout"
     WEB = "web"
     REGISTRY = "registry"
     TRUST = "trust"

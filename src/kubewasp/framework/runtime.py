@@ -330,7 +330,7 @@ class Framework:
             if isinstance(scores, Status):
                 text = f'plugin "{scorer.name}" failed with: {scores.reason}'
                 return _error(f"running Normalize on Score plugins: {text}", scorer)
-            wrong = _out_of_range(scores)
+            wrong = out_of_range(scores)
             if wrong is not None:
                 text = invalid_score(scorer.name, wrong, MIN_SCORE, MAX_SCORE)
                 return _error(f"applying score defaultWeights on Score plugins: {text}", scorer)
@@ -466,7 +466,8 @@ def _nowhere(plugins: Sequence[str]) -> Status:
     return rejection(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously", resolvable=False)
 
 
-def _out_of_range(scores: Scores) -> int | None:
+def out_of_range(scores: Scores) -> int | None:
+    """The first score outside of 0 to 100."""
     # One pass: as an unsigned number, a negative one is very large.
     if not len(scores) or scores.view(np.uint64).max() <= MAX_SCORE:
         return None

@@ -14,6 +14,7 @@ from kubewasp.rollout.file_watch import FileWatch
 from kubewasp.rollout.planning import check_fixed
 from kubewasp.rollout.rollout_events import RolloutEvent
 from kubewasp.rollout.staging import is_tag_followed
+from kubewasp.wasm.compilation import in_background
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -93,7 +94,8 @@ class Reloader:
         controller, config = self._controller, self._read()
         check_fixed(controller.running.version.config, config)
         known = controller.running.releases()
-        releases = self._stager.stage(config, known)
+        with in_background():
+            releases = self._stager.stage(config, known)
         try:
             basis, new = controller.plan(config, releases)
             self._on_owner(lambda: controller.apply(basis, new, config, releases))

@@ -60,8 +60,9 @@ class Choice:
 class CycleTrace:
     """Parts of a cycle, for a comparison with another version of one plugin; see shadow.py.
 
-    `outcome` is None unless all nodes in `rows` were filtered as they are. `scores` has the weighted scores of the
-    plugins that are its keys, `start` the place in the order of nodes.
+    `outcome` is None unless nodes were filtered as they are, without nominated pods; all of `rows`, or those up to the
+    end of a sample. `scores` has the weighted scores of the plugins that are its keys, `start` the place in the order
+    of nodes.
     """
 
     scores: dict[str, Scores]
@@ -71,6 +72,7 @@ class CycleTrace:
     feasible: Rows | None = None
     totals: Scores | None = None
     start: int = 0
+    is_whole: bool = False
 
 
 class SchedulingCycle:
@@ -127,8 +129,9 @@ class SchedulingCycle:
         if not outcome.error.is_success:
             return Choice(state, message=outcome.error.reason, is_error=True, failed_by=outcome.error.plugin)
         feasible, examined = _cut(rows, outcome.rows, sample)
-        if trace is not None and sample.is_whole and nominated is None and not len(self._nominator):
+        if trace is not None and nominated is None and not len(self._nominator):
             trace.narrowed, trace.rows, trace.outcome, trace.feasible = narrowed, rows, outcome, feasible
+            trace.is_whole = sample.is_whole
         self._rotation.start = (self._rotation.start + examined) % len(table)
         if not len(feasible):
             return self._nowhere(state, pod, outcome, absent, narrowed.narrowed_by)

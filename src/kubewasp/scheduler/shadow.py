@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 
 from kubewasp.framework.cycle_state import CycleState
-from kubewasp.framework.plugin import Plugin
-from kubewasp.framework.runtime import Framework
+from kubewasp.framework.messages import invalid_score
+from kubewasp.framework.plugin import MAX_SCORE, MIN_SCORE, Plugin
+from kubewasp.framework.runtime import Framework, out_of_range
 from kubewasp.framework.status import Code, Status
 from kubewasp.scheduler.cycle import CycleTrace, SchedulingCycle, select
 from kubewasp.scheduler.sampling import Rotation
@@ -116,59 +117,65 @@ class ShadowCycle:
 
     def compare(self, pod: Pod, choice: Choice, trace: CycleTrace, stable_seconds: float) -> Comparison:
         """Compares a choice, before the pod is placed."""
-        state = CycleState()
+        state, node = CycleState(), choice.node
         began = time.perf_counter()
         try:
-            found = self._exchanged(state, pod, choice, trace)
-            spent = time.perf_counter() - began
+            other, nodes, verdicts, distance = self._exchanged(state, pod, choice, trace)
         except _Differs as difference:
             before = _seconds(self._own_uses)
             found = self._whole_cycle(pod, choice, trace, difference)
-            spent = _seconds(self._own_uses) - before
+            return replace(found, seconds=_seconds(self._own_uses) - before, stable_seconds=stable_seconds)
         except _Failed as failure:
-            found = Comparison(pod.key, choice.node, error=str(failure))
-            spent = time.perf_counter() - began
+            seconds = time.perf_counter() - began
+            return Comparison(pod.key, node, error=str(failure), seconds=seconds, stable_seconds=stable_seconds)
         finally:
             state.close()
-        return replace(found, seconds=spent, stable_seconds=stable_seconds)
+        seconds = time.perf_counter() - began
+        return Comparison(pod.key, node, other, nodes, verdicts, distance, "", seconds, stable_seconds)
 
     # ------------------------------------------------------------------ one plugin exchanged
 
-    def _exchanged(self, state: CycleState, pod: Pod, choice: Choice, trace: CycleTrace) -> Comparison:
+    def _exchanged(self, state: CycleState, pod: Pod, choice: Choice, trace: CycleTrace) -> tuple[str, int, int, float]:
+        """The other node, the number of nodes, other verdicts, and the distance of the scores."""
         outcome, rows, narrowed = trace.outcome, trace.rows, trace.narrowed
         if outcome is None or rows is None or narrowed is None or self._plugin in narrowed.narrowed_by:
             raise _Differs
-        skips = False
+        skips = self._filter is None
         if self._pre_filter is not None:
             result = self._pre_filter.pre_filter(state, pod, self._table)
-            skips = result.status.code == Code.SKIP
+            code = result.status.code
+            skips = skips or code == Code.SKIP
             if result.status.is_rejected:
-                return Comparison(pod.key, choice.node, nodes=len(rows), verdicts=len(outcome.rows))
-            if not result.status.is_success and not skips:
+                return "", len(rows), len(outcome.rows), 0.0
+            if code not in (Code.SUCCESS, Code.SKIP):
                 raise _Failed(result.status.reason)
             if result.nodes is not None:
                 raise _Differs
-        rejected = next((item.rows for item in outcome.objections if item.plugin == self._plugin), rows[:0])
-        asked = np.concatenate([outcome.rows, rejected]) if len(rejected) else outcome.rows
-        failing = self._rejections(state, pod, asked, skips=skips)
-        passed = len(outcome.rows)
-        verdicts = int(np.count_nonzero(failing[:passed]) + np.count_nonzero(~failing[passed:]))
+        rejected = next((item.rows for item in outcome.objections if item.plugin == self._plugin), None)
+        asked = outcome.rows if rejected is None else np.concatenate([outcome.rows, rejected])
+        if not skips or rejected is not None:
+            failing, passed = self._rejections(state, pod, asked, skips=skips), len(outcome.rows)
+            lost, won = np.count_nonzero(failing[:passed]), np.count_nonzero(~failing[passed:])
+            if passed and lost == passed and not won and trace.is_whole:  # a sample would go on to other nodes
+                return "", len(asked), passed, 0.0
+            if lost or won:
+                raise _Differs(len(asked), int(lost + won))
         feasible = trace.feasible
-        if feasible is None or not len(feasible) or bool(failing[:passed].all() if passed else False):
-            if bool((~failing[passed:]).any()):
-                raise _Differs(len(asked), verdicts)
-            return Comparison(pod.key, choice.node, nodes=len(asked), verdicts=verdicts)
-        if verdicts:
-            raise _Differs(len(asked), verdicts)
+        if feasible is None or not len(feasible):
+            return "", len(asked), 0, 0.0
         if trace.totals is None:  # a single feasible node is not scored
-            return Comparison(pod.key, choice.node, choice.node, len(asked), 0)
-        before = trace.scores[self._plugin]
-        other, after = self._scores(state, pod, feasible)
-        totals = trace.totals + after
-        if before is not _NO_SCORES:
+            return choice.node, len(asked), 0, 0.0
+        before, (scores, weight) = trace.scores[self._plugin], self._scores(state, pod, feasible)
+        after = scores if weight == 1 else scores * weight
+        if np.array_equal(before, after):
+            return choice.node, len(asked), 0, 0.0
+        totals = trace.totals.copy()
+        if len(after):
+            totals += after
+        if len(before):
             totals -= before
         best = self._table.node(int(feasible[select(totals)])).name
-        return Comparison(pod.key, choice.node, best, len(asked), 0, self._distance(before, other))
+        return best, len(asked), 0, self._distance(before, scores)
 
     def _rejections(self, state: CycleState, pod: Pod, rows: Rows, *, skips: bool) -> NDArray[np.bool_]:
         if self._filter is None or skips or not len(rows):
@@ -182,22 +189,25 @@ class ShadowCycle:
                 raise _Failed(status.reason)
         return np.asarray(verdicts.numbers != 0)
 
-    def _scores(self, state: CycleState, pod: Pod, rows: Rows) -> tuple[Scores, Scores]:
-        """The normalized scores of the other version, and their weighted part of the sum."""
+    def _scores(self, state: CycleState, pod: Pod, rows: Rows) -> tuple[Scores, int]:
+        """The normalized scores of the other version, and their weight; no scores if it skips the pod."""
         if self._pre_score is not None:
             status = self._pre_score.pre_score(state, pod, self._table, rows)
             if status.code == Code.SKIP:
-                return _NO_SCORES, np.zeros(len(rows), np.int64)
+                return _NO_SCORES, 1
             if not status.is_success:
                 raise _Failed(status.reason)
         if self._score is None:
-            return _NO_SCORES, np.zeros(len(rows), np.int64)
+            return _NO_SCORES, 1
         plugin, weight = self._score
         raw = plugin.score(state, pod, self._table, rows)
         scores = raw if isinstance(raw, Status) else plugin.normalize(state, pod, raw)
         if isinstance(scores, Status):
             raise _Failed(scores.reason)
-        return scores, scores * weight
+        wrong = out_of_range(scores)
+        if wrong is not None:
+            raise _Failed(invalid_score(plugin.name, wrong, MIN_SCORE, MAX_SCORE))
+        return scores, weight
 
     def _distance(self, before: Scores, after: Scores) -> float:
         mine = after if len(after) else np.zeros(len(before), np.int64)

@@ -14,6 +14,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from wasmtime import Module, WasmtimeError, wat2wasm
@@ -26,6 +28,7 @@ from kubewasp.wasm.deadlines import WALL_FACTOR
 from kubewasp.wasm.errors import GuestLoadError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import IO
 
     from wasmtime import Engine
@@ -41,7 +44,23 @@ IN_PROCESS: Final = 1024
 # Seconds of compilation until the log says so.
 _PATIENCE: Final = 2.0
 _THREADS: Final = 4
+# In the background: priority of the compiler, and the size of compiled code that is not copied.
+_NICENESS: Final = 10
+_LARGE: Final = 1 << 20
 _PROGRAM = ["-m", compile_worker.__name__]
+
+
+_is_background: Final = ContextVar("background", default=False)
+
+
+@contextmanager
+def in_background() -> Iterator[None]:
+    """Compiles and loads beside a thread that is at work: at low priority, and without long holds of Python's lock."""
+    token = _is_background.set(True)
+    try:
+        yield
+    finally:
+        _is_background.reset(token)
 
 
 def load_compiled(kind: type[Compiled], engine: Engine, settings: EngineSettings, wasm: bytes) -> Compiled | None:
@@ -79,7 +98,7 @@ def compile_and_keep(
         return made
     code = _compiled_apart(kind is Component, settings, strict, wasm, limits)
     _keep(str(settings), wasm, code)
-    return kind.deserialize(engine, code)
+    return _deserialized(kind, engine, code)
 
 
 def compile_text(engine: Engine, settings: EngineSettings, wat: str) -> Module:
@@ -98,9 +117,19 @@ def _load(kind: type[Compiled], engine: Engine, settings: str, source: bytes) ->
     if code is None:
         return None
     try:
-        return kind.deserialize(engine, code)
+        return _deserialized(kind, engine, code)
     except WasmtimeError:
         return None
+
+
+def _deserialized(kind: type[Compiled], engine: Engine, code: bytes) -> Compiled:
+    """The compiled code, ready to run. In the background from a file in memory: bytes would be copied with the lock."""
+    if _is_background.get() and len(code) > _LARGE:
+        with suppress(OSError, WasmtimeError), _scratch() as file:
+            file.write(code)
+            file.flush()
+            return kind.deserialize_file(engine, f"/proc/self/fd/{file.fileno()}")
+    return kind.deserialize(engine, code)
 
 
 def _keep(settings: str, source: bytes, code: bytes) -> None:
@@ -115,7 +144,8 @@ def _compiled_apart(
     is_component: bool, settings: EngineSettings, strict: EngineSettings | None, wasm: bytes, limits: CompileLimits
 ) -> bytes:
     """Compiled code, from a child process."""
-    task = Task(is_component, settings, strict, math.ceil(limits.timeout), limits.memory)
+    niceness = _NICENESS if _is_background.get() else 0
+    task = Task(is_component, settings, strict, math.ceil(limits.timeout), limits.memory, niceness)
     try:
         return _run(task, wasm, limits)
     except OSError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import resource
 import signal
 import sys
@@ -30,13 +31,17 @@ _DEATH_SIGNAL = 1
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One compilation: kind and settings, stricter settings to validate with, CPU seconds and bytes of memory."""
+    """One compilation: kind and settings, stricter settings to validate with, CPU seconds and bytes of memory.
+
+    `niceness` leaves the processor to others.
+    """
 
     is_component: bool
     settings: EngineSettings
     strict: EngineSettings | None
     cpu_seconds: int
     memory: int
+    niceness: int = 0
 
     def line(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"
@@ -63,6 +68,7 @@ def main() -> int:
     task = Task.parse(sys.stdin.buffer.readline())
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)  # ends with its parent
+    os.nice(task.niceness)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST, _LARGEST))
     resource.setrlimit(resource.RLIMIT_CPU, (task.cpu_seconds, task.cpu_seconds + 1))

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 from kubewasp import user_cache
-from kubewasp.user_cache import NotOursError, directory, read_file, write_file
+from kubewasp.user_cache import NotOursError, directory, open_file, read_file, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,8 +64,8 @@ class CompiledCache:
     def get(self, key: str) -> bytes | None:
         try:
             with self._opened() as (folder, secret):
-                content = read_file(folder, _entry(key))
-                mac, compiled = content[:_MAC_SIZE], content[_MAC_SIZE:]
+                with open_file(folder, _entry(key)) as file:  # in two parts: a copy of 60 MB stops all threads
+                    mac, compiled = file.read(_MAC_SIZE), file.read()
                 if not hmac.compare_digest(_mac(secret, key, compiled), mac):
                     path = str(self._folder / _entry(key))
                     logger.warning("Ignored a damaged compiled module; it is compiled again", extra={"path": path})
