@@ -185,7 +185,9 @@ def test_an_image_without_a_clear_program_is_refused(tmp_path: Path, layer: byte
     assert "names no program" in refused(tmp_path, image(layer, config={}))
 
 
-@pytest.mark.parametrize("layer", [b"", b"no tar archive" * 100, gzip.compress(b"x" * 600, mtime=0), b"\x1f\x8bdamaged"])
+@pytest.mark.parametrize(
+    "layer", [b"", b"no tar archive" * 100, gzip.compress(b"x" * 600, mtime=0), b"\x1f\x8bdamaged"]
+)
 def test_a_layer_that_is_no_archive_is_refused(tmp_path: Path, layer: bytes) -> None:
     digests = ["sha256:" + 64 * "0"]
     assert refused(tmp_path, image_of_damaged(layer, digests))
