@@ -17,7 +17,8 @@ from tests.permissions import file_permissions_obeyed
 
 COMMAND = Path(sys.executable).parent / "kubewasp"
 LEAVES = [found for found in KUBEWASP if not found.is_group or found.words == ("extender",)]
-NO_FAILURE = {("version",), ("completion",), ("config", "default")}
+NO_FAILURE = {("version",), ("completion",), ("config", "default"), ("plugin", "ls")}
+NOWHERE = "oci://127.0.0.1:1/policy:v1"
 SMALL = ROOT / "examples" / "clusters" / "small.yaml"
 # Commands that read a file, with the place of the file.
 READERS = {
@@ -37,10 +38,15 @@ READERS = {
     "plugin call --pod": ("plugin", "call", str(wat("filter")), "filter", "--pod", "FILE"),
     "plugin call --node": ("plugin", "call", str(wat("filter")), "filter", "--node", "FILE"),
     "plugin bench": ("plugin", "bench", "FILE"),
+    "plugin sign": ("plugin", "sign", str(wat("filter")), "--key", "FILE"),
+    "plugin verify": ("plugin", "verify", str(wat("filter")), "--key", "FILE"),
     "wasi inspect": ("wasi", "inspect", "FILE"),
     "image build": ("image", "build", "FILE", "-t", "oci:FILE-image"),
     "image inspect oci-archive": ("image", "inspect", "oci-archive:FILE"),
     "image inspect docker-archive": ("image", "inspect", "docker-archive:FILE"),
+    "plugin push": ("plugin", "push", "FILE", NOWHERE),
+    "plugin load of an oci-archive": ("plugin", "load", "FILE"),
+    "plugin info of an oci-archive": ("plugin", "info", "FILE"),
 }
 # Not read from a pipe: the places of files in an archive are searched.
 ARCHIVES = {name for name in READERS if "-archive" in name}
@@ -54,9 +60,20 @@ NONSENSE = {
     "aliases": b"a0: &a0 [x, x]\n" + b"".join(b"a%d: &a%d [*a%d, *a%d]\n" % (n, n, n - 1, n - 1) for n in range(1, 60)),
 }
 OTHER_FAILURES = {
+    **{
+        f"rollout {action}": ("rollout", action, "--server", "http://127.0.0.1:1")
+        for action in ("status", "promote", "abort", "reload")
+    },
+    "plugin pull": ("plugin", "pull", NOWHERE),
+    "plugin tag": ("plugin", "tag", NOWHERE, "v2"),
+    "plugin digest": ("plugin", "digest", NOWHERE),
+    "plugin annotate": ("plugin", "annotate", NOWHERE, "--title", "x"),
+    "plugin save": ("plugin", "save", NOWHERE, "/nowhere/saved.tar"),
+    "plugin rm": ("plugin", "rm", NOWHERE),
     "plugin new": ("plugin", "new", "No Name", "--lang", "go"),
     "plugin build": ("plugin", "build", "FILE"),
     "plugin test": ("plugin", "test", "FILE"),
+    "plugin keygen": ("plugin", "keygen", "FILE/team"),
 }
 
 

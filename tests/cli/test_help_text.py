@@ -6,16 +6,26 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kubewasp.images.building import ImagePlan, build_image
+from kubewasp.registry.copying import LayoutDestination, StoreDestination, copy_artifact, push_artifact
+from kubewasp.registry.formats import wasm_artifact
+from kubewasp.registry.references import Reference
+from kubewasp.registry.registry_client import RegistryClient
+from kubewasp.registry.settings import RegistrySettings
+from kubewasp.registry.store import user_store
+from kubewasp.trust.bundle import sign_content
 from tests.cli.all_commands import BENCH, KUBEWASP, Found, name
 from tests.cli.conftest import Kubewasp
 from tests.command_line import examples
 from tests.guests.build import ROOT, example
 from tests.images.archives import layout
+from tests.registry.fake_registry import FakeRegistry, without_user_files
+from tests.trust.signing import key
 from tests.wasi.running import probe_file
 
 COMMAND = Path(sys.executable).parent / "kubewasp"
@@ -33,6 +43,8 @@ METAVAR = re.compile(r"(?:@?[A-Z]+|,weight=|\[|\]|[:|=/.]|-- |[a-z0-9]+(?=[|\]\n
 # Endless, or with a compiler: their examples have tests of their own.
 SERVERS = {("run",), ("extender",), ("http", "serve")}
 WITH_COMPILER = {("plugin", "build"), ("plugin", "test")}
+# Of a running scheduler.
+WITH_SCHEDULER = {("rollout", action) for action in ("status", "promote", "abort", "reload")}
 
 
 def shown(found: Found, kubewasp: Kubewasp, columns: int, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -90,7 +102,7 @@ def test_a_command_says_what_it_prints(found: Found) -> None:
 
 def runnable() -> list[Found]:
     leaves = [found for found in KUBEWASP if not found.is_group and not found.command.hidden]
-    return [found for found in leaves if found.words not in SERVERS | WITH_COMPILER]
+    return [found for found in leaves if found.words not in SERVERS | WITH_COMPILER | WITH_SCHEDULER]
 
 
 @pytest.mark.parametrize("found", [found for found in KUBEWASP if found.words], ids=name)
@@ -104,7 +116,7 @@ def test_every_command_has_an_example_of_itself(found: Found, kubewasp: Kubewasp
 
 
 @pytest.fixture
-def workplace(tmp_path: Path) -> Path:
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files of the examples."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "data").mkdir()
@@ -115,15 +127,43 @@ def workplace(tmp_path: Path) -> Path:
     for manifest in ("pod.yaml", "nodes.yaml"):
         shutil.copy(ROOT / "examples" / "manifests" / manifest, tmp_path / manifest)
     (tmp_path / "scheduler.yaml").write_text(SCHEDULER, encoding="utf-8")
+    (tmp_path / "team-a.key").write_bytes(key().pkcs8_pem(b""))
+    (tmp_path / "team-a.pub").write_bytes(key().public.pem)
+    signature = sign_content((tmp_path / "nodenumber.wasm").read_bytes(), key()).write()
+    (tmp_path / "nodenumber.wasm.sigstore.json").write_bytes(signature)
+    monkeypatch.setenv("KUBEWASP_PASSWORD", "secret")
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def registry() -> Iterator[FakeRegistry]:
+    with FakeRegistry().serving() as served:
+        yield served
+
+
+@pytest.fixture
+def plugins(workplace: Path, registry: FakeRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plugins of the examples: a file, in a registry, in a layout and in the local store."""
+    without_user_files(monkeypatch, workplace / "home")
+    monkeypatch.setenv("KUBEWASP_CACHE_DIR", str(workplace / "cache"))
+    wasm = (workplace / "nodenumber.wasm").read_bytes()
+    (workplace / "policy.wasm").write_bytes(wasm)
+    reference = Reference.parse(registry.reference("policy:v1"))
+    with RegistryClient(RegistrySettings(uses_user_files=False)) as client:
+        push_artifact(client, reference, wasm_artifact(wasm, file_name="policy.wasm", annotations={}))
+        copy_artifact(client, reference, LayoutDestination(workplace / "plugins.tar", reference), tag="v1")
+        copy_artifact(client, reference, StoreDestination(user_store(), reference), tag="v1")
+
+
+@pytest.mark.usefixtures("plugins")
 @pytest.mark.parametrize("found", runnable(), ids=name)
-def test_the_example_of_a_command_runs(found: Found, kubewasp: Kubewasp, workplace: Path) -> None:
+def test_the_example_of_a_command_runs(
+    found: Found, kubewasp: Kubewasp, workplace: Path, registry: FakeRegistry
+) -> None:
     for command in examples(kubewasp(*found.words, "--help").out):
         if "~/.kube/config" in command:
             continue  # a real cluster
-        _, *words = shlex.split(command.partition(" > ")[0])
+        _, *words = shlex.split(command.partition(" > ")[0].replace("registry.example.com", registry.host))
         if found.words == ("wasi", "run"):
             words[-1:] = ["args", words[-1]]  # the test program prints its arguments
         ended = subprocess.run([COMMAND, *words], cwd=workplace, env=os.environ, capture_output=True, text=True)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.images.archives import EMPTY_MODULE, image, layout, symlink, tar
 from tests.registry.fake_registry import FakeRegistry
@@ -223,6 +225,27 @@ def test_an_image_in_the_local_store_runs_without_its_registry(
         kubewasp("image", "build", probe_file(), "-t", address, "--cmd", "hello")
         assert wasi_run(address).stdout == "hello\n"
     assert wasi_run(address).stdout == "hello\n"
+
+
+def test_an_image_that_is_not_trusted_is_not_read(
+    kubewasp: Kubewasp, registry: FakeRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBEWASP_CACHE_DIR", str(tmp_path / "cache"))
+    key = ec.generate_private_key(ec.SECP256R1()).public_key()
+    pem = key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    (tmp_path / "team.pub").write_bytes(pem)
+    head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(f"{head}trust: {{allOf: [{{kind: pubKey, keyFile: team.pub}}]}}\n")
+    remote, local = registry.reference("team/probe:v1"), f"oci:{tmp_path}/images:probe"
+    kubewasp("image", "build", probe_file(), "-t", remote, "-t", local)
+    registry.requests.clear()
+    for address in (remote, local):
+        ran = wasi_run("--config", config, address, "--", "hello")
+        assert (ran.returncode, ran.stdout) == (126, "")
+        assert "sign" in ran.stderr
+        assert kubewasp("image", "inspect", "--config", config, address).code == 1
+    assert [request for request in registry.requests if "/blobs/" in request] == []
 
 
 def test_the_empty_module_is_built_but_does_not_run(kubewasp: Kubewasp, tmp_path: Path) -> None:

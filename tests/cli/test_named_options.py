@@ -24,6 +24,7 @@ SHOWN_BY: dict[str, list[tuple[str, ...]]] = {
     "cli/wasi_image.py": [("wasi", "run")],
     "cli/image_build.py": [("image", "build")],
     "images": [("image", "build")],
+    "cli/plugin_sign.py": [("plugin", "sign")],
     "cli/extender_server.py": [("extender",)],
     "cli/extender_config.py": [("extender", "config")],
     "cli/http_serve.py": [("http", "serve")],

@@ -28,8 +28,21 @@ CALLS: dict[str, tuple[object, ...]] = {
     "image inspect": ("oci:FILE-images:probe",),
     "version": (),
 }
-# simulate prints pods as YAML; build and test need a compiler and print as inspect does.
-OTHERS = {"simulate", "plugin build", "plugin test"}
+# rollout needs a scheduler (test_rollout.py); simulate prints pods as YAML; build and test need a compiler and print as inspect does; keys and signatures are new
+# each time.
+OTHERS = {
+    "simulate",
+    "plugin build",
+    "plugin test",
+    "plugin keygen",
+    "plugin sign",
+    "plugin verify",
+    *(f"rollout {action}" for action in ("status", "promote", "abort", "reload")),
+}
+# With a registry: tests/cli/test_plugin_registry.py.
+WITH_REGISTRY = {
+    f"plugin {name}" for name in ("push", "pull", "tag", "digest", "annotate", "info", "save", "load", "ls", "rm")
+}
 # Measured anew in each run.
 TIMES = ("_ms", "_us", "per_node", "speedup", "from_cache", "duration")
 
@@ -42,7 +55,7 @@ def without_times(value: object) -> object:
 
 def test_every_command_with_a_format_is_in_the_table() -> None:
     with_format = {" ".join(found.words) for found in KUBEWASP if "--output" in found.options}
-    assert with_format == CALLS.keys() | OTHERS
+    assert with_format == CALLS.keys() | OTHERS | WITH_REGISTRY
 
 
 @pytest.mark.parametrize("command", CALLS)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kubewasp.registry.oci_manifests import Manifest
 from tests.cli.conftest import Kubewasp
@@ -83,11 +84,8 @@ def test_the_same_plugin_has_the_same_digest(
     config = registry.blobs["team/policy", _manifest(registry).config.digest]
     assert json.loads(config)["created"] == "2026-01-02T03:04:05Z"
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "tomorrow")
-    ended = kubewasp("plugin", "push", guest, registry.reference("team/policy:v1"))
-    assert (ended.code, ended.err.splitlines()[-1]) == (
-        1,
-        "error: SOURCE_DATE_EPOCH: expected a number of seconds, got 'tomorrow'",
-    )
+    told = kubewasp("plugin", "push", guest, registry.reference("team/policy:v1")).usage_error
+    assert "SOURCE_DATE_EPOCH" in told
 
 
 def test_a_module_that_is_no_plugin_is_pushed_with_a_warning(
@@ -220,6 +218,30 @@ def test_the_store_is_listed_and_cleared(kubewasp: Kubewasp, registry: FakeRegis
     assert removed["free_bytes"] >= guest.stat().st_size
     assert kubewasp("plugin", "ls", "-o", "json").json["plugins"] == []
     assert "give references, or --all" in kubewasp("plugin", "rm").usage_error
+
+
+def test_yaml_has_the_content_of_json(kubewasp: Kubewasp, registry: FakeRegistry, guest: Path) -> None:
+    reference = _pushed(kubewasp, registry, guest)
+    saved = guest.with_name("saved.tar")
+    kubewasp("plugin", "save", reference, saved)
+    kubewasp("plugin", "pull", reference)
+    commands: list[tuple[object, ...]] = [
+        ("push", guest, reference),
+        ("pull", reference),
+        ("tag", reference, "v2"),
+        ("digest", reference),
+        ("annotate", registry.reference("team/policy:v2"), "--title", "x"),
+        ("info", reference),
+        ("info", saved),
+        ("load", saved),
+        ("ls",),
+    ]
+    for command in commands:
+        as_json, as_yaml = (kubewasp("plugin", *command, "-o", form) for form in ("json", "yaml"))
+        found, wanted = yaml.safe_load(as_yaml.out), as_json.json
+        for document in (found, wanted):
+            document.pop("previous_digest", None)
+        assert found == wanted, command
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 from kubewasp.input_file import StandardInput
 from kubewasp.registry.copying import push_artifact
+from kubewasp.registry.errors import StoreError
 from kubewasp.registry.formats import wasm_artifact
 from kubewasp.registry.references import Reference
 from kubewasp.registry.registry_client import RegistryClient
@@ -195,6 +196,27 @@ def test_a_registry_that_has_lost_the_tag_is_not_a_missing_registry(
     registry.manifests.clear()
     with pytest.raises(GuestLoadError, match="not found"):
         sources.fetch(address, max_bytes=MIB, pull_policy="Always")
+
+
+def test_a_store_that_cannot_be_written_is_no_reason_not_to_start(
+    client: RegistryClient, registry: FakeRegistry, tmp_path: Path
+) -> None:
+    address = _address(_push(client, registry, _wasm()))
+    (tmp_path / "file").touch()
+    nowhere = GuestSources(client=client, store=LocalStore(tmp_path / "file" / "store"))
+    assert nowhere.fetch(address, max_bytes=MIB).wasm == _wasm()
+
+
+def test_a_full_disk_is_not_a_failure_of_the_registry(
+    sources: GuestSources, client: RegistryClient, registry: FakeRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = _address(_push(client, registry, _wasm()))
+
+    def full(*_: object) -> None:
+        raise StoreError("the local store cannot be written: No space left on device")
+
+    monkeypatch.setattr("kubewasp.registry.store._FileTarget.write", full)
+    assert sources.fetch(address, max_bytes=MIB).wasm == _wasm()
 
 
 # ---------------------------------------------------------------------- trust

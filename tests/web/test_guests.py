@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from kubewasp.trust.bundle import sign_content
+from kubewasp.wasm.errors import GuestLoadError
+from tests.trust.signing import key
 from tests.web.client import CHUNKED, app_of, client_of, one_handler
 
 _TEMPLATE = """(module
@@ -42,6 +45,39 @@ def test_changed_broken_and_changed_again(tmp_path: Path, caplog: pytest.LogCapt
 
     assert asyncio.run(run()) == [201, 202, 202, 203, 203]
     assert "Guest reload failed, previous version stays" in caplog.messages
+
+
+def test_a_changed_guest_is_used_once_its_signature_is_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    guest, signature = tmp_path / "guest.wat", tmp_path / "guest.wat.sigstore.json"
+    (tmp_path / "team.pub").write_bytes(key().public.pem)
+    trust = {"allOf": [{"kind": "pubKey", "owner": "team-a", "keyFile": str(tmp_path / "team.pub")}]}
+
+    def signed(text: str) -> str:
+        return sign_content(text.encode(), key()).write().decode()
+
+    async def run() -> list[int]:
+        write(guest, _TEMPLATE.format(201))
+        write(signature, signed(_TEMPLATE.format(201)))
+        app = app_of({**one_handler(guest), "trust": trust})
+        async with client_of(app) as client:
+            found = [(await client.get("/")).status_code]
+            for path, text in ((guest, _TEMPLATE.format(202)), (signature, signed(_TEMPLATE.format(202)))):
+                write(path, text)
+                app.reloader.reload_changed()
+                found.append((await client.get("/")).status_code)
+        app.close()
+        return found
+
+    assert asyncio.run(run()) == [201, 201, 202]
+    assert "Guest reload failed, previous version stays" in caplog.messages
+
+
+def test_an_unsigned_guest_is_not_served(tmp_path: Path) -> None:
+    guest = tmp_path / "guest.wat"
+    write(guest, _TEMPLATE.format(201))
+    trust = {"allOf": [{"kind": "pubKey", "owner": "team-a", "key": key().public.pem.decode()}]}
+    with pytest.raises(GuestLoadError, match="no signature by team-a"):
+        app_of({**one_handler(guest), "trust": trust})
 
 
 def test_requests_under_way_end_with_the_version_they_began_with(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ class Part(StrEnum):
     SDK = "sdk"
     ROLLOUT = "rollout"
     WEB = "web"
+    REGISTRY = "registry"
+    TRUST = "trust"
 
 
 @app.command()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.cli import output
-from kubewasp.cli.progress import Progress, working
+from kubewasp.cli.progress import Progress
 from kubewasp.errors import KubewaspError
 from kubewasp.k8s.quantity import format_size
 from kubewasp.registry.copying import LayoutDestination, StoreDestination, copy_artifact
@@ -85,7 +85,8 @@ def save(reference: Reference, puller: Puller, path: Path, *, form: str) -> None
     """Writes an artifact and its signatures to a new layout."""
     if path.exists():
         raise RegistryError(f"{path}: exists already; give a new name")
-    with working(f"saving {reference}"):
+    with Progress() as progress:
+        progress.phase(f"saving {reference}")
         at = reference.at(puller.current(reference).digest)
         descriptor = copy_artifact(puller, at, LayoutDestination(path, reference), tag=reference.tag)
     _print_copy(reference, descriptor, str(path), form)

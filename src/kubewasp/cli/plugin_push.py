@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from kubewasp.cli import output
-from kubewasp.cli.progress import Progress, working
+from kubewasp.cli.progress import Progress
 from kubewasp.cli.registry_options import source_date
 from kubewasp.k8s.quantity import format_size
 from kubewasp.k8s.timestamps import in_seconds
@@ -75,7 +75,8 @@ def _artifact(wasm: bytes, wanted: Push) -> Artifact:
         from kubewasp.cli.plugin_annotations import module_facts
         from kubewasp.wasm.limits import Limits
 
-        with working("inspecting the module"):
+        with Progress() as progress:
+            progress.phase("inspecting the module")
             facts = module_facts(wasm, Limits())
         if facts.problem:
             output.warn(f"the module is pushed, but it is no usable plugin as it is: {facts.problem}")

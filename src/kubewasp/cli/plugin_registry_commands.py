@@ -85,7 +85,7 @@ def push(
 
     Credentials come from docker login or podman login.
 
-    Example: kubewasp plugin push prefer-label oci://registry.example.com/team/prefer-label:v1
+    Example: kubewasp plugin push policy.wasm oci://registry.example.com/policy:v1
     """
     from kubewasp.cli import plugin_push as command
     from kubewasp.cli.inputs import Inputs
@@ -113,7 +113,7 @@ def pull(
         Path | None, typer.Option("--out", metavar="FILE", help="Also write the module to this file.")
     ] = None,
     policy: Annotated[
-        Policy, typer.Option(metavar="Always|IfNotPresent|Never", help="When to ask the registry.")
+        Policy, typer.Option(metavar="POLICY", help="When to ask the registry: Always, IfNotPresent or Never.")
     ] = Policy.ALWAYS,
     config: ConfigOption = None,
     insecure: Insecure = False,
@@ -126,7 +126,7 @@ def pull(
     All content is compared with its digest. With a trust policy in --config, the
     signatures are checked before the module is pulled.
 
-    Example: kubewasp plugin pull oci://registry.example.com/team/prefer-label:v1 --out prefer-label.wasm
+    Example: kubewasp plugin pull oci://registry.example.com/policy:v1 --out pulled.wasm
     """
     from kubewasp.cli import plugin_pull as command
 
@@ -147,9 +147,11 @@ def tag(
     credentials: CredentialsFile = None,
     output: Format = Output.TABLE,
 ) -> None:
-    """Give a pushed plugin another tag, in the same repository. Nothing is downloaded but its manifest.
+    """Give a pushed plugin another tag, in the same repository. Prints its digest.
 
-    Example: kubewasp plugin tag oci://registry.example.com/team/prefer-label:v1 stable
+    Nothing is downloaded but the manifest.
+
+    Example: kubewasp plugin tag oci://registry.example.com/policy:v1 stable
     """
     from kubewasp.cli import plugin_push as command
 
@@ -168,7 +170,7 @@ def digest(
 ) -> None:
     """Print the digest that a tag has now in the registry.
 
-    Example: kubewasp plugin digest oci://registry.example.com/team/prefer-label:v1
+    Example: kubewasp plugin digest oci://registry.example.com/policy:v1
     """
     from kubewasp.cli import plugin_pull as command
 
@@ -194,9 +196,11 @@ def annotate(
     credentials: CredentialsFile = None,
     output: Format = Output.TABLE,
 ) -> None:
-    """Change the annotations of a pushed plugin. Its manifest has another digest then, and needs new signatures.
+    """Change the annotations of a pushed plugin. Prints its new digest.
 
-    Example: kubewasp plugin annotate oci://registry.example.com/team/prefer-label:v1 --licenses Apache-2.0
+    The manifest is another one then, and needs new signatures.
+
+    Example: kubewasp plugin annotate oci://registry.example.com/policy:v1 --licenses Apache-2.0
     """
     from kubewasp.cli import plugin_push as command
 
@@ -225,7 +229,7 @@ def info(
 
     With a trust policy in --config, the result of the policy is shown as well.
 
-    Example: kubewasp plugin info oci://registry.example.com/team/prefer-label:v1
+    Example: kubewasp plugin info oci://registry.example.com/policy:v1
     """
     from kubewasp.cli import plugin_info as command
     from kubewasp.registry.references import is_reference
@@ -251,9 +255,9 @@ def save(
     credentials: CredentialsFile = None,
     output: Format = Output.TABLE,
 ) -> None:
-    """Save a plugin and its signatures as an OCI layout, for a cluster without access to the registry.
+    """Save a plugin and its signatures as an OCI layout, for a cluster without the registry. Prints its digest.
 
-    Example: kubewasp plugin save oci://registry.example.com/team/prefer-label:v1 prefer-label.tar
+    Example: kubewasp plugin save oci://registry.example.com/policy:v1 policy.tar
     """
     from kubewasp.cli import plugin_pull as command
 
@@ -271,11 +275,11 @@ def load(
     ] = None,
     output: Format = Output.TABLE,
 ) -> None:
-    """Load a saved plugin and its signatures into the local store, as if it had been pulled.
+    """Load a saved plugin and its signatures into the local store, as if it had been pulled. Prints its digest.
 
     To put it into another registry: kubewasp plugin push PATH REFERENCE.
 
-    Example: kubewasp plugin load prefer-label.tar
+    Example: kubewasp plugin load plugins.tar
     """
     from kubewasp.cli import plugin_pull as command
     from kubewasp.registry.store import user_store
@@ -284,7 +288,7 @@ def load(
 
 
 def ls(output: Format = Output.TABLE) -> None:
-    """List the plugins in the local store.
+    """Show the plugins in the local store.
 
     Example: kubewasp plugin ls
     """
@@ -301,9 +305,9 @@ def rm(
     everything: Annotated[bool, typer.Option("--all", help="Remove everything.")] = False,
     output: Format = Output.TABLE,
 ) -> None:
-    """Remove plugins from the local store; the registry keeps them.
+    """Remove plugins from the local store; the registry keeps them. Prints the space that is free now.
 
-    Example: kubewasp plugin rm oci://registry.example.com/team/prefer-label:v1
+    Example: kubewasp plugin rm oci://registry.example.com/policy:v1
     """
     from kubewasp.cli import plugin_store as command
     from kubewasp.registry.store import user_store

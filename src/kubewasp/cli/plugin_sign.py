@@ -17,8 +17,7 @@ from kubewasp.trust import bundle
 from kubewasp.trust.errors import KeyFormatError, SignatureError
 from kubewasp.trust.keys import PrivateKey, shown_fingerprint
 from kubewasp.trust.signatures import SignatureDocument, Subject, read_detached
-from kubewasp.wasm.guest_files import MAX_BYTES, read_guest_file
-from kubewasp.wasm.guest_signatures import ENDINGS
+from kubewasp.wasm.guest_files import MAX_BYTES, SIGNATURE_ENDINGS, read_guest_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 
 def keygen(prefix: str, *, pkcs8: bool, form: str) -> None:
     private, public = Path(f"{prefix}.key"), Path(f"{prefix}.pub")
+    if not private.parent.is_dir():
+        raise KeyFormatError(f"{private.parent}: no such folder")
     for path in (private, public):
         if path.exists():
             raise KeyFormatError(f"{path}: exists; remove it, or give the keys another name")
@@ -105,7 +106,7 @@ def _sign_file(
     if form == "legacy":
         raise KubewaspError(f"{source}: a file is signed with a bundle; --format legacy is for registries")
     subject = Subject.of_content(read_guest_file(source, max_bytes=MAX_BYTES).content, source)
-    place = target or Path(path + ENDINGS[0])
+    place = target or Path(path + SIGNATURE_ENDINGS[0])
     _check_replaced(place, subject, key)
     assert subject.content is not None  # noqa: S101 - for the type checker
     # cosign verify-blob reads signatures of the content; annotations need a statement about its digest.
@@ -131,5 +132,5 @@ def _check_replaced(place: Path, subject: Subject, key: PrivateKey) -> None:
         return
     mine = f"key {shown_fingerprint(key.public.fingerprint)}"
     if isinstance(present, SignatureDocument) and present.claims(subject) and present.claim != mine:
-        advice = f"remove it, or use --out with one of the endings {', '.join(ENDINGS)}"
+        advice = f"remove it, or use --out with one of the endings {', '.join(SIGNATURE_ENDINGS)}"
         raise SignatureError(f"{place}: has a signature by {present.claim}; {advice}")

@@ -53,9 +53,10 @@ def keygen(
 
     ECDSA on P-256. The private key has the form of `cosign generate-key-pair`, so
     cosign reads it as well. The passphrase is taken from KUBEWASP_PASSWORD or
-    COSIGN_PASSWORD, or asked for. Files that exist are not overwritten.
+    COSIGN_PASSWORD, or asked for. Files that exist are not overwritten. Prints the
+    names of the files and the fingerprint of the key.
 
-    Example: kubewasp plugin keygen team-a
+    Example: kubewasp plugin keygen
     """
     from kubewasp.cli import plugin_sign as command
 
@@ -84,7 +85,7 @@ def sign(
     credentials: CredentialsFile = None,
     output: Format = Output.TABLE,
 ) -> None:
-    """Sign a plugin in a registry, or a file.
+    """Sign a plugin in a registry (oci://HOST/REPOSITORY:TAG), or a file. Prints its digest and the signer.
 
     A tag is resolved once, and its digest is signed. The signature is pushed beside
     the plugin, where `cosign verify --key` finds it, too. The signature of a file is
@@ -93,7 +94,7 @@ def sign(
     The passphrase of the key is taken from KUBEWASP_PASSWORD or COSIGN_PASSWORD, or
     asked for.
 
-    Example: kubewasp plugin sign oci://registry.example.com/policies/prefer-label:1 --key team-a.key
+    Example: kubewasp plugin sign nodenumber.wasm --key team-a.key
     """
     from kubewasp.cli import plugin_sign as command
 
@@ -112,7 +113,7 @@ def verify(
     guest: Signed,
     key: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="Public key: a PEM file, or env://NAME. Repeatable: all are needed."),
+        typer.Option(metavar="FILE", help="Public key: a PEM file, or env://NAME; all are needed. Repeatable."),
     ] = None,
     config: ConfigOption = None,
     certificate_identity: Annotated[
@@ -140,7 +141,7 @@ def verify(
 
     Exit codes: 0 verified; 1 a signature is missing or wrong; 2 wrong usage.
 
-    Example: kubewasp plugin verify oci://registry.example.com/policies/prefer-label:1 --key team-a.pub
+    Example: kubewasp plugin verify nodenumber.wasm --key team-a.pub
     """
     from kubewasp.cli import plugin_verify as command
 

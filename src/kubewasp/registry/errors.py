@@ -25,5 +25,9 @@ class DeniedError(RegistryError):
     """The registry, or a rule of the client, denies access."""
 
 
+class StoreError(RegistryError):
+    """The local store cannot be written."""
+
+
 class UnreachableError(RegistryError):
     """No answer of the registry: network, TLS, timeout, or a failure on its side. A copy in the local store may do."""

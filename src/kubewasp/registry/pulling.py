@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.registry import formats
 from kubewasp.registry.copying import note_referrers
-from kubewasp.registry.errors import ContentError, NotFoundError, RegistryError, UnreachableError
+from kubewasp.registry.errors import ContentError, NotFoundError, RegistryError, StoreError, UnreachableError
 from kubewasp.registry.oci_manifests import Descriptor, Index, Manifest, digest_of, read_document
 from kubewasp.registry.references import DEFAULT_TAG
 from kubewasp.registry.transfers import SILENT, MemoryTarget
@@ -103,8 +104,12 @@ class Puller:
                 if started is not None:
                     started(layer)
                 copy = MemoryTarget()
-                with self.store.receiving(layer, listener=listener, copy=copy) as receiver:
-                    self.client.blob(at, receiver)
+                try:
+                    with self.store.receiving(layer, listener=listener, copy=copy) as receiver:
+                        self.client.blob(at, receiver)
+                except StoreError as error:
+                    logger.warning("Pulled content is not kept", extra={"cause": str(error)})
+                    return self.client.blob_content(at, layer, max_bytes=max_bytes)
                 return bytes(copy.content)
             if len(content) != layer.size:
                 raise ContentError(f"{reference}: a layer of {len(content)} bytes, expected {layer.size}")
@@ -112,7 +117,8 @@ class Puller:
 
         wasm = formats.extract(place, read, str(reference), max_bytes)
         if reference.tag:
-            self.store.remember(reference, descriptor)
+            with suppress(StoreError):
+                self.store.remember(reference, descriptor)
         digest = digest_of(wasm) if place.files else place.layers[0].digest
         return PulledWasm(reference, wasm, digest, document, place.kind)
 
@@ -136,9 +142,10 @@ class Puller:
                 return self.store.manifest(reference)
             except NotFoundError:
                 raise error from None
-        self.store.put(content)
-        if not reference.digest:
-            self.store.remember(reference, descriptor)
+        with suppress(StoreError):
+            self.store.put(content)
+            if not reference.digest:
+                self.store.remember(reference, descriptor)
         return content, descriptor
 
     def blob_content(self, reference: Reference, descriptor: Descriptor, *, max_bytes: int) -> bytes:
@@ -146,7 +153,8 @@ class Puller:
             return self.store.blob_content(reference, descriptor, max_bytes=max_bytes)
         except NotFoundError:
             content = self.client.blob_content(reference, descriptor, max_bytes=max_bytes)
-        self.store.put(content)
+        with suppress(StoreError):
+            self.store.put(content)
         return content
 
     def referrers(self, reference: Reference, digest: str, artifact_type: str = "") -> tuple[Descriptor, ...]:
@@ -157,5 +165,6 @@ class Puller:
             found = self.store.referrers(reference, digest)
         else:
             if found:
-                note_referrers(self.store, reference, digest, found)
+                with suppress(StoreError):
+                    note_referrers(self.store, reference, digest, found)
         return tuple(entry for entry in found if artifact_type in ("", entry.artifact_type))

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 from kubewasp import user_cache
 from kubewasp.clock import SYSTEM_CLOCK
-from kubewasp.registry.errors import ContentError, InvalidReferenceError, NotFoundError, RegistryError
+from kubewasp.registry.errors import ContentError, InvalidReferenceError, NotFoundError, RegistryError, StoreError
 from kubewasp.registry.oci_manifests import (
     INDEX,
     MAX_BYTES,
@@ -55,9 +55,14 @@ class StoredReference:
 
 
 def user_store() -> LocalStore:
-    """The store of the user; if it cannot be used, a private one that ends with the process."""
+    """The store of the user; if it cannot be used, a private one that ends with the process, if there can be one."""
     found = LocalStore(user_cache.directory() / "oci")
-    return found if found.is_usable() else LocalStore(user_cache.private_folder() / "oci")
+    if found.is_usable():
+        return found
+    try:
+        return LocalStore(user_cache.private_folder() / "oci")
+    except OSError:  # no folder can be written: nothing is kept
+        return found
 
 
 class LocalStore:
@@ -259,7 +264,7 @@ class LocalStore:
                 (self.folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
             yield
         except OSError as error:
-            raise RegistryError(f"the local store {self.folder} cannot be written: {error.strerror or error}") from None
+            raise StoreError(f"the local store {self.folder} cannot be written: {error.strerror or error}") from None
 
 
 class _FileTarget:
@@ -270,7 +275,10 @@ class _FileTarget:
         self._copy = copy
 
     def write(self, part: memoryview) -> None:
-        self._file.write(part)
+        try:
+            self._file.write(part)
+        except OSError as error:  # not to be taken for a failure of the connection
+            raise StoreError(f"the local store cannot be written: {error.strerror}") from None
         if self._copy is not None:
             self._copy.write(part)
 

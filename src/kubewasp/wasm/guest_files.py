@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 HTTP_TIMEOUT = 30.0
 MAX_BYTES = 1 << 30  # the largest limits.guestSize
+# Signatures beside a guest: a Sigstore bundle; a bundle of cosign 2, or a Sigstore bundle; a signature alone.
+SIGNATURE_ENDINGS = (".sigstore.json", ".bundle", ".sig")
 _CHUNK = 1 << 20
 _TEXT_START = 4096
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
@@ -77,6 +79,11 @@ def read_guest_file(
                 unpacked = gunzip(content, max_bytes)
         is_text = unpacked.lstrip()[:1] in (b"(", b";")
     return GuestFile(content, shown, is_text)
+
+
+def signature_files(file: Path) -> tuple[Path, ...]:
+    """Places of the signatures of a file, whether there are any or not: a new one makes a refused guest usable."""
+    return tuple(file.with_name(file.name + ending) for ending in SIGNATURE_ENDINGS)
 
 
 def _read(file: InputFile, source: str, max_bytes: int) -> bytes:

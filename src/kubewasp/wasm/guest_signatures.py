@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kubewasp.framework.config.guest_urls import local_path
 from kubewasp.trust.signatures import MAX_DOCUMENT_BYTES, UnreadableSignature, read_detached
 from kubewasp.wasm.download import DownloadError, MissingError, download
-from kubewasp.wasm.guest_files import HTTP_TIMEOUT
+from kubewasp.wasm.guest_files import HTTP_TIMEOUT, SIGNATURE_ENDINGS
 
 if TYPE_CHECKING:
     from kubewasp.trust.signatures import Evidence
-
-# A Sigstore bundle; the bundle of cosign 2, or a Sigstore bundle; a signature alone.
-ENDINGS: Final = (".sigstore.json", ".bundle", ".sig")
 
 
 def signatures_beside(source: str, *, timeout: float = HTTP_TIMEOUT) -> tuple[Evidence, ...]:
     """The signatures of a file or of an HTTP address. One that cannot be read is told as such."""
     path = local_path(source)
-    found = (_downloaded(source, ending, timeout) if path is None else _read(Path(path + ending)) for ending in ENDINGS)
+    found = (
+        _downloaded(source, ending, timeout) if path is None else _read(Path(path + ending))
+        for ending in SIGNATURE_ENDINGS
+    )
     return tuple(evidence for evidence in found if evidence is not None)
 
 

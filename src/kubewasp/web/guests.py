@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kubewasp.registry.references import Reference
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.guest_files import signature_files
 from kubewasp.web import handler_abi, handler_module, middleware_abi
 from kubewasp.web.cgi import CommandRunner
 from kubewasp.web.errors import GuestError
@@ -16,6 +17,7 @@ from kubewasp.web.handler_pool import InstancePool, PoolStats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from kubewasp.wasm.source import GuestSources
     from kubewasp.web.http_messages import Request, Response
@@ -149,14 +151,22 @@ class Guest:
         except GuestError as error:
             raise GuestLoadError(f"wasm: guest start failed: {error.detail}") from None
 
-    def _file_version(self) -> _FileVersion | None:
+    def _file_version(self) -> tuple[_FileVersion | None, ...] | None:
+        """Versions of the file and of its signatures: a guest may be replaced before its signature is."""
         if self.config.reference:
             return None
-        try:
-            found = self.config.file.stat()
-        except OSError:
+        found = _version_of(self.config.file)
+        if found is None:
             return None  # possibly in the middle of a replacement
-        return _FileVersion(found.st_mtime_ns, found.st_size, found.st_ino)
+        return found, *map(_version_of, signature_files(self.config.file))
+
+
+def _version_of(file: Path) -> _FileVersion | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return _FileVersion(found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 def load_guest(config: GuestConfig, sources: GuestSources) -> Guest:

@@ -1,0 +1,3 @@
+module kubewasp.dev/examples/images/greet
+
+go 1.24
