@@ -28,7 +28,8 @@ CALLS: dict[str, tuple[object, ...]] = {
     "image inspect": ("oci:FILE-images:probe",),
     "version": (),
 }
-# rollout needs a scheduler (test_rollout.py); simulate prints pods as YAML; build and test need a compiler and print as inspect does; keys and signatures are new
+# rollout needs a scheduler (test_rollout.py);
+# simulate prints pods as YAML; build and test need a compiler and print as inspect does; keys and signatures are new
 # each time.
 OTHERS = {
     "simulate",
