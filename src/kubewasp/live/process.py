@@ -22,8 +22,8 @@ from kubewasp.live.rollout_reporter import RolloutReporter, leader_versions, lea
 from kubewasp.live.scheduling_loop import SchedulingLoop
 from kubewasp.live.status_reporter import StatusReporter
 from kubewasp.rollout.reload_source import ReloadSource
+from kubewasp.rollout.rollout_service import RolloutService, load_version
 from kubewasp.rollout.rollout_status import RolloutHistory
-from kubewasp.rollout.service import RolloutService, load_version
 from kubewasp.rollout.staging import Stager
 from kubewasp.scheduler.attempt import NoRecorder
 from kubewasp.scheduler.composition import Environment
