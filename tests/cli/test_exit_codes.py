@@ -60,6 +60,10 @@ NONSENSE = {
     "aliases": b"a0: &a0 [x, x]\n" + b"".join(b"a%d: &a%d [*a%d, *a%d]\n" % (n, n, n - 1, n - 1) for n in range(1, 60)),
 }
 OTHER_FAILURES = {
+    **{
+        f"rollout {action}": ("rollout", action, "--server", "http://127.0.0.1:1")
+        for action in ("status", "promote", "abort", "reload")
+    },
     "plugin pull": ("plugin", "pull", NOWHERE),
     "plugin tag": ("plugin", "tag", NOWHERE, "v2"),
     "plugin digest": ("plugin", "digest", NOWHERE),

@@ -43,6 +43,8 @@ METAVAR = re.compile(r"(?:@?[A-Z]+|,weight=|\[|\]|[:|=/.]|-- |[a-z0-9]+(?=[|\]\n
 # Endless, or with a compiler: their examples have tests of their own.
 SERVERS = {("run",), ("extender",), ("http", "serve")}
 WITH_COMPILER = {("plugin", "build"), ("plugin", "test")}
+# Of a running scheduler.
+WITH_SCHEDULER = {("rollout", action) for action in ("status", "promote", "abort", "reload")}
 
 
 def shown(found: Found, kubewasp: Kubewasp, columns: int, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -100,7 +102,7 @@ def test_a_command_says_what_it_prints(found: Found) -> None:
 
 def runnable() -> list[Found]:
     leaves = [found for found in KUBEWASP if not found.is_group and not found.command.hidden]
-    return [found for found in leaves if found.words not in SERVERS | WITH_COMPILER]
+    return [found for found in leaves if found.words not in SERVERS | WITH_COMPILER | WITH_SCHEDULER]
 
 
 @pytest.mark.parametrize("found", [found for found in KUBEWASP if found.words], ids=name)

@@ -28,9 +28,18 @@ CALLS: dict[str, tuple[object, ...]] = {
     "image inspect": ("oci:FILE-images:probe",),
     "version": (),
 }
+# rollout needs a scheduler (test_rollout.py);
 # simulate prints pods as YAML; build and test need a compiler and print as inspect does; keys and signatures are new
 # each time.
-OTHERS = {"simulate", "plugin build", "plugin test", "plugin keygen", "plugin sign", "plugin verify"}
+OTHERS = {
+    "simulate",
+    "plugin build",
+    "plugin test",
+    "plugin keygen",
+    "plugin sign",
+    "plugin verify",
+    *(f"rollout {action}" for action in ("status", "promote", "abort", "reload")),
+}
 # With a registry: tests/cli/test_plugin_registry.py.
 WITH_REGISTRY = {
     f"plugin {name}" for name in ("push", "pull", "tag", "digest", "annotate", "info", "save", "load", "ls", "rm")

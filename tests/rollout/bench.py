@@ -13,8 +13,8 @@ from kubewasp.rollout.planning import Running
 from kubewasp.rollout.reload_source import ReloadSource
 from kubewasp.rollout.reloader import Reloader
 from kubewasp.rollout.rollout_events import RolloutEvent
+from kubewasp.rollout.rollout_service import load_version
 from kubewasp.rollout.rollout_status import RolloutHistory, document
-from kubewasp.rollout.service import load_version
 from kubewasp.rollout.staging import Stager
 from kubewasp.scheduler.shadow import Comparison
 from kubewasp.wasm.guest_log import LOGGER_SINK

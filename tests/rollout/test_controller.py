@@ -1,6 +1,7 @@
 """Versions of a plugin in a running scheduler: reload, shadow, canary, promotion, rollback, what is kept and closed."""
 
 import gc
+import hashlib
 import weakref
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from kubewasp.k8s.pods import Owner, Pod
 from kubewasp.rollout import rollout_events as events
 from kubewasp.rollout.controller import NothingToDoError
+from kubewasp.rollout.process_version import LeaderVersions
 from kubewasp.rollout.trials import Stage
 from tests.plugins.building import make_pod
 from tests.rollout.bench import PLUGIN, Bench
@@ -405,11 +407,25 @@ def test_a_standby_follows_the_leader(tmp_path: Path) -> None:
     bench.reload(B)
     staged = bench.running.staged
     assert staged is not None
-    bench.controller.follow({PLUGIN: staged.candidate.digest}, {})
+    bench.controller.follow(LeaderVersions({PLUGIN: staged.candidate.digest}, {}, {}))
     assert bench.running.staged is None
     assert bench.status()["digest"] == staged.candidate.digest
-    bench.controller.follow({PLUGIN: "sha256:old"}, {PLUGIN: [staged.candidate.digest]})
+    bench.controller.follow(LeaderVersions({PLUGIN: "sha256:old"}, {}, {PLUGIN: [staged.candidate.digest]}))
     assert bench.status()["digest"] != staged.candidate.digest
+
+
+def test_a_standby_that_started_with_a_bad_version_takes_the_leaders(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, B, ledger=tmp_path / "ledger" / "x.json")
+    release = bench.running.version.release_of(PLUGIN)
+    assert release is not None
+    good = f"sha256:{hashlib.sha256(A).hexdigest()}"
+    bench.ledger.keep(good, A)
+    bench.controller.follow(LeaderVersions({PLUGIN: good}, {PLUGIN: good}, {PLUGIN: [release.digest]}))
+    assert bench.asked == 1
+    bench.work()
+    assert bench.reload() == ""
+    assert bench.status()["digest"] == good
+    assert set(bench.pods(2)) == {"node-a"}
 
 
 # ---------------------------------------------------------------------- swap

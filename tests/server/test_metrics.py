@@ -56,6 +56,15 @@ kubewasp_guest_instances_created_total                  counter    plugin
 kubewasp_guest_instances_broken_total                   counter    plugin
 kubewasp_guest_instances_recycled_total                 counter    plugin
 kubewasp_guest_cache_hits_total                         counter    plugin cache
+kubewasp_plugin_version_info                            gauge      plugin digest stage
+kubewasp_reloads_total                                  counter    result
+kubewasp_swap_duration_seconds                          histogram  - 0.0001 0.2048 12
+kubewasp_rollbacks_total                                counter    plugin stage
+kubewasp_shadow_pods_total                              counter    plugin result
+kubewasp_shadow_verdicts_total                          counter    plugin result
+kubewasp_shadow_score_distance                          histogram  plugin 0 100 8
+kubewasp_shadow_duration_seconds                        histogram  plugin version 1e-05 0.0221684 20
+kubewasp_canary_pods_total                              counter    plugin
 kubewasp_reflector_lists_total                          counter    resource
 kubewasp_reflector_watches_total                        counter    resource
 kubewasp_reflector_restarts_total                       counter    resource

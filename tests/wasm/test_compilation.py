@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from wasmtime import Module, WasmtimeError, wat2wasm
+from wasmtime import Engine, Module, WasmtimeError, wat2wasm
 
 from kubewasp.wasm import compilation
 from kubewasp.wasm.compilation import IN_PROCESS, compile_and_keep, load_compiled
@@ -164,3 +164,29 @@ def test_a_child_that_cannot_be_started_is_a_load_error(monkeypatch: pytest.Monk
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     with pytest.raises(GuestLoadError, match=r"the process that compiles the guest cannot run: .*/no/such/python"):
         compiled(large())
+
+
+def test_in_the_background_code_is_not_copied_and_compiled_at_low_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks: list[compilation.Task] = []
+    files: list[str] = []
+    run, whole = compilation._run, Module.deserialize_file
+
+    def recorded(task: compilation.Task, wasm: bytes, limits: CompileLimits) -> bytes:
+        tasks.append(task)
+        return run(task, wasm, limits)
+
+    def opened(engine: Engine, path: str) -> Module:
+        files.append(path)
+        return whole(engine, path)
+
+    monkeypatch.setattr(compilation, "_run", recorded)
+    monkeypatch.setattr(compilation, "_LARGE", 16)
+    monkeypatch.setattr(Module, "deserialize_file", opened)
+    with compilation.in_background():
+        assert compiled(large()).exports
+        assert compilation._environment()["RAYON_NUM_THREADS"] == "1"
+    assert [task.niceness for task in tasks] == [10]
+    assert [path.startswith("/proc/self/fd/") for path in files] == [True]
+    assert compiled(large()).exports
+    assert [task.niceness for task in tasks] == [10, 0]
+    assert len(files) == 1

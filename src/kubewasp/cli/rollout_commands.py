@@ -40,7 +40,8 @@ def status(server: Server = _SERVER, output: Format = Output.TABLE) -> None:
 def promote(plugin: Plugin = "", server: Server = _SERVER, output: Format = Output.TABLE) -> None:
     """End the stage of a trial: from shadow to canary, from there to all pods.
 
-    A version that decides for all pods and is on probation is accepted.
+    A version that decides for all pods and is on probation is accepted. Prints
+    the new stage.
 
     Example: kubewasp rollout promote team-nodes
     """
@@ -52,6 +53,8 @@ def promote(plugin: Plugin = "", server: Server = _SERVER, output: Format = Outp
 @app.command()
 def abort(plugin: Plugin = "", server: Server = _SERVER, output: Format = Output.TABLE) -> None:
     """End a trial with the version before. The new one is not tried again.
+
+    Prints which version is out of use.
 
     Example: kubewasp rollout abort team-nodes
     """

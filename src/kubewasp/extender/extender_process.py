@@ -25,8 +25,8 @@ from kubewasp.live.mirror import Mirror
 from kubewasp.rollout.process_version import resolved
 from kubewasp.rollout.reload_source import ReloadSource
 from kubewasp.rollout.reload_thread import ReloadRequests
+from kubewasp.rollout.rollout_service import EventLog
 from kubewasp.rollout.rollout_status import RolloutHistory
-from kubewasp.rollout.service import EventLog
 from kubewasp.rollout.staging import Stager
 from kubewasp.scheduler.composition import Environment, compose
 from kubewasp.server import gauges

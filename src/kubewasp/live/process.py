@@ -18,12 +18,12 @@ from kubewasp.live.event_recorder import EventRecorder
 from kubewasp.live.inbox import Inbox, OwnerThread, on_owner_thread
 from kubewasp.live.mirror import Mirror
 from kubewasp.live.outbox import Outbox, StatusPatches
-from kubewasp.live.rollout_reporter import RolloutReporter, followed, lease_annotations, lease_reference
+from kubewasp.live.rollout_reporter import RolloutReporter, leader_versions, lease_annotations, lease_reference
 from kubewasp.live.scheduling_loop import SchedulingLoop
 from kubewasp.live.status_reporter import StatusReporter
 from kubewasp.rollout.reload_source import ReloadSource
+from kubewasp.rollout.rollout_service import RolloutService, load_version
 from kubewasp.rollout.rollout_status import RolloutHistory
-from kubewasp.rollout.service import RolloutService, load_version
 from kubewasp.rollout.staging import Stager
 from kubewasp.scheduler.attempt import NoRecorder
 from kubewasp.scheduler.composition import Environment
@@ -143,8 +143,8 @@ class ClusterProcess:
             retry_period=settings.retry_period,
             on_started=self._lead,
             on_stopped=self._deposed,
-            annotations=lambda: lease_annotations(self.rollout.digests, self.rollout.bad_versions),
-            on_followed=lambda annotations: followed(annotations, self.rollout.follow),
+            annotations=lambda: lease_annotations(self.rollout.versions),
+            on_followed=lambda annotations: self.rollout.follow(leader_versions(annotations)),
         )
 
     def _lease(self, config: SchedulerConfig) -> Reference | None:

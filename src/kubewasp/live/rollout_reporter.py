@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from kubewasp.apiserver.event_series import Reference
+from kubewasp.rollout.process_version import LeaderVersions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Mapping
 
     from kubewasp.live.event_recorder import EventRecorder
-    from kubewasp.rollout.ledger import BadVersion
     from kubewasp.rollout.rollout_events import RolloutEvent
 
-# Annotations of the lease: digests by plugin, in use and judged bad.
+# Annotations of the lease: digests by plugin, in use and judged bad; manifests of registries.
 IN_USE: Final = "kubewasp.dev/plugin-digests"
+REFERENCES: Final = "kubewasp.dev/plugin-references"
 BAD: Final = "kubewasp.dev/bad-digests"
 _MAX_BYTES: Final = 64 * 1024
 _MOST_BAD: Final = 5  # per plugin
@@ -48,28 +49,27 @@ class RolloutReporter:
         pass
 
 
-def lease_annotations(digests: Mapping[str, str], bad: Iterable[tuple[str, BadVersion]]) -> dict[str, str]:
+def lease_annotations(versions: LeaderVersions) -> dict[str, str]:
     """The versions of a leader, for its standbys."""
-    refused: dict[str, list[str]] = {}
-    for plugin, version in bad:
-        refused.setdefault(plugin, []).append(version.key.digest)
-    newest = {plugin: found[-_MOST_BAD:] for plugin, found in refused.items()}
-    return {IN_USE: orjson.dumps(digests).decode(), BAD: orjson.dumps(newest).decode()} if digests else {}
+    if not versions.digests:
+        return {}
+    newest = {plugin: list(found)[-_MOST_BAD:] for plugin, found in versions.bad.items()}
+    documents = {IN_USE: versions.digests, REFERENCES: versions.references, BAD: newest}
+    return {name: orjson.dumps(document).decode() for name, document in documents.items()}
 
 
-def followed(
-    annotations: Mapping[str, str], follow: Callable[[Mapping[str, str], Mapping[str, list[str]]], None]
-) -> None:
-    """Passes the versions of a leader on. Annotations may be anything: what is not understood is ignored."""
-    in_use, bad = _read(annotations.get(IN_USE, "")), _read(annotations.get(BAD, ""))
-    digests = {plugin: digest for plugin, digest in in_use.items() if isinstance(digest, str)}
-    refused = {
+def leader_versions(annotations: Mapping[str, str]) -> LeaderVersions:
+    """The versions of a leader. Annotations may be anything: what is not understood is ignored."""
+    bad = {
         plugin: [digest for digest in found if isinstance(digest, str)]
-        for plugin, found in bad.items()
+        for plugin, found in _read(annotations.get(BAD, "")).items()
         if isinstance(found, list)
     }
-    if digests or refused:
-        follow(digests, refused)
+    return LeaderVersions(_texts(annotations.get(IN_USE, "")), _texts(annotations.get(REFERENCES, "")), bad)
+
+
+def _texts(text: str) -> dict[str, str]:
+    return {name: value for name, value in _read(text).items() if isinstance(value, str)}
 
 
 def _read(text: str) -> dict[str, Any]:

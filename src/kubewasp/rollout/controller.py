@@ -10,7 +10,7 @@ import logging
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kubewasp.errors import KubewaspError
 from kubewasp.rollout import rollout_events as events
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.observer import SchedulerObserver
     from kubewasp.framework.plugin import Plugin
     from kubewasp.rollout.ledger import Ledger
+    from kubewasp.rollout.process_version import LeaderVersions
     from kubewasp.rollout.release import Release
     from kubewasp.rollout.rollout_events import RolloutListener
     from kubewasp.rollout.trials import PluginTrial
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from kubewasp.scheduler.shadow import Comparison, ShadowCycle
 
 logger = logging.getLogger(__name__)
+_BY_LEADER: Final = "rolled back by the leader"
 
 
 class NothingToDoError(KubewaspError):
@@ -119,13 +121,27 @@ class RolloutController:
         self._roll_back(trial, "aborted by hand", events.ABORTED)
         return f"{trial.plugin}: {trial.candidate.short} is out of use, and not tried again"
 
-    def follow(self, in_use: Mapping[str, str], bad: Mapping[str, Sequence[str]]) -> None:
+    def follow(self, leader: LeaderVersions) -> None:
         """Follows a leader that has decided on a version: a standby has the same, and no pods to judge by."""
         for trial in self.running.trials:
-            if trial.candidate.digest in bad.get(trial.plugin, ()):
-                self._roll_back(trial, "rolled back by the leader", events.ROLLED_BACK)
-            elif trial is self.running.staged and in_use.get(trial.plugin) == trial.candidate.digest:
+            if trial.candidate.digest in leader.bad.get(trial.plugin, ()):
+                if trial.can_go_back:
+                    self._roll_back(trial, _BY_LEADER, events.ROLLED_BACK)
+                else:
+                    self._replace_by_leaders(trial, leader)
+            elif trial is self.running.staged and leader.digests.get(trial.plugin) == trial.candidate.digest:
                 self._swap(trial)
+
+    def _replace_by_leaders(self, trial: PluginTrial, leader: LeaderVersions) -> None:
+        """Loads the leader's version in place of a bad one that this process has started with."""
+        digest, reference = leader.digests.get(trial.plugin), leader.references.get(trial.plugin, "")
+        candidate = trial.candidate
+        if digest and digest != candidate.digest:
+            bad = BadVersion(candidate.key, candidate.reference, _BY_LEADER, self._scheduler.clock.wall())
+            good = replace(candidate.key, digest=digest)
+            self._background(partial(self._ledger.condemn, trial.plugin, bad))
+            self._background(partial(self._ledger.accept, trial.plugin, good, reference))
+            self._reload()
 
     def _trial(self, plugin: str) -> PluginTrial:
         running = self.running

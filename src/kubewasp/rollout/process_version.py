@@ -13,7 +13,7 @@ from kubewasp.scheduler.shadow_handle import ShadowHandle
 from kubewasp.wasm.plugin import WasmPlugin
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from kubewasp.framework.config.model import PluginSet, Profile, ProfileConfig, SchedulerConfig
     from kubewasp.framework.observer import SchedulerObserver
@@ -42,6 +42,15 @@ class Version:
     def digests(self) -> dict[str, str]:
         """The digest of each wasm plugin, by name."""
         return {plugin: release.digest for (_, plugin), release in reversed(list(self.releases.items()))}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderVersions:
+    """Versions of the leader of several replicas, by plugin: digests in use, what their addresses meant, bad ones."""
+
+    digests: Mapping[str, str]
+    references: Mapping[str, str]
+    bad: Mapping[str, Sequence[str]]
 
 
 def resolved(

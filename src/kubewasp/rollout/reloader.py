@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kubewasp.errors import KubewaspError
@@ -15,6 +16,7 @@ from kubewasp.rollout.planning import check_fixed
 from kubewasp.rollout.rollout_events import RolloutEvent
 from kubewasp.rollout.staging import is_tag_followed
 from kubewasp.wasm.compilation import in_background
+from kubewasp.wasm.guest_files import signature_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -183,6 +185,7 @@ class ConfigChanges:
             path = local_path(settings.guest_url) if isinstance(settings.guest_url, str) else None
             if path:
                 yield path
+                yield from map(str, signature_files(Path(path)))
 
 
 def _guests(config: SchedulerConfig) -> Iterator[tuple[str, WasmPluginSettings]]:

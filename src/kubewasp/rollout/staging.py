@@ -162,9 +162,10 @@ class Stager:
         """The release in use, or the last good one, in place of a bad one."""
         good = self._ledger.good(plugin)
         fields = {"plugin": plugin, "reason": reason}
-        if known:
-            logger.warning("Version not used, the one in use stays", extra=fields | {"inUse": known[0].short})
-            return known[0]
+        usable = next((item for item in known if self._ledger.bad(plugin, item.key) is None), None)
+        if usable is not None:
+            logger.warning("Version not used, the one in use stays", extra=fields | {"inUse": usable.short})
+            return usable
         limits = Limits.from_config(settings.limits)
         fetched = None if good is None else self._fetched_again(config, settings, good, limits)
         if good is None or fetched is None:

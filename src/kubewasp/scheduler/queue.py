@@ -48,7 +48,10 @@ FLUSH_AFTER: Final = 5 * 60.0
 
 
 class SchedulingQueue:
-    """All pods without a node, by uid, each in one part of the queue or in flight."""
+    """All pods without a node, by uid, each in one part of the queue or in flight.
+
+    It has a method per event and per move between the parts, and so more than 25.
+    """
 
     def __init__(self, profiles: ActiveProfiles, clock: Clock, observer: SchedulerObserver) -> None:
         self._profiles = profiles

@@ -55,7 +55,9 @@ _is_background: Final = ContextVar("background", default=False)
 
 @contextmanager
 def in_background() -> Iterator[None]:
-    """Compiles and loads beside a thread that is at work: at low priority, and without long holds of Python's lock."""
+    """Compiles and loads beside a thread that is at work: at low priority, on one processor, without long holds of
+    Python's lock.
+    """
     token = _is_background.set(True)
     try:
         yield
@@ -198,7 +200,7 @@ def _failed(code: int, text: str, limits: CompileLimits) -> str:
 def _environment() -> dict[str, str]:
     """Paths of modules and libraries, and nothing else of this process."""
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR") if name in os.environ}
-    threads = str(min(os.cpu_count() or 1, _THREADS))
+    threads = "1" if _is_background.get() else str(min(os.cpu_count() or 1, _THREADS))
     path = os.pathsep.join(item for item in sys.path if item)
     return kept | {"PYTHONPATH": path, "RAYON_NUM_THREADS": threads, "PYTHONDONTWRITEBYTECODE": "1"}
 

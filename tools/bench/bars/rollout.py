@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 NODES, QUEUED, SWAPS = 5000, 1000, 40
 SHADOW_NODES, SHADOW_PODS, ROUNDS = 1000, 200, 15
-STAGINGS = 3
+STAGINGS, BATCH, REST = 3, 20, 0.02
 EXAMPLES = Path(__file__).parents[3] / "examples" / "plugins"
 
 
@@ -92,6 +92,15 @@ class Rolled:
             if attempt is None:
                 return found
             found.append(time.perf_counter() - began)
+
+    def batch(self) -> list[float]:
+        """Attempts of some pods, which are deleted afterwards, and a short rest: some hundred pods per second."""
+        self.queue(BATCH)
+        found = self.attempts()
+        for number in range(self._pods - BATCH + 1, self._pods + 1):
+            self.cluster.delete("Pod", "default", f"pod-{number}")
+        time.sleep(REST)
+        return found
 
     def happened(self, event: object) -> None:
         pass
@@ -202,15 +211,13 @@ def _staging(step: Callable[[str], None]) -> Bar:
             began = time.perf_counter()
             thread.start()
             while not done.is_set():
-                rolled.queue(50)
-                beside += rolled.attempts()
+                beside += rolled.batch()
             thread.join()
             if failed:
                 raise failed[0]
             until = time.perf_counter() + (time.perf_counter() - began)
             while time.perf_counter() < until:
-                rolled.queue(50)
-                alone += rolled.attempts()
+                alone += rolled.batch()
     p99 = {name: statistics.quantiles(found, n=100)[98] for name, found in (("alone", alone), ("beside", beside))}
     note = ", ".join(f"{name} {seconds * 1e6:.0f} µs" for name, seconds in p99.items())
     ratio = p99["beside"] / p99["alone"]

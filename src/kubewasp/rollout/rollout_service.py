@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kubewasp.rollout import rollout_status
 from kubewasp.rollout.controller import RolloutController
 from kubewasp.rollout.planning import started
-from kubewasp.rollout.process_version import resolved
+from kubewasp.rollout.process_version import LeaderVersions, resolved
 from kubewasp.rollout.reload_thread import ReloadRequests, ReloadThread
 from kubewasp.rollout.reloader import ConfigChanges, Reloader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from kubewasp.framework.config.model import Profile, SchedulerConfig
     from kubewasp.framework.observer import SchedulerObserver
@@ -122,19 +122,24 @@ class RolloutService:
         return self.running.version.setup.profiles
 
     @property
-    def digests(self) -> Mapping[str, str]:
-        return self.running.version.digests
-
-    @property
     def bad_versions(self) -> list[tuple[str, BadVersion]]:
         return list(self._ledger.all_bad())
 
     def status(self) -> dict[str, Any]:
         return rollout_status.document(self.running, self.history, self.bad_versions)
 
-    def follow(self, in_use: Mapping[str, str], bad: Mapping[str, Sequence[str]]) -> None:
+    @property
+    def versions(self) -> LeaderVersions:
+        """The versions of this process, for its standbys."""
+        version, bad = self.running.version, dict[str, list[str]]()
+        for plugin, found in self.bad_versions:
+            bad.setdefault(plugin, []).append(found.key.digest)
+        references = {release.plugin: release.reference for release in version.releases.values()}
+        return LeaderVersions(version.digests, references, bad)
+
+    def follow(self, leader: LeaderVersions) -> None:
         """Follows the versions of the leader, between two pods."""
-        self._post(partial(self.controller.follow, in_use, bad))
+        self._post(partial(self.controller.follow, leader))
 
     def reload(self, cause: str, *, forgive: bool = False) -> None:
         """Requests a reload; `forgive`: versions judged bad are tried again."""
