@@ -2,6 +2,7 @@
 
 Pods of one template share one `PodSpec`, so that masks and scores derived from it are computed once. `Pod` adds the
 metadata and status of the single pod.
+More than 400 lines: one object with all parts that matter for scheduling.
 """
 
 from __future__ import annotations
