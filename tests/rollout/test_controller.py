@@ -227,7 +227,7 @@ def test_an_error_that_a_guest_returns_counts_as_one(tmp_path: Path) -> None:
 def test_a_start_without_a_good_version_has_no_way_back_and_says_so(tmp_path: Path) -> None:
     bench = Bench(tmp_path, TRAPS, rollout={"rollback": {"within": 100, "maxErrors": 0}})
     bench.pods(1)
-    assert bench.told.reasons == [events.RELOAD_FAILED]
+    assert bench.told.reasons == [events.BOUND_BROKEN]
     assert "no earlier version is known" in bench.told.events[0].message
     assert bench.plugin().guest.hooks  # the plugin stays: a policy is not left out silently
 

@@ -1,6 +1,7 @@
 """Gauges of a running scheduler."""
 
 import threading
+from pathlib import Path
 from typing import Any
 
 from kubewasp.apiserver.api_resources import RESOURCES
@@ -14,6 +15,8 @@ from kubewasp.server.scheduler_metrics import SchedulerMetrics
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from tests.guests import MISBEHAVIOURS
 from tests.guests.build import example
+from tests.rollout import policies
+from tests.rollout.bench import Bench
 from tests.server.reading import count, value, values
 from tests.simulation.simulating import Object, config, filled, node, pod, priority_class, profile, steered, wasm
 from tests.wasm.steering import bit
@@ -252,3 +255,22 @@ class Nobody:
     def replaced(self, items: object) -> None: ...
 
     def changed(self, kind: object, item: object) -> None: ...
+
+
+def test_counters_of_guests_do_not_fall_with_a_reload(tmp_path: Path) -> None:
+    bench, metrics = Bench(tmp_path), Metrics()
+    gauges.add_plugins(metrics, bench.cluster.scheduler)
+    bench.pods(3)
+    created = "kubewasp_guest_instances_created_total"
+    judged = "scheduler_plugin_evaluation_total"
+    before = values(metrics, created), values(metrics, judged)
+    assert sum(before[0].values()) >= 1
+    bench.reload(policies.wasm("v2"))
+    bench.controller.promote()
+    bench.cluster.tick()
+    bench.work()
+    bench.pods(1, "next")
+    after = values(metrics, created), values(metrics, judged)
+    assert after[0].keys() == before[0].keys()
+    assert all(after[0][labels] > count for labels, count in before[0].items())
+    assert all(after[1][labels] >= count for labels, count in before[1].items())

@@ -97,6 +97,7 @@ async def _serve(
     access, loop, stop = settings.client_connection, asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):  # first: guests may take long to load
         loop.add_signal_handler(number, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)  # by default it ends the process
     credentials = await connection.credentials(access.kubeconfig)
     metrics = Metrics()
     requests = RequestMetrics(metrics, urlsplit((await credentials.fresh()).server).netloc)

@@ -202,8 +202,8 @@ class RolloutController:
         probations = tuple(item for item in running.probations if item is not trial)
         if not trial.can_go_back:
             self._install(replace(running, probations=probations))
-            text = f"Plugin {trial.plugin} breaks a bound, and no earlier version is known: {reason}"
-            self._tell(events.RELOAD_FAILED, text, trial.plugin, candidate.digest, trial.stage)
+            text = f"Plugin {trial.plugin} stays, although it breaks a bound: no earlier version is known; {reason}"
+            self._tell(events.BOUND_BROKEN, text, trial.plugin, candidate.digest, trial.stage)
             return
         if trial.stage is Stage.PROBATION:
             try:

@@ -13,6 +13,7 @@ RELOADED: Final = "Reloaded"
 RELOAD_FAILED: Final = "ReloadFailed"
 STAGE_STARTED: Final = "RolloutStageStarted"
 ROLLED_BACK: Final = "RolledBack"
+BOUND_BROKEN: Final = "BoundBroken"
 ABORTED: Final = "RolloutAborted"
 ACCEPTED: Final = "VersionAccepted"
 
@@ -29,7 +30,7 @@ class RolloutEvent:
 
     @property
     def is_warning(self) -> bool:
-        return self.reason in (RELOAD_FAILED, ROLLED_BACK)
+        return self.reason in (RELOAD_FAILED, ROLLED_BACK, BOUND_BROKEN)
 
 
 class RolloutListener(Protocol):
