@@ -5,6 +5,7 @@ stale is used, and several processes may ask at the same time.
 """
 
 import functools
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tools import go_builds
 
 _PROGRESS_SECONDS: Final = 15.0
 _SHOWN_LINES: Final = 30
+_MAJOR_VERSION: Final = re.compile(r"/v[0-9]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ class GoPrograms:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(package.rpartition("/")[2] for package in self.packages)
+        """Names as Go chooses them: a major version at the end of a path is no name."""
+        return tuple(_MAJOR_VERSION.sub("", package).rpartition("/")[2] for package in self.packages)
 
     def folder(self) -> Path:
         """The folder with the programs, built on first use."""
