@@ -121,16 +121,18 @@ class RolloutTrial:
         self._on_passed = on_passed
         self._on_compared = on_compared
         self._on_canary = on_canary
+        self._all = (*probations,) if staged is None else (staged, *probations)
         self._deciding: list[tuple[PluginTrial, float, int]] = []
         self._failed_by = ""
 
     def choose(self, cycle: SchedulingCycle, pod: Pod, record: DecisionRecord | None) -> Choice:
         profile, self._failed_by = pod.spec.scheduler_name, ""
-        self._deciding = [
-            (trial, trial.candidate.meter.seconds, trial.failures())
-            for trial in self._probations
-            if profile in trial.profiles
-        ]
+        if self._probations:
+            self._deciding = [
+                (trial, trial.candidate.meter.seconds, trial.failures())
+                for trial in self._probations
+                if profile in trial.profiles
+            ]
         staged, canary = self._staged, self._canary
         if staged is not None and canary is not None and canary.profiles.cycles.get(profile) is cycle:
             self._deciding.append((staged, staged.candidate.meter.seconds, staged.failures()))
@@ -165,8 +167,8 @@ class RolloutTrial:
             if self._failed_by == trial.plugin and trial.failures() == failures:
                 trial.count_error_status()
             trial.tally.attempted(trial.candidate.meter.seconds - seconds)
-        self._deciding = []
-        for trial in self._probations if self._staged is None else (self._staged, *self._probations):
+        self._deciding.clear()
+        for trial in self._all:
             trial.count_failures()
             broken = trial.broken_bound
             if broken:

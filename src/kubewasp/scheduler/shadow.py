@@ -167,7 +167,7 @@ class ShadowCycle:
             return choice.node, len(asked), 0, 0.0
         before, (scores, weight) = trace.scores[self._plugin], self._scores(state, pod, feasible)
         after = scores if weight == 1 else scores * weight
-        if np.array_equal(before, after):
+        if len(before) == len(after) and (before == after).all():
             return choice.node, len(asked), 0, 0.0
         totals = trace.totals.copy()
         if len(after):
@@ -240,4 +240,4 @@ def _the(plugins: Sequence[Kind], name: str) -> Kind | None:
 
 
 def _seconds(uses: Sequence[PluginUse]) -> float:
-    return sum(use.seconds for use in uses)
+    return sum([use.seconds for use in uses])  # a generator takes three times as long
