@@ -232,6 +232,20 @@ def test_a_start_without_a_good_version_has_no_way_back_and_says_so(tmp_path: Pa
     assert bench.plugin().guest.hooks  # the plugin stays: a policy is not left out silently
 
 
+def test_a_start_without_a_probation_is_with_a_good_version(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, A, rollout={"rollback": "never"})
+    good = bench.ledger.good(PLUGIN)
+    assert good is not None
+    assert good.key.digest == bench.status()["digest"]
+
+
+def test_the_first_version_cannot_be_aborted(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, A)
+    with pytest.raises(NothingToDoError, match="no earlier version to go back to"):
+        bench.controller.abort()
+    assert set(bench.pods(2)) == {"node-a"}
+
+
 # ---------------------------------------------------------------------- shadow
 
 

@@ -262,8 +262,9 @@ def run(
     """Schedule the pods of a real cluster.
 
     The scheduler takes pods whose schedulerName names one of its profiles. Of
-    several instances, one is the leader and the others are standbys. Logs on
-    stderr; runs until SIGTERM or Ctrl-C.
+    several instances, one is the leader and the others are standbys. Changes of
+    the configuration and its guests are taken while it runs, and on SIGHUP; see
+    `kubewasp rollout`. Logs on stderr; runs until SIGTERM or Ctrl-C.
 
     Example: kubewasp run --config scheduler.yaml --kubeconfig ~/.kube/config
     """

@@ -35,7 +35,7 @@ def serve(
         guests: {hello: {file: hello.wasm, style: wasi}}
         routes: [{prefix: /, handler: hello}]
 
-    A guest is reloaded when its file changes; if the new version is unusable, the previous one stays.
+    Guests and the configuration are reloaded when their files change, and on SIGHUP; an unusable version is not taken.
 
     Example: kubewasp http serve --config examples/http/web.yaml
     """

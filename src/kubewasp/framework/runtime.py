@@ -336,7 +336,7 @@ class Framework:
                 return _error(f"applying score defaultWeights on Score plugins: {text}", scorer)
             totals += scores if weight == 1 else scores * weight
             if state.kept_scores is not None and scorer.name in state.kept_scores:
-                state.kept_scores[scorer.name] = scores * weight
+                state.kept_scores[scorer.name] = scores if weight == 1 else scores * weight
             if record is not None:
                 record.scores.append(ScoreRecord(scorer.name, weight, raw, scores))
         if record is not None:

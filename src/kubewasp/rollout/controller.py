@@ -118,6 +118,8 @@ class RolloutController:
     def abort(self, plugin: str = "") -> str:
         """Ends a trial with the version before; returns a sentence about it."""
         trial = self._trial(plugin)
+        if not trial.can_go_back:
+            raise NothingToDoError(f"plugin {trial.plugin} has no earlier version to go back to")
         self._roll_back(trial, "aborted by hand", events.ABORTED)
         return f"{trial.plugin}: {trial.candidate.short} is out of use, and not tried again"
 

@@ -170,7 +170,10 @@ def started(version: Version, ledger: Ledger, last_good: Callable[[Release], Rel
     found = []
     for plugin in dict.fromkeys(name for _, name in version.releases):
         release = version.release_of(plugin)
-        if release is None or not release.settings.rollout.rollback_within:
+        if release is None:
+            continue
+        if not release.settings.rollout.rollback_within:
+            ledger.accept(plugin, release.key, release.reference)
             continue
         good = ledger.good(plugin)
         if good is not None and good.key == release.key:

@@ -52,6 +52,7 @@ class Tally:
     times: Times = field(default_factory=Times)
     stable_times: Times = field(default_factory=Times)
     examples: deque[str] = field(default_factory=lambda: deque(maxlen=5))
+    _judged: int = -1  # failures and disagreements at the last judgement
 
     def attempted(self, seconds: float) -> None:
         """A pod that the version has decided on."""
@@ -75,7 +76,15 @@ class Tally:
         return self.distance / self.pods if self.pods else 0.0
 
     def broken_bound(self, bounds: Bounds, window: int | None) -> str:
-        """The first broken bound, in words; empty if all hold. Percentages are of the window, or of the pods so far."""
+        """The first broken bound, in words; empty if all hold. Percentages are of the window, or of the pods so far.
+
+        Called after every pod: only a count that has grown, or the end of a batch of times, can break a bound.
+        """
+        counted = self.errors + self.timeouts + self.other_nodes
+        is_due = self.pods % _TIMES_BETWEEN_CHECKS == 0 or self.pods == window
+        if counted == self._judged and not is_due:
+            return ""
+        self._judged = counted
         of = max(self.pods, LEAST_PODS) if window is None else window
         counts: Sequence[tuple[str, str, int, Amount | None]] = (
             ("errors", "maxErrors", self.errors, bounds.max_errors),
@@ -85,7 +94,6 @@ class Tally:
         for what, name, count, most in counts:
             if most is not None and count > most.of(of):
                 return f"{count} {what} in {self.pods} pods, {name} is {most}"
-        is_due = self.pods % _TIMES_BETWEEN_CHECKS == 0 or self.pods == window
         if bounds.max_p99 is not None and is_due and (len(self.times) >= LEAST_PODS or self.pods == window):
             found = self.times.percentile(0.99)
             if found > bounds.max_p99:

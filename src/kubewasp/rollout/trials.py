@@ -50,10 +50,15 @@ class PluginTrial:
     profiles: frozenset[str]
     can_go_back: bool = True
     tally: Tally = field(default_factory=Tally)
+    window: int | None = field(init=False)  # pods of the stage; None: until it is promoted by hand
+    bounds: Bounds = field(init=False)
     _errors_before: int = -1
     _timeouts_before: int = -1
 
     def __post_init__(self) -> None:
+        is_swapped, settings = self.stage is Stage.PROBATION, self.settings
+        self.window = settings.rollback_within if is_swapped else settings.promote_after
+        self.bounds = settings.rollback_bounds if is_swapped else settings.promote_bounds
         if self._timeouts_before < 0:  # else a copy of a trial that goes on
             meter = self.candidate.meter
             self._errors_before, self._timeouts_before = meter.errors, meter.timeouts
@@ -61,16 +66,6 @@ class PluginTrial:
     def entered(self, stage: Stage) -> PluginTrial:
         """The same trial at the beginning of a stage."""
         return PluginTrial(self.plugin, self.candidate, self.previous, stage, self.settings, self.profiles)
-
-    @property
-    def window(self) -> int | None:
-        """Pods of the stage; None: until it is promoted by hand."""
-        return self.settings.rollback_within if self.stage is Stage.PROBATION else self.settings.promote_after
-
-    @property
-    def bounds(self) -> Bounds:
-        is_swapped = self.stage is Stage.PROBATION
-        return self.settings.rollback_bounds if is_swapped else self.settings.promote_bounds
 
     def failures(self) -> int:
         meter = self.candidate.meter
@@ -85,14 +80,6 @@ class PluginTrial:
     def count_error_status(self) -> None:
         """Counts an error that the guest has returned, in its right mind."""
         self._errors_before -= 1
-
-    @property
-    def broken_bound(self) -> str:
-        return self.tally.broken_bound(self.bounds, self.window)
-
-    @property
-    def has_passed(self) -> bool:
-        return self.window is not None and self.tally.pods >= self.window
 
 
 class RolloutTrial:
@@ -121,16 +108,18 @@ class RolloutTrial:
         self._on_passed = on_passed
         self._on_compared = on_compared
         self._on_canary = on_canary
+        self._all = (*probations,) if staged is None else (staged, *probations)
         self._deciding: list[tuple[PluginTrial, float, int]] = []
         self._failed_by = ""
 
     def choose(self, cycle: SchedulingCycle, pod: Pod, record: DecisionRecord | None) -> Choice:
         profile, self._failed_by = pod.spec.scheduler_name, ""
-        self._deciding = [
-            (trial, trial.candidate.meter.seconds, trial.failures())
-            for trial in self._probations
-            if profile in trial.profiles
-        ]
+        if self._probations:
+            self._deciding = [
+                (trial, trial.candidate.meter.seconds, trial.failures())
+                for trial in self._probations
+                if profile in trial.profiles
+            ]
         staged, canary = self._staged, self._canary
         if staged is not None and canary is not None and canary.profiles.cycles.get(profile) is cycle:
             self._deciding.append((staged, staged.candidate.meter.seconds, staged.failures()))
@@ -165,13 +154,14 @@ class RolloutTrial:
             if self._failed_by == trial.plugin and trial.failures() == failures:
                 trial.count_error_status()
             trial.tally.attempted(trial.candidate.meter.seconds - seconds)
-        self._deciding = []
-        for trial in self._probations if self._staged is None else (self._staged, *self._probations):
+        self._deciding.clear()
+        for trial in self._all:
             trial.count_failures()
-            broken = trial.broken_bound
+            tally, window = trial.tally, trial.window
+            broken = tally.broken_bound(trial.bounds, window)
             if broken:
                 self._on_broken(trial, broken)
                 return
-            if trial.has_passed:
+            if window is not None and tally.pods >= window:
                 self._on_passed(trial)
                 return

@@ -21,6 +21,7 @@ from kubewasp.rollout.ledger import Ledger
 from kubewasp.rollout.planning import Running
 from kubewasp.rollout.process_version import resolved
 from kubewasp.rollout.staging import Stager
+from kubewasp.scheduler.composition import tune_garbage_collector
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from kubewasp.wasm.compilation import in_background
 from kubewasp.wasm.guest_log import LOGGER_SINK
@@ -41,6 +42,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples" / "plugins"
 
 
 def bars(step: Callable[[str], None]) -> Iterator[Bar]:
+    tune_garbage_collector()  # as in a scheduler's process
     step(f"{SWAPS} swaps on {NODES:,} nodes, {QUEUED:,} pods in the queue")
     yield _swap()
     step("shadow of all pods")
@@ -83,15 +85,15 @@ class Rolled:
             self._pods += 1
             self.cluster.apply(labelled_pod(f"pod-{self._pods}", self._pods % 20))
 
-    def attempts(self) -> list[float]:
+    def attempts(self, clock: Callable[[], float] = time.perf_counter) -> list[float]:
         """Seconds of each attempt, until the queue is empty."""
         found: list[float] = []
         while True:
-            began = time.perf_counter()
+            began = clock()
             attempt = self.cluster.scheduler.schedule_one()
             if attempt is None:
                 return found
-            found.append(time.perf_counter() - began)
+            found.append(clock() - began)
 
     def batch(self) -> list[float]:
         """Attempts of some pods, which are deleted afterwards, and a short rest: some hundred pods per second."""
@@ -171,13 +173,12 @@ def _shadow(step: Callable[[str], None]) -> Bar:
         for name, one in rolled.items():
             one.queue(SHADOW_PODS)
             gc.collect()
-            seconds = statistics.median(one.attempts())
+            seconds = statistics.median(one.attempts(time.thread_time))  # all of it runs on this thread
             if turn:  # the first evaluates every node once
                 spent[name].append(seconds)
-    middle = {name: statistics.median(seconds) for name, seconds in spent.items()}
-    ratios = [shadow / two for shadow, two in zip(spent["shadow"], spent["two"], strict=True)]
-    note = ", ".join(f"{name} {seconds * 1e6:.0f} µs" for name, seconds in middle.items())
-    more = 100 * (statistics.median(ratios) - 1)
+    best = {name: min(seconds) for name, seconds in spent.items()}  # of the rounds' medians: other load only adds
+    note = ", ".join(f"{name} {seconds * 1e6:.0f} µs" for name, seconds in best.items())
+    more = 100 * (best["shadow"] / best["two"] - 1)
     return Bar("shadow of 100 % of pods against a second plugin", more, "% more", at_most=5, note=note)
 
 

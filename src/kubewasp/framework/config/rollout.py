@@ -71,7 +71,7 @@ class PodShare:
 
 
 def is_in_share(uid: str, percentage: float) -> bool:
-    return zlib.crc32(uid.encode()) % _PARTS < percentage * _PARTS / 100
+    return percentage >= 100 or zlib.crc32(uid.encode()) % _PARTS < percentage * _PARTS / 100
 
 
 @dataclass(frozen=True, slots=True)
