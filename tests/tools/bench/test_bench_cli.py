@@ -503,6 +503,6 @@ def test_a_missed_bar_fails_the_check(bench: Command, fake: Fake, options: tuple
 
 
 def test_an_unknown_part_is_wrong_usage(bench: Command, fake: Fake) -> None:
-    parts = "codec, host, cycle, sdk, web, registry or trust"
+    parts = "codec, host, cycle, sdk, rollout, web, registry or trust"
     assert f"--only: expected {parts}" in bench("bars", "--only", "nothing").usage_error
     assert fake.asked == []
