@@ -25,3 +25,9 @@ class Bar:
     @property
     def bar(self) -> str:
         return f">= {self.at_least:g}" if self.at_least is not None else f"<= {self.at_most:g}"
+
+    def better(self, other: Bar) -> Bar:
+        """That of two measurements of the same bar which is nearer to reaching it."""
+        if self.at_least is not None:
+            return self if self.measured >= other.measured else other
+        return self if self.measured <= other.measured else other
