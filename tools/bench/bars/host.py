@@ -99,12 +99,9 @@ def _logging() -> Iterator[Bar]:
         for fold in (True, False):
             writer = GuestLogWriter(talking_guest.null_handler(), format_, fold=fold, monotonic=_jumping())
             talking = talking_guest.filtering(LOGGED, writer)
-            rounds = []
             with _records(format_) as record:
-                for _ in range(20):
-                    rounds.append(
-                        (_spent(talking, writer.flush), _spent(silent, writer.flush), _spent(record, _nothing))
-                    )
+                works = ((talking, writer.flush), (silent, writer.flush), (record, _nothing))
+                rounds = [[_spent(*work) for work in works] for _ in range(20)]
             writer.close()
             line, silence, written = zip(*rounds, strict=True)
             of_caller = (min(line)[0] - min(silence)[0]) * 1e6 / LOGGED
