@@ -135,16 +135,21 @@ class RolloutTrial:
     def _shadowed(
         self, staged: PluginTrial, shadow: ShadowCycle, cycle: SchedulingCycle, pod: Pod, record: DecisionRecord | None
     ) -> Choice:
-        before, trace, failures = shadow.stable_seconds(), shadow.trace(), staged.failures()
+        candidate, trace = staged.candidate.meter, shadow.trace()
+        failures = candidate.errors + candidate.timeouts
+        stable = staged.previous.meter if staged.previous is not None else None
+        before, stable_before = candidate.seconds, 0.0 if stable is None else stable.seconds
         choice = cycle.choose(pod, record, trace)
         if choice.is_error or choice.victims or choice.nominated_node:
             return choice  # without a decision to compare with, or on a cluster that has just changed
         try:
-            found = shadow.compare(pod, choice, trace, shadow.stable_seconds() - before)
+            found = shadow.compare(pod, choice, trace)
         except Exception as error:  # noqa: BLE001 - of the comparison: the pod has its choice
             found = Comparison(pod.key, choice.node, error=self._unexpected.report("shadow", error, pod=pod.key))
-        if found.error and staged.failures() == failures:
+        if found.error and candidate.errors + candidate.timeouts == failures:
             staged.count_error_status()
+        found.seconds = candidate.seconds - before
+        found.stable_seconds = 0.0 if stable is None else stable.seconds - stable_before
         staged.tally.compared(found)
         self._on_compared(staged, found)
         return choice
