@@ -2,6 +2,7 @@
 
 import pytest
 
+from kubewasp.cli import main
 from tests.cli.conftest import Kubewasp
 from tests.guests import SINGLE_HOOKS
 from tests.guests.build import wat, wat_text
@@ -73,9 +74,32 @@ def test_text_that_is_not_utf8(kubewasp: Kubewasp, option: str) -> None:
     assert told == f"invalid value for {option}: expected UTF-8 text, got '\\udcff=1'"
 
 
-@pytest.mark.parametrize("arguments", [["--nodes", "0"], ["--pods", "0"], ["--nodes", "x"], ["-o", "xml"], ["--what"]])
-def test_wrong_options_of_bench(kubewasp: Kubewasp, arguments: list[str]) -> None:
-    assert kubewasp("plugin", "bench", wat("filter"), *arguments).usage_error
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--nodes", "0"], "invalid value for --nodes: expected 1 to 100000, got 0"),
+        (["--pods", "0"], "invalid value for --pods: expected 1 to 1000000, got 0"),
+        (["--nodes", "x"], "invalid value for --nodes: expected an integer, got 'x'"),
+        (["-o", "xml"], "invalid value for --output: expected table, json or yaml, got 'xml'"),
+        (["--what"], "no such option: --what"),
+    ],
+)
+def test_wrong_options_of_bench(kubewasp: Kubewasp, arguments: list[str], told: str) -> None:
+    assert kubewasp("plugin", "bench", wat("filter"), *arguments).usage_error.startswith(told)
+
+
+def test_only_the_commands_that_are_named_are_built() -> None:
+    narrowed = main.app.narrowed(["plugin", "push", "a", "b"])
+    [plugin] = narrowed.registered_groups
+    assert plugin.typer_instance is not None
+    assert [command.name for command in plugin.typer_instance.registered_commands] == ["push"]
+    assert narrowed.registered_commands == []
+    assert len(main.app.registered_groups) > 1  # itself as before
+
+
+@pytest.mark.parametrize("words", [[], ["--version"], ["unknown"], ["-h"]])
+def test_without_a_known_command_all_are_built(words: list[str]) -> None:
+    assert main.app.narrowed(words) is main.app
 
 
 def test_unknown_command(kubewasp: Kubewasp) -> None:

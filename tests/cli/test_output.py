@@ -53,3 +53,15 @@ def test_a_column_is_as_wide_as_its_longest_word_where_there_is_room(
 def test_text_is_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
     print_facts([("name", "[bold]x[/bold] :smile: [link=http://x]y")])
     assert capsys.readouterr().out == "name  [bold]x[/bold] :smile: [link=http://x]y\n"
+
+
+def test_facts_look_the_same_in_a_pipe_and_on_a_screen_of_its_width(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = [("name", "oci://127.0.0.1:5000/policy:v1"), ("digest", f"sha256:{'0' * 64}"), ("signer", ""), ("a", "b")]
+    monkeypatch.delenv("COLUMNS", raising=False)
+    print_facts(facts)
+    plain = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "80")
+    print_facts(facts)
+    assert capsys.readouterr().out == plain

@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
+from kubewasp.cli.command_group import CommandGroup
 from kubewasp.cli.main import run_app
 from kubewasp.cli.output import printable, warn, write
 from tools.conformance import report
 from tools.conformance.expectations import CASES, COMMIT, REPOSITORY
 from tools.conformance.guest_runs import run, uncovered
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = CommandGroup()
 _HOW = f"""\
 The guests are not part of this repository. Get them, then run this again:
 

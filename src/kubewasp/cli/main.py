@@ -69,7 +69,7 @@ def main() -> None:
     run_app(app, PROG)
 
 
-def run_app(commands: typer.Typer, prog: str) -> None:
+def run_app(commands: CommandGroup, prog: str) -> None:
     """Runs a command line and exits. User errors are one line on stderr: exit code 1, or 2 for wrong usage."""
     standard_streams.open_closed()
     try:
@@ -87,10 +87,10 @@ def run_app(commands: typer.Typer, prog: str) -> None:
     sys.exit(code)
 
 
-def _run(commands: typer.Typer, prog: str) -> int:
+def _run(commands: CommandGroup, prog: str) -> int:
     """Exit code of a command."""
-    _prepare_completion(prog)
-    command = typer.main.get_command(commands)
+    is_completing = _prepare_completion(prog)
+    command = typer.main.get_command(commands if is_completing else commands.narrowed(sys.argv[1:]))
     try:
         code = command.main(prog_name=prog, standalone_mode=False, color=has_styles())
     except SystemExit as end:
@@ -117,11 +117,14 @@ def _misused(error: typer.TyperException) -> int:
     return error.exit_code
 
 
-def _prepare_completion(prog: str) -> None:
-    if f"_{prog.upper()}_COMPLETE" in os.environ:
-        from typer.completion import completion_init  # type: ignore[attr-defined]
+def _prepare_completion(prog: str) -> bool:
+    """True if the shell asks for completions, which may be of any command."""
+    if f"_{prog.upper()}_COMPLETE" not in os.environ:
+        return False
+    from typer.completion import completion_init  # type: ignore[attr-defined]
 
-        completion_init()
+    completion_init()
+    return True
 
 
 def _operating_system_text(error: OSError) -> str:

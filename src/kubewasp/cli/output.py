@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _GAP: Final = 2  # between columns
+_PIPE: Final = 80  # columns of an output that is no terminal
 # Control characters except tab and newline, and those that change the writing direction. Texts of guests and manifests
 # are not trusted.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -126,15 +127,28 @@ def _narrowed(widths: Sequence[int], room: int, least: Sequence[int]) -> list[in
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     """Names and values, one pair per line."""
+    shown = [(name, printable(value)) for name, value in facts]
+    if _are_plain(shown):
+        width = max((len(name) for name, _ in shown), default=0) + _GAP
+        write("".join(f"{name:<{width}}{value}".rstrip() + "\n" for name, value in shown))
+        return
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in facts:
-        table.add_row(name, Text(printable(value)))
+    for name, value in shown:
+        table.add_row(name, Text(value))
     _print(table)
+
+
+def _are_plain(facts: Sequence[tuple[str, str]]) -> bool:
+    """Whether pairs for a pipe or file need no wrapping and no styles: without rich, a command takes 40 ms less."""
+    if sys.stdout.isatty() or has_styles() or "COLUMNS" in os.environ:
+        return False
+    width = max((len(name) for name, _ in facts), default=0) + _GAP
+    return all(value.isascii() and value.isprintable() and width + len(value) <= _PIPE for _, value in facts)
 
 
 def _print(table: Table) -> None:

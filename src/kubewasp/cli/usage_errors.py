@@ -1,4 +1,4 @@
-"""Usage errors of all commands: one line, in the words of this project instead of typer's and pydantic's."""
+"""Usage errors of all commands: one line, in the words of this project instead of typer's."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ if TYPE_CHECKING:
 _NAMED: Final = re.compile(r"^(Invalid value for|Missing argument|Missing option) ('.+?'(?: / '.+?')*|[^':]+)(:|\.|$)")
 _REWORDED: Final = (
     (re.compile(r"^Invalid value: "), ""),
-    (
-        re.compile(r"Value error, (.+) is not one of (.+)$"),
-        lambda found: f"expected {_choice(found[2])}, got {found[1]}",
-    ),
+    (re.compile(r"('.*'|\".*\") is not one of (.+)$"), lambda found: f"expected {_choice(found[2])}, got {found[1]}"),
     (re.compile(r"Choose from: (.+)$"), lambda found: f"choose {_choice(found[1])}"),
-    (re.compile(r"Input should be a valid integer,.*$"), "expected an integer"),
-    (re.compile(r"Input should be a valid number,.*$"), "expected a number"),
-    (re.compile(r"Input should be greater than or equal to (\S+)$"), r"expected at least \1"),
-    (re.compile(r"Input should be less than or equal to (\S+)$"), r"expected at most \1"),
+    (re.compile(r"('.*'|\".*\") is not a valid int(?:eger)?(?: range)?$"), r"expected an integer, got \1"),
+    (re.compile(r"('.*'|\".*\") is not a valid float(?: range)?$"), r"expected a number, got \1"),
+    (re.compile(r"(\S+) is not in the range x>=([^<>=x]+)$"), r"expected at least \2, got \1"),
+    (re.compile(r"(\S+) is not in the range x<=([^<>=x]+)$"), r"expected at most \2, got \1"),
+    (re.compile(r"(\S+) is not in the range ([^<>=x]+)<=x<=([^<>=x]+)$"), r"expected \2 to \3, got \1"),
     (re.compile(r"^Got unexpected extra arguments?(?:\(s\))? \((.+)\)$"), r"unexpected argument: \1"),
     (re.compile(r" \(Possible options: (.+)\)$"), lambda found: f"; did you mean {_choice(found[1])}?"),
     (re.compile(r"\. Did you mean (.+)\?$"), r"; did you mean \1?"),

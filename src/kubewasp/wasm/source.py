@@ -164,7 +164,7 @@ class GuestSources:
         try:
             yield self.puller
         except RegistryError as error:
-            raise GuestLoadError(f"wasm: cannot load {error}") from None
+            raise GuestLoadError(f"wasm: {error}") from None
         finally:
             self.puller.client.close()
 

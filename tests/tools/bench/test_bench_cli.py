@@ -140,7 +140,7 @@ def test_example_in_the_help_works(bench: Command, command: str) -> None:
     ("arguments", "said"),
     [
         (("scheduler", "--embedded", "--real"), "--embedded and --real: leave both out to measure both"),
-        (("plugin", "--nodes", "0"), "--nodes: expected at least 1"),
+        (("plugin", "--nodes", "0"), "--nodes: expected 1 to 100000, got 0"),
         (("plugin", "--nodes", "many"), "--nodes: expected an integer"),
         (("compare", "one.json"), "missing argument B.json"),
     ],

@@ -79,6 +79,7 @@ def _library(registry: Olareg, artifact: Artifact, name: str, store: Path) -> No
 def _processes(registry: Olareg, file: Path, name: str, cache: Path) -> None:
     command = Path(sys.executable).parent / "kubewasp"
     own = {**os.environ, "KUBEWASP_CACHE_DIR": str(cache)}
+    own.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program has byte code
     for words in (("push", "--no-inspect", str(file), registry.reference(name)), ("pull", registry.reference(name))):
         subprocess.run([command, "plugin", *words], env=own, check=True, capture_output=True)
 
