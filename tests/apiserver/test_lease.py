@@ -380,3 +380,17 @@ async def test_the_holder_annotates_the_lease_and_a_standby_follows() -> None:
         assert one.followed == []  # of a lease that is its own
         await one.stop()
         await two.stop()
+
+
+@asynchronous
+async def test_a_free_lease_is_followed_before_it_is_taken() -> None:
+    clock = ManualClock()
+    async with LeaseServer() as server:
+        server.annotations = {"digest": "of the last holder"}
+        server.edit(holderIdentity="", leaseDurationSeconds=1)
+        one = Candidate(server, clock, "one", {"digest": "its own"})
+        await clock.asleep(1)
+        assert one.log == ["started"]
+        assert one.followed == [{"digest": "of the last holder"}]
+        assert server.annotations == {"digest": "its own"}
+        await one.stop()
