@@ -126,20 +126,7 @@ class Manifest:
         return found
 
     def write(self) -> bytes:
-        """Canonical bytes: the same manifest has the same digest always."""
-        return orjson.dumps(
-            _present(
-                {
-                    "schemaVersion": 2,
-                    "mediaType": self.media_type,
-                    "artifactType": self.artifact_type,
-                    "config": self.config.as_json(),
-                    "layers": [layer.as_json() for layer in self.layers],
-                    "subject": None if self.subject is None else self.subject.as_json(),
-                    "annotations": _sorted(self.annotations),
-                }
-            )
-        )
+        return _written(self, {"config": self.config.as_json(), "layers": [layer.as_json() for layer in self.layers]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,19 +147,23 @@ class Index:
         return found
 
     def write(self) -> bytes:
-        """Canonical bytes."""
-        return orjson.dumps(
-            _present(
-                {
-                    "schemaVersion": 2,
-                    "mediaType": self.media_type,
-                    "artifactType": self.artifact_type,
-                    "manifests": [entry.as_json() for entry in self.manifests],
-                    "subject": None if self.subject is None else self.subject.as_json(),
-                    "annotations": _sorted(self.annotations),
-                }
-            )
+        return _written(self, {"manifests": [entry.as_json() for entry in self.manifests]})
+
+
+def _written(document: Manifest | Index, contents: Mapping[str, Any]) -> bytes:
+    """Canonical bytes: the same document has the same digest always."""
+    return orjson.dumps(
+        _present(
+            {
+                "schemaVersion": 2,
+                "mediaType": document.media_type,
+                "artifactType": document.artifact_type,
+                **contents,
+                "subject": None if document.subject is None else document.subject.as_json(),
+                "annotations": _sorted(document.annotations),
+            }
         )
+    )
 
 
 def read_document(content: bytes, source: str, *, media_type: str = "") -> Manifest | Index:
