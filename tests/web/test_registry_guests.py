@@ -53,7 +53,7 @@ def test_a_handler_of_a_registry_answers(reference: str) -> None:
 
 
 def test_a_handler_that_the_registry_has_not_is_an_error_with_its_name(reference: str) -> None:
-    with pytest.raises(GuestLoadError, match=r'guest "echo" \(oci://.*/handlers/other:v1\): wasm: cannot load'):
+    with pytest.raises(GuestLoadError, match=r'guest "echo" \(oci://.*/handlers/other:v1\): wasm: .*not found'):
         create_app(read_web_config(_document(reference.replace("echo", "other"))))
 
 
