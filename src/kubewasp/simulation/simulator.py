@@ -65,7 +65,8 @@ class SimulationReport:
         result, spent = self.result, self.plugin_seconds()
         found: dict[str, Any] = {
             "placements": [
-                {"pod": pod.key, "node": pod.node, "annotations": dict(self.annotations_of(pod))}
+                {"pod": pod.key, "node": pod.node}
+                | ({"annotations": dict(added)} if (added := self.annotations_of(pod)) else {})
                 for pod in self.placements()
             ],
             "pending": [{"pod": item.pod, "message": item.message} for item in result.pending],
