@@ -20,7 +20,8 @@ import (
 )
 
 func TestEachPodGetsAGPU(t *testing.T) {
-	cluster := kubewasptest.NewCluster(kubewasptest.Node{Name: "a", Allocatable: kubewasptest.Resources{"nvidia.com/gpu": "2"}})
+	gpus := kubewasptest.Resources{"nvidia.com/gpu": "2"}
+	cluster := kubewasptest.NewCluster(kubewasptest.Node{Name: "a", Allocatable: gpus})
 	plugin := kubewasptest.Load(t, cluster, New, "")
 	for _, want := range []string{"0", "1", ""} {
 		if got := plugin.Schedule(kubewasptest.Pod{Name: "pod-" + want}).Annotations[gpuIndex]; got != want {
