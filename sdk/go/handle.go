@@ -55,6 +55,12 @@ func (h *Handle) Node(name string) *NodeInfo {
 	return h.guest.nodeInfo(row)
 }
 
+// Annotate annotates the pod with its binding: choice and binding are one request. For Reserve and PreBind only; in other
+// hooks it is an error. Annotations count if the hook succeeds and the pod is bound. Two plugins must not give one key
+// different values. A key is a qualified name such as "example.com/gpu-index"; the limits are 64 annotations per hook and
+// 256 KiB per pod.
+func (h *Handle) Annotate(key, value string) { h.guest.host.SendAnnotation(key, value) }
+
 // WaitingPods returns the pods that wait at Permit, each with its NodeName.
 func (h *Handle) WaitingPods() []*Pod { return podsOf(h.guest.read(h.guest.host.WaitingPods)) }
 

@@ -313,6 +313,11 @@ def test_a_score_may_fail(guest: Guest) -> None:
 # ---------------------------------------------------------------------- binding
 
 
+def test_annotations_of_reserve_go_with_the_binding(guest: Guest, table: NodeTable) -> None:
+    with begun(guest, pod(labels={"gpu": "2"}), table) as cycle:
+        assert cycle.reserve("node-2").annotations == {"example.com/gpu-index": "2"}
+
+
 def test_the_binding_cycle(table: NodeTable) -> None:
     handle = FakeHandle()
     with begun(load(handle=handle), pod(), table) as cycle:

@@ -31,6 +31,8 @@ type instance struct {
 	sortKey   []byte
 	sent      []int64
 	signature uint64
+	annotates bool // whether the hook may annotate
+	sentNotes map[string]string
 
 	hooks     uint32
 	cycles    int
@@ -90,6 +92,17 @@ func (i *instance) SendNodeNames(names []byte) {
 func (i *instance) SendNominatedNode(name string) { i.nominated = name }
 func (i *instance) SendReason(text string)        { i.reason = text }
 func (i *instance) SendHint(text string)          { i.hint = text }
+
+func (i *instance) SendAnnotation(key, value string) {
+	if !i.annotates {
+		i.plugin.t.Errorf("Annotate(%q): only Reserve and PreBind may annotate", key)
+		return
+	}
+	if i.sentNotes == nil {
+		i.sentNotes = map[string]string{}
+	}
+	i.sentNotes[key] = value
+}
 
 func (i *instance) RecordEvent(json []byte) {
 	i.plugin.events = append(i.plugin.events, decodeEvent(i.plugin.t, json))

@@ -16,6 +16,7 @@ type Host interface {
 	SendNominatedNode(name string)
 	SendReason(text string)
 	SendHint(text string)
+	SendAnnotation(key, value string)
 	RecordEvent(json []byte)
 	LogSeverity() int
 	Log(severity int, message string)

@@ -38,6 +38,9 @@ func resultStatusReason(buf unsafe.Pointer, length uint32)
 //go:wasmimport kubewasp/v1 result.hint
 func resultHint(buf unsafe.Pointer, length uint32)
 
+//go:wasmimport kubewasp/v1 result.annotation
+func resultAnnotation(key unsafe.Pointer, keyLength uint32, value unsafe.Pointer, valueLength uint32)
+
 //go:wasmimport k8s.io/scheduler handle.eventrecorder.eventf
 func recordEvent(buf unsafe.Pointer, length uint32)
 
@@ -184,6 +187,12 @@ func (Host) LogSeverity() int                { return int(klogSeverity()) }
 func (Host) Log(severity int, message string) {
 	at, length := textAt(message)
 	klogLog(uint32(severity), at, length)
+}
+
+func (Host) SendAnnotation(key, value string) {
+	at, length := textAt(key)
+	valueAt, valueLength := textAt(value)
+	resultAnnotation(at, length, valueAt, valueLength)
 }
 
 func (Host) LogPairs(severity int, message string, pairs []byte) {

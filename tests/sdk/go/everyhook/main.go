@@ -186,7 +186,11 @@ func (p *plugin) NormalizeScore(_ *kubewasp.CycleState, _ *kubewasp.Pod, scores 
 	return kubewasp.Success()
 }
 
-func (p *plugin) Reserve(_ *kubewasp.CycleState, _ *kubewasp.Pod, node *kubewasp.NodeInfo) kubewasp.Status {
+func (p *plugin) Reserve(_ *kubewasp.CycleState, pod *kubewasp.Pod, node *kubewasp.NodeInfo) kubewasp.Status {
+	if gpu := pod.Labels().Get("gpu"); gpu != "" {
+		p.handle.Annotate("example.com/gpu-index", gpu)
+		return kubewasp.Success()
+	}
 	return kubewasp.Unschedulable("reserve on " + node.Name())
 }
 
