@@ -23,6 +23,7 @@ CALLS: dict[str, tuple[object, ...]] = {
     "plugin inspect": (wat("filter"),),
     "plugin call": (wat("filter"), "filter"),
     "plugin bench": (wat("filter"), "--nodes", "2", "--pods", "2"),
+    "plugin profile": (burner(), "--nodes", "2", "--pods", "2", "--seconds", "0", "--out", os.devnull),
     "wasi inspect": (probe_file(),),
     "image build": (probe_file(), "-t", "oci:FILE-images:new"),
     "image inspect": ("oci:FILE-images:probe",),

@@ -13,7 +13,7 @@ from kubewasp.cli.options import Format, Output, ShowLogs, Strict, integers, lim
 from kubewasp.cli.usage_errors import unknown
 from kubewasp.wasm.hooks import SINGLE_HOOKS
 
-app = CommandGroup(help="Develop a plugin: new, build, test. Examine a plugin: inspect, call, bench.")
+app = CommandGroup(help="Develop a plugin: new, build, test. Examine a plugin: inspect, call, bench, profile.")
 
 
 def _hooks(incomplete: str) -> list[str]:
@@ -283,6 +283,52 @@ def bench(
             source,
             nodes=nodes,
             pods=pods,
+            config=text_or_file("--config", config, inputs),
+            args=tuple(arg or ()),
+            limits=limits_from(limit),
+            sha256=sha256,
+            form=output.value,
+        )
+
+
+@app.command()
+def profile(
+    guest: Guest,
+    nodes: Annotated[int, typer.Option(metavar="N", min=1, max=100_000, help="Number of nodes.")] = 1000,
+    pods: Annotated[int, typer.Option(metavar="N", min=1, max=1_000_000, help="Least number of cycles.")] = 100,
+    seconds: Annotated[float, typer.Option(metavar="S", min=0, max=600, help="Least duration of the cycles.")] = 2.0,
+    top: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Number of functions in the table.")] = 15,
+    output_file: Annotated[
+        Path, typer.Option("--out", "--output-file", metavar="FILE", help="File for the profile.")
+    ] = Path("profile.json"),
+    config: Config = "",
+    arg: Arg = None,
+    limit: Limit = None,
+    sha256: Sha256 = None,
+    output: Format = Output.TABLE,
+) -> None:
+    """Profile a guest: the functions in which it spends its time, by samples of its stack.
+
+    Runs the cycles of `plugin bench`. Writes all samples to profile.json, for
+    https://profiler.firefox.com (nothing leaves your machine: the page reads the
+    file in the browser), and prints the functions with the most time of their own.
+
+    Names come from the guest: Go, C, Rust and AssemblyScript (--debug) write them
+    unless told otherwise. Components (Python, JavaScript) cannot be profiled.
+
+    Example: kubewasp plugin profile nodenumber.wasm --nodes 5000
+    """
+    from kubewasp.cli import plugin_profile as command
+    from kubewasp.cli.inputs import Inputs
+
+    inputs = Inputs()
+    source = inputs.guest(guest)
+    with naming(source):
+        command.run(
+            source,
+            work=command.Work(nodes, pods, seconds),
+            top=top,
+            target=output_file,
             config=text_or_file("--config", config, inputs),
             args=tuple(arg or ()),
             limits=limits_from(limit),
