@@ -23,7 +23,10 @@ def burner() -> Path:
 
 def unnamed_burner() -> Path:
     """The same without names."""
-    text = _TEXT
-    for name, number in {"$policy": "", "$cheap": "0", "$expensive_label_scan": "1", "$filter": ""}.items():
-        text = text.replace(f"func {name}", "func").replace(f"module {name}", "module").replace(f"call {name}", f"call {number}")
-    return wat_text(text.replace("$left", "0").replace("(local 0 i32)", "(local i32)"), "burner-unnamed")
+    numbers = {"(module $policy": "(module", "call $cheap": "call 0", "call $expensive_label_scan": "call 1"}
+    numbers |= {"(local $left i32)": "(local i32)", "$left": "0", "$again": "0"}
+    numbers |= {f"(func {name}": "(func" for name in ("$cheap", "$expensive_label_scan", "$filter")}
+    text = _TEXT.replace("(loop $again", "(loop")
+    for name, number in numbers.items():
+        text = text.replace(name, number)
+    return wat_text(text, "burner-unnamed")

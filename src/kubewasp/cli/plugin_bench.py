@@ -144,7 +144,9 @@ def sample_work(nodes: int, pods: int) -> tuple[NodeTable, list[bytes]]:
     return table, [encode("Pod", sample_cluster.pod(f"web-{number}")) for number in range(min(pods, 100))]
 
 
-def run_cycle(guest: Guest, pod: bytes, nodes: NodeTable, hooks: Sequence[str], seconds: dict[str, list[float]]) -> float:
+def run_cycle(
+    guest: Guest, pod: bytes, nodes: NodeTable, hooks: Sequence[str], seconds: dict[str, list[float]]
+) -> float:
     """Duration of a whole cycle over all nodes; the durations of the hooks are appended to `seconds`."""
     began = time.perf_counter()
     with guest.cycle(pod, nodes) as cycle:

@@ -1,8 +1,8 @@
 """Profiles of a core module: the stacks of its calls at every tick of a fast timer, with function names.
 
 The runtime's own profiler takes the samples and writes the profile in Firefox's format; `read` turns it into times of
-functions. A guest is sampled where it looks at its time limit: in function entries and loop heads, which is close enough
-to tell one function from another.
+functions. A guest is sampled where it looks at its time limit: in function entries and loop heads. That is close
+enough to tell one function from another.
 """
 
 from __future__ import annotations
