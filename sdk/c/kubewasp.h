@@ -14,9 +14,8 @@
  * of kubewasp_test.h. Imports that a plugin does not use are not in its guest.
  *
  * The first half of this file is the interface, the second half (from KW_DECLARE_ONLY on) the implementation. By default
- * all functions are static. Zig, which cannot translate them, includes declarations only and links one C file with the rest:
- *
- *     const kw = @cImport({ @cDefine("KW_DECLARE_ONLY", "1"); @cInclude("kubewasp.h"); });
+ * all functions are static. Other languages take declarations only (KW_DECLARE_ONLY) and link kubewasp.c, which has the rest:
+ * examples/guests/nodenumber.zig does so in Zig.
  *
  * Texts are views (kw_text), not ended by a NUL, into buffers of this header. Those of the pod at hand are valid until
  * the next pod; those of a node until the next node is read, and those of a list of pods until the next list is read.

@@ -100,7 +100,10 @@ def build(project: Path, target: Path) -> None:
     sources = [path for path in _sources(project) if not path.endswith(_TESTS)]
     if MAIN not in sources:
         raise BuildError(f"{project} is not a C project: no {MAIN}")
-    _compile(project, target, (*_GUEST, *_LANGUAGE), sources)
+    with tempfile.TemporaryDirectory(prefix="kubewasp-c-") as scratch:
+        made = Path(scratch) / "guest.wasm"  # always the same: the linker writes the name into the guest
+        _compile(project, made, (*_GUEST, *_LANGUAGE), sources)
+        shutil.copyfile(made, target)
     link(project)
 
 
