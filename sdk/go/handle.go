@@ -7,7 +7,7 @@ import (
 
 // Handle is the scheduler's interface for a plugin. The plugin's constructor receives it and should keep it.
 type Handle struct {
-	// Log writes to the scheduler's log.
+	// Log writes to the scheduler's log, or to the sink of Log.Replace.
 	Log Logger
 
 	guest     *guest
@@ -63,6 +63,16 @@ func (h *Handle) Annotate(key, value string) { h.guest.host.SendAnnotation(key, 
 
 // WaitingPods returns the pods that wait at Permit, each with its NodeName.
 func (h *Handle) WaitingPods() []*Pod { return podsOf(h.guest.read(h.guest.host.WaitingPods)) }
+
+// GetWaitingPod returns the pod that waits at Permit under this uid, or nil.
+func (h *Handle) GetWaitingPod(uid string) *Pod {
+	for _, pod := range h.WaitingPods() {
+		if pod.UID() == uid {
+			return pod
+		}
+	}
+	return nil
+}
 
 // AllowWaitingPod allows a waiting pod on behalf of this plugin, effective when the hook returns. It reports whether the
 // pod was waiting.

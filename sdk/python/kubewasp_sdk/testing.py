@@ -121,7 +121,8 @@ class FakeCluster:
     """Nodes with their pods, waiting pods, and a clock.
 
     Results are in `bound` (placements), `unbound` (reasons of pods that failed after Reserve), `waiting` (pods at
-    Permit), `annotations` (of pods with a node) and `events` (recorded events). Reasons are those of the scheduler; the plugin is named after its class.
+    Permit), `annotations` (of pods with a node) and `events` (recorded events). Reasons are those of the scheduler; the
+    plugin is named after its class.
     """
 
     def __init__(self, *nodes: NodeInfo, now: datetime = NOON) -> None:

@@ -34,6 +34,7 @@ type Host interface {
 	NodeObject(row int, buf []byte) int
 	NodeInfo(row int, numbers []int64) int
 	NodePods(row int, buf []byte) int
+	NodeImageStates(name string, buf []byte) int
 	FeasibleRows(rows []int32) int
 	NodeScores(scores []int64) int
 	SendNodeScores(scores []int64)

@@ -23,6 +23,9 @@ func targetPod(buf unsafe.Pointer, limit uint32) uint32
 //go:wasmimport k8s.io/scheduler currentNodeName
 func currentNodeName(buf unsafe.Pointer, limit uint32) uint32
 
+//go:wasmimport k8s.io/scheduler nodeImageStates
+func nodeImageStates(name unsafe.Pointer, length uint32, buf unsafe.Pointer, limit uint32) uint32
+
 //go:wasmimport k8s.io/scheduler result.cluster_events
 func resultClusterEvents(buf unsafe.Pointer, length uint32)
 
@@ -236,6 +239,12 @@ func (Host) NodeInfo(row int, numbers []int64) int {
 func (Host) NodePods(row int, buf []byte) int {
 	at, limit := bytesAt(buf)
 	return int(nodePods(int32(row), at, limit))
+}
+
+func (Host) NodeImageStates(name string, buf []byte) int {
+	nameAt, length := textAt(name)
+	at, limit := bytesAt(buf)
+	return int(nodeImageStates(nameAt, length, at, limit))
 }
 
 func (Host) FeasibleRows(rows []int32) int {

@@ -127,6 +127,11 @@ func (p *plugin) Filter(state *kubewasp.CycleState, pod *kubewasp.Pod, node *kub
 			names += other.Name() + "(" + number(other.Requests(kubewasp.CPU)) + ") "
 		}
 		return kubewasp.Unschedulable(names)
+	case "images":
+		state := node.ImageStates()["nginx:1"]
+		return kubewasp.Unschedulable(number(state.Size) + " bytes on " + number(int64(state.NumNodes)) + " nodes")
+	case "waiting":
+		return kubewasp.Unschedulable(kubewasp.KObjSlice([]*kubewasp.Pod{p.handle.GetWaitingPod("u1")}).String())
 	case "trial":
 		return kubewasp.Unschedulable(strings.Join(trials.Get(state).pods, " "))
 	}
