@@ -108,6 +108,8 @@ def _build_command(go: go_projects.Go, folder: Path, target: Path) -> None:
 
 def project_guest(folder: Path) -> Path:
     """The guest of a plugin project, built as by `kubewasp plugin build`, with the current SDK, and compiled."""
+    language: toolchain.Toolchain
+    parts: tuple[str, ...]
     if (folder / c_projects.MAIN).exists():
         language, parts, tool = c_projects, ("c",), c_projects.find().version
     elif (folder / "go.mod").exists():

@@ -143,7 +143,7 @@ def _compile(project: Path, target: Path, options: Sequence[str], sources: Seque
     zig = find()
     cache = build_cache.folder("zig")
     # Relative names of sources, in the project: the bytes do not depend on its place.
-    command = [*zig.command, "cc", *options, f"-I{toolchain.sdk('c').resolve()}", "-I.", "-o", target, *sources]
+    command = [*zig.command, "cc", *options, f"-I{toolchain.sdk('c').resolve()}", "-I.", "-o", str(target), *sources]
     environment = {**_CLEARED, "ZIG_LOCAL_CACHE_DIR": str(cache)}
     toolchain.run_tool(command, cwd=project, env=environment, failed="C compiler errors:")
 
