@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,8 @@ def run(
             "a component cannot be profiled: the runtime samples core modules only (Go, C, Rust, AssemblyScript); "
             "`kubewasp plugin bench` has the times of its hooks"
         )
-    with working(f"profiling {Path(shown).name}"), profiling.recording(module, Path(shown).name) as recorded:
+    progress = working(f"profiling {Path(shown).name}") if output.has_progress() else nullcontext()
+    with progress, profiling.recording(module, Path(shown).name) as recorded:
         guest = Guest(module, name=Path(shown).stem, config=config, args=args, limits=limits)
         cycles = _run(guest, work)
     functions = profiling.read(recorded.profile)
