@@ -34,7 +34,10 @@ import (
 """
 # First words of JSON names that Go spells in capitals.
 _INITIALISMS: Final = frozenset(
-    "api aws csi dns fc fs gce gmsa http id io ip iscsi nfs os pid rbd se tcp tls uid uri url".split()
+    (
+        *("api", "aws", "csi", "dns", "fc", "fs", "gce", "gmsa", "http", "id", "io", "ip", "iscsi", "nfs", "os", "pid"),
+        *("rbd", "se", "tcp", "tls", "uid", "uri", "url"),
+    )
 )
 _SCALARS: Final = {"string": "string", "bytes": "string", "bool": "bool", "int32": "int32", "int64": "int64"}
 _READERS: Final = {

@@ -1,6 +1,5 @@
 """Package core of the Go SDK: every field of Pod and Node, at no cost for guests that do not use it."""
 
-import os
 from pathlib import Path
 
 from kubewasp.k8s.codec import encode
@@ -142,4 +141,4 @@ def test_what_a_guest_does_not_use_costs_no_bytes(tmp_path: Path) -> None:
     assert b"core.Volume" not in typed
     assert b"imageStates" not in typed
     assert b"result.annotation" not in typed
-    assert os.path.getsize(go_objects.TARGET) > 100_000
+    assert go_objects.TARGET.stat().st_size > 100_000

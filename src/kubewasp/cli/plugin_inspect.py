@@ -32,6 +32,8 @@ _NEEDS = {"addpod": "prefilter", "removepod": "prefilter", "prescore": "score", 
 # Not `fd_prestat_*`: the runtime of every Go guest asks for preopened folders at its start.
 _DENIED = ("path_", "sock_", "fd_readdir")
 
+_PODS = "podsPerInstance"  # shown if it is a limit
+
 
 def run(
     source: str | StandardInput, *, config: str, args: Sequence[str], limits: Limits, sha256: str | None, form: str
@@ -133,13 +135,7 @@ def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     at_most = f"maximum {format_size(maximum)}" if maximum is not None else f"limit {format_size(limits['memory'])}"
     at_start = "" if report["memory_bytes"] is None else f"{format_size(report['memory_bytes'])} initial, "
     yield "memory", at_start + at_most
-    yield (
-        "limits",
-        ", ".join(
-            f"{name} {value:g} s" if name.endswith("Timeout") else f"{name} {format_size(value)}"
-            for name, value in limits.items()
-        ),
-    )
+    yield "limits", ", ".join(_limit(name, value) for name, value in limits.items() if name != _PODS or value)
     yield "load time", f"{report['load_ms']:.1f} ms ({'from the cache' if report['from_cache'] else 'compiled'})"
     if report["events"]:
         yield "events", "; ".join(report["events"])
@@ -147,6 +143,12 @@ def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "start log", line
     for warning in report["warnings"]:
         yield "warning", warning
+
+
+def _limit(name: str, value: float) -> str:
+    if name == _PODS:
+        return f"{name} {value}"
+    return f"{name} {value:g} s" if name.endswith("Timeout") else f"{name} {format_size(int(value))}"
 
 
 def _warnings(program: GuestModule, limits: Limits, hooks: Sequence[str]) -> Iterator[str]:

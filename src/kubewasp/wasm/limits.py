@@ -56,6 +56,7 @@ class Limits:
         cycle_timeout: Time of all calls for one pod, from PreFilter to Permit.
         compile_timeout: Time of the compilation, in a process of its own.
         compile_memory: Memory of that process.
+        pods_per_instance: Pods of an instance before it is replaced: 1 for a new instance per pod, 0 for no limit.
     """
 
     memory: int = 256 * MIB
@@ -70,6 +71,7 @@ class Limits:
     cycle_timeout: float = 5.0
     compile_timeout: float = COMPILATION.timeout
     compile_memory: int = COMPILATION.memory
+    pods_per_instance: int = 0
 
     @property
     def compilation(self) -> CompileLimits:
@@ -85,7 +87,7 @@ class Limits:
                 raise LimitError(f"limits.{shown}: expected {wanted}, got {errors.shown(value)}")
             if not low <= value <= high:
                 first, last, given = (_shown(name, number) for number in (low, high, value))
-                kind = "duration" if is_time else "size"
+                kind = "duration" if is_time else "number" if name in _COUNTS else "size"
                 raise LimitError(f"limits.{shown}: expected a {kind} from {first} to {last}, got {given}")
 
     @classmethod
@@ -131,6 +133,8 @@ def config_name(name: str) -> str:
 def _shown(name: str, value: float) -> str:
     if not -_LARGE < value < _LARGE:
         return errors.shown(value)
+    if name in _COUNTS:
+        return str(value)
     return format_duration(value) if name in _TIMES else quantity.format_size(int(value))
 
 
@@ -143,6 +147,7 @@ def _parsed(name: str, value: Any) -> Any:
 
 
 _TIMES = ("call_timeout", "start_timeout", "cycle_timeout", "compile_timeout")
+_COUNTS = ("pods_per_instance",)
 _RANGES: dict[str, tuple[float, float]] = {
     "memory": (64 * KIB, 4096 * MIB),
     "call_timeout": (0.01, 600),
@@ -156,4 +161,5 @@ _RANGES: dict[str, tuple[float, float]] = {
     "cycle_timeout": (0.01, 600),
     "compile_timeout": (1, 3600),
     "compile_memory": (128 * MIB, 65536 * MIB),
+    "pods_per_instance": (0, 1_000_000_000),
 }

@@ -58,9 +58,10 @@ class ComponentPool:
 
     def acquire(self) -> ComponentSession:
         with self._lock:
-            if self._shared.instance.broken or self._shared.is_retired:
+            if self._shared.instance.broken or self._shared.is_retired or self._is_used_up(self._shared):
                 self._shared = self._new_instance(watched=_should_be_watched(self._shared))
             self._shared.sessions += 1
+            self._shared.served += 1
             return ComponentSession(self._shared, next(self._cycles), self._limits, self._settings.name)
 
     def release(self, runner: GuestRunner) -> None:
@@ -77,6 +78,9 @@ class ComponentPool:
                 if shared.memory > self._limits.memory * HIGH_WATER and not shared.is_retired:
                     shared.is_retired = True
                     self.stats.recycled += 1
+
+    def _is_used_up(self, shared: SharedInstance) -> bool:
+        return 0 < self._limits.pods_per_instance <= shared.served
 
     def close(self) -> None:
         """Nothing to free: the only instance is the sessions' own, and ends with the pool."""

@@ -70,6 +70,7 @@ class SharedInstance:
     instance: ComponentInstance
     view: NodeView
     sessions: int = 0
+    served: int = 0  # pods
     memory: int = 0
     least_memory: int = 0
     is_retired: bool = False

@@ -86,6 +86,7 @@ class CoreInstance:
         self.broken = False
         self.measured = 0  # its memory, at the pool's last look
         self.idle_since = 0.0
+        self.served = 0  # pods
         self.cycle_time = CycleTime(limits)
         self._limits = limits
         self._engine = engine = module.engine

@@ -67,9 +67,10 @@ class CorePool:
 
     def acquire(self) -> CoreInstance:
         with self._lock:
-            if self._idle:
-                return self._idle.pop()
-        return self._new_instance()
+            instance = self._idle.pop() if self._idle else None
+        instance = instance or self._new_instance()
+        instance.served += 1
+        return instance
 
     def release(self, runner: GuestRunner) -> None:
         instance = cast("CoreInstance", runner)
@@ -80,10 +81,16 @@ class CorePool:
                 self.stats.broken += 1
             elif self._measure(instance) > self._limits.memory * HIGH_WATER:
                 self.stats.recycled += 1
-            elif not self._is_closed and len(self._idle) < self._room_for(instance.memory_bytes):
+            elif self._may_be_kept(instance):
                 self._keep(instance)
                 return
             self.memory_bytes -= instance.measured
+
+    def _may_be_kept(self, instance: CoreInstance) -> bool:
+        """Whether the instance may serve another pod, and there is room for it."""
+        if 0 < self._limits.pods_per_instance <= instance.served:
+            return False
+        return not self._is_closed and len(self._idle) < self._room_for(instance.memory_bytes)
 
     def close(self) -> None:
         with self._lock:
