@@ -107,6 +107,8 @@ typedef kw_text kw_message;
 typedef struct {
     kw_message rest;
     uint32_t number;
+    kw_message outer; /* further occurrences of the message itself, which count as one */
+    uint32_t part;
 } kw_fields_iterator;
 
 /* The last text or message with this field number; empty if there is none. */
@@ -122,6 +124,7 @@ KW_API bool kw_next(kw_fields_iterator *items, kw_text *item);
 typedef struct {
     kw_message of;
     uint32_t number;
+    uint32_t part; /* the map is a field of this part of the message; 0: of the message itself */
 } kw_map;
 
 KW_API kw_text kw_map_get(kw_map map, const char *key);
@@ -137,6 +140,7 @@ typedef struct {
 
 KW_API kw_message kw_pod_object(kw_pod *pod);
 KW_API kw_message kw_pod_metadata(kw_pod *pod);
+/* The whole spec, valid until that of another pod is read. */
 KW_API kw_message kw_pod_spec(kw_pod *pod);
 KW_API kw_text kw_pod_name(kw_pod *pod);
 KW_API kw_text kw_pod_namespace(kw_pod *pod);
@@ -567,7 +571,7 @@ typedef struct {
     bool has_cycle, pod_read, is_nominated;
     kw_pod pod, target, queued;
     kw_node node;
-    kw_buffer_ pod_buffer, target_buffer, object, list, config, names, rows, scores, old_object, new_object;
+    kw_buffer_ pod_buffer, target_buffer, object, list, config, names, spec, rows, scores, old_object, new_object;
     int32_t object_row;
     int64_t object_generation;
     bool has_object;
@@ -873,18 +877,40 @@ KW_API bool kw_has_field(kw_message message, uint32_t number) {
 }
 
 KW_API kw_fields_iterator kw_fields(kw_message message, uint32_t number) {
-    return (kw_fields_iterator){message, number};
+    return (kw_fields_iterator){message, number, {message.at, 0}, 0};
+}
+
+/* A message that occurs several times is one, as in protobuf: the host adds to a spec by appending another. */
+KW_API kw_fields_iterator kw_fields_in_(kw_message outer, uint32_t part, uint32_t number) {
+    return (kw_fields_iterator){{outer.at, 0}, number, outer, part};
 }
 
 KW_API bool kw_next(kw_fields_iterator *items, kw_text *item) {
     uint64_t value;
-    for (uint32_t field; (field = kw_next_field_(&items->rest, &value, item));) {
-        if (field == items->number) return true;
+    for (;;) {
+        for (uint32_t field; (field = kw_next_field_(&items->rest, &value, item));) {
+            if (field == items->number) return true;
+        }
+        uint32_t field;
+        while ((field = kw_next_field_(&items->outer, &value, &items->rest)) && field != items->part) {
+        }
+        if (!field) {
+            items->rest.len = 0;
+            return false;
+        }
     }
-    return false;
 }
 
-KW_API kw_fields_iterator kw_map_entries(kw_map map) { return kw_fields(map.of, map.number); }
+KW_API kw_text kw_field_in_(kw_message outer, uint32_t part, uint32_t number) {
+    kw_text found = {outer.at, 0}, item;
+    kw_fields_iterator items = kw_fields_in_(outer, part, number);
+    while (kw_next(&items, &item)) found = item;
+    return found;
+}
+
+KW_API kw_fields_iterator kw_map_entries(kw_map map) {
+    return map.part ? kw_fields_in_(map.of, map.part, map.number) : kw_fields(map.of, map.number);
+}
 
 KW_API bool kw_next_entry(kw_fields_iterator *entries, kw_text *key, kw_text *value) {
     kw_message entry;
@@ -1003,23 +1029,42 @@ KW_API kw_message kw_pod_object(kw_pod *pod) {
 }
 
 KW_API kw_message kw_pod_metadata(kw_pod *pod) { return kw_field(kw_pod_object(pod), KW_METADATA_); }
-KW_API kw_message kw_pod_spec(kw_pod *pod) { return kw_field(kw_pod_object(pod), KW_SPEC_); }
+KW_API kw_message kw_pod_spec(kw_pod *pod) {
+    kw_message part, object = kw_pod_object(pod), last = kw_field(object, KW_SPEC_);
+    kw_buffer_ *whole = &kw_state_.spec;
+    uint32_t count = 0, size = 0;
+    for (kw_fields_iterator parts = kw_fields(object, KW_SPEC_); kw_next(&parts, &part); count++) size += part.len;
+    if (count < 2) return last;
+    kw_make_room_(whole, size);
+    whole->len = 0;
+    for (kw_fields_iterator parts = kw_fields(object, KW_SPEC_); kw_next(&parts, &part);) {
+        kw_copy_(whole->at + whole->len, part.at, part.len);
+        whole->len += part.len;
+    }
+    return kw_content_(whole);
+}
 KW_API kw_text kw_pod_name(kw_pod *pod) { return kw_field(kw_pod_metadata(pod), 1); }
 KW_API kw_text kw_pod_namespace(kw_pod *pod) { return kw_field(kw_pod_metadata(pod), 3); }
 KW_API kw_text kw_pod_uid(kw_pod *pod) { return kw_field(kw_pod_metadata(pod), 5); }
-KW_API kw_map kw_pod_labels(kw_pod *pod) { return (kw_map){kw_pod_metadata(pod), KW_LABELS_}; }
+KW_API kw_map kw_pod_labels(kw_pod *pod) { return (kw_map){kw_pod_metadata(pod), KW_LABELS_, 0}; }
 KW_API kw_text kw_pod_label(kw_pod *pod, const char *key) { return kw_map_get(kw_pod_labels(pod), key); }
-KW_API kw_map kw_pod_annotations(kw_pod *pod) { return (kw_map){kw_pod_metadata(pod), KW_ANNOTATIONS_}; }
+KW_API kw_map kw_pod_annotations(kw_pod *pod) { return (kw_map){kw_pod_metadata(pod), KW_ANNOTATIONS_, 0}; }
 KW_API kw_text kw_pod_annotation(kw_pod *pod, const char *key) { return kw_map_get(kw_pod_annotations(pod), key); }
-KW_API kw_map kw_pod_node_selector(kw_pod *pod) { return (kw_map){kw_pod_spec(pod), 7}; }
-KW_API kw_text kw_pod_node_name(kw_pod *pod) { return kw_field(kw_pod_spec(pod), 10); }
-KW_API kw_text kw_pod_scheduler_name(kw_pod *pod) { return kw_field(kw_pod_spec(pod), 19); }
-KW_API kw_text kw_pod_priority_class(kw_pod *pod) { return kw_field(kw_pod_spec(pod), 24); }
+KW_API kw_map kw_pod_node_selector(kw_pod *pod) { return (kw_map){kw_pod_object(pod), 7, KW_SPEC_}; }
+KW_API kw_text kw_pod_node_name(kw_pod *pod) { return kw_field_in_(kw_pod_object(pod), KW_SPEC_, 10); }
+KW_API kw_text kw_pod_scheduler_name(kw_pod *pod) { return kw_field_in_(kw_pod_object(pod), KW_SPEC_, 19); }
+KW_API kw_text kw_pod_priority_class(kw_pod *pod) { return kw_field_in_(kw_pod_object(pod), KW_SPEC_, 24); }
 KW_API int32_t kw_pod_priority(kw_pod *pod) { return (int32_t)kw_field_int(kw_pod_spec(pod), 25); }
 KW_API kw_text kw_pod_phase(kw_pod *pod) { return kw_field(kw_field(kw_pod_object(pod), KW_STATUS_), 1); }
-KW_API kw_fields_iterator kw_pod_containers(kw_pod *pod) { return kw_fields(kw_pod_spec(pod), 2); }
-KW_API kw_fields_iterator kw_pod_init_containers(kw_pod *pod) { return kw_fields(kw_pod_spec(pod), 20); }
-KW_API kw_fields_iterator kw_pod_tolerations(kw_pod *pod) { return kw_fields(kw_pod_spec(pod), 22); }
+KW_API kw_fields_iterator kw_pod_containers(kw_pod *pod) {
+    return kw_fields_in_(kw_pod_object(pod), KW_SPEC_, 2);
+}
+KW_API kw_fields_iterator kw_pod_init_containers(kw_pod *pod) {
+    return kw_fields_in_(kw_pod_object(pod), KW_SPEC_, 20);
+}
+KW_API kw_fields_iterator kw_pod_tolerations(kw_pod *pod) {
+    return kw_fields_in_(kw_pod_object(pod), KW_SPEC_, 22);
+}
 KW_API kw_text kw_container_name(kw_message container) { return kw_field(container, 1); }
 KW_API kw_text kw_container_image(kw_message container) { return kw_field(container, 2); }
 
@@ -1101,7 +1146,7 @@ KW_API int64_t kw_quantity_(kw_text text, bool milli) {
 
 KW_API int64_t kw_requests_in_(kw_message holder, uint32_t number, kw_resource resource) {
     kw_text found;
-    if (!kw_map_find((kw_map){holder, number}, kw_str(resource.name), &found)) return 0;
+    if (!kw_map_find((kw_map){holder, number, 0}, kw_str(resource.name), &found)) return 0;
     return kw_quantity_(kw_field(found, 1), resource.id == 0);
 }
 
@@ -1123,7 +1168,7 @@ KW_API int64_t kw_pod_request(kw_pod *pod, kw_resource resource) {
     int64_t total = running + sidecars > highest ? running + sidecars : highest;
     kw_message spec = kw_pod_spec(pod), of_pod = kw_field(spec, 40);
     kw_text set;
-    if (resource.id < 2 && kw_map_find((kw_map){of_pod, 2}, kw_str(resource.name), &set)) {
+    if (resource.id < 2 && kw_map_find((kw_map){of_pod, 2, 0}, kw_str(resource.name), &set)) {
         total = kw_quantity_(kw_field(set, 1), resource.id == 0);
     }
     return total + kw_requests_in_(spec, 32, resource);
@@ -1156,10 +1201,10 @@ KW_API kw_message kw_node_object(kw_node *node) {
 }
 
 KW_API kw_message kw_node_part_(kw_node *node, uint32_t number) { return kw_field(kw_node_object(node), number); }
-KW_API kw_map kw_node_labels(kw_node *node) { return (kw_map){kw_node_part_(node, KW_METADATA_), KW_LABELS_}; }
+KW_API kw_map kw_node_labels(kw_node *node) { return (kw_map){kw_node_part_(node, KW_METADATA_), KW_LABELS_, 0}; }
 KW_API kw_text kw_node_label(kw_node *node, const char *key) { return kw_map_get(kw_node_labels(node), key); }
 KW_API kw_map kw_node_annotations(kw_node *node) {
-    return (kw_map){kw_node_part_(node, KW_METADATA_), KW_ANNOTATIONS_};
+    return (kw_map){kw_node_part_(node, KW_METADATA_), KW_ANNOTATIONS_, 0};
 }
 KW_API kw_text kw_node_annotation(kw_node *node, const char *key) {
     return kw_map_get(kw_node_annotations(node), key);

@@ -5,13 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kubewasp import Guest
 from kubewasp.framework.cluster_events import ClusterEvent
+from kubewasp.framework.config.reading import read_config
 from kubewasp.projects import build_cache, c, toolchain
+from kubewasp.scheduler.composition import set_up
+from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from kubewasp.wasm.core.abi import ABORT, ADAPTER_IMPORTS, WASI
 from kubewasp.wasm.hooks import HOOKS
 from tests.guests.build import BUILT, ROOT
+from tests.scheduler.building import HEAD
 
 FOLDER = ROOT / "tests" / "sdk" / "c"
 HEADER = (ROOT / "sdk" / "c" / "kubewasp.h").read_text(encoding="utf-8")
@@ -121,3 +127,49 @@ def test_every_function_of_the_interface_is_implemented() -> None:
     defined = set(re.findall(r"^KW_API [^;]*?\b(kw_\w+)\([^;]*?\) \{", implementation, re.MULTILINE))
     assert len(declared) > 80
     assert declared - defined == set()
+
+
+ROOM = {"cpu": "100", "memory": "64Gi", "pods": "110"}
+QUANTITIES = st.sampled_from(["100m", "250m", "0.1", "1", "1e-1", "33m", "0"])
+
+
+def container(name: str, cpu: str, **more: str) -> dict[str, Any]:
+    return {"name": name, "image": "nginx", "resources": {"requests": {"cpu": cpu}}, **more}
+
+
+@st.composite
+def pods_with_requests(draw: st.DrawFn) -> list[dict[str, Any]]:
+    made = []
+    for number in range(draw(st.integers(1, 4))):
+        spec: dict[str, Any] = {
+            "containers": [
+                container(f"c{place}", cpu) for place, cpu in enumerate(draw(st.lists(QUANTITIES, min_size=1)))
+            ]
+        }
+        inits = draw(st.lists(st.tuples(QUANTITIES, st.booleans()), max_size=3))
+        spec["initContainers"] = [
+            container(f"i{place}", cpu, **({"restartPolicy": "Always"} if sidecar else {}))
+            for place, (cpu, sidecar) in enumerate(inits)
+        ]
+        if draw(st.booleans()):
+            spec["overhead"] = {"cpu": draw(QUANTITIES)}
+        made.append({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"pod-{number}"}, "spec": spec})
+    return made
+
+
+@settings(max_examples=25)
+@given(pods=pods_with_requests())
+def test_requests_of_other_pods_add_up_to_those_of_the_node(pods: list[dict[str, Any]], probe: Path) -> None:
+    """The probe fails to score a node whose pods' requests are not what the scheduler says."""
+    args = {"guestURL": str(probe)}
+    profile = {
+        "plugins": {"multiPoint": {"enabled": [{"name": "probe"}]}},
+        "pluginConfig": [{"name": "probe", "args": args}],
+    }
+    cluster = EmbeddedCluster(set_up(read_config({**HEAD, "profiles": [profile]})))
+    for name in ("a", "b"):
+        cluster.apply({"apiVersion": "v1", "kind": "Node", **node(name), "status": {"allocatable": ROOM}})
+    for manifest in pods:
+        cluster.apply(manifest)
+        cluster.settle()
+    assert {key: cluster.why_pending(item) for key, item in cluster.pods.items() if not item.node} == {}

@@ -117,5 +117,7 @@ KW_PERMIT(pod, node, timeout) {
 }
 
 KW_SIGN_POD(pod) {
+    if (!kw_pod_annotation(pod, "sign").len)
+        return 0; // score depends on the pods on a node
     return kw_hash_text(KW_HASH, kw_pod_namespace(pod));
 }
