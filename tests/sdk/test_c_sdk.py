@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from kubewasp import Guest
 from kubewasp.framework.cluster_events import ClusterEvent
 from kubewasp.framework.config.reading import read_config
+from kubewasp.k8s.codec import encode
 from kubewasp.projects import build_cache, c, toolchain
 from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.state.node_objects import Nodes
+from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.core.abi import ABORT, ADAPTER_IMPORTS, WASI
 from kubewasp.wasm.hooks import HOOKS
 from tests.guests.build import BUILT, ROOT
@@ -82,6 +85,14 @@ def test_a_toleration_is_matched(probe: Path) -> None:
 
 def test_a_selection_of_nodes_is_sent(probe: Path) -> None:
     assert Guest.load(probe).evaluate(pod(only="small"), NODES).scores == {"small": 100}
+
+
+def test_reserve_annotates_the_binding(probe: Path) -> None:
+    guest = Guest.load(probe)
+    nodes = NodeTable.of(Nodes([node("a"), node("b")]))
+    with guest.cycle(encode("Pod", pod()), nodes) as cycle:
+        cycle.prefilter()
+        assert cycle.reserve("b").annotations == {"example.com/row": "1"}
 
 
 def test_a_bad_configuration_is_a_load_error(probe: Path) -> None:
