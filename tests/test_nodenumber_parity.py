@@ -1,4 +1,4 @@
-"""Equal placements of one policy in all forms: in process, in WebAssembly text, in Go, in Python."""
+"""Equal placements of one policy in all forms: in process, in WebAssembly text, in Go, in Python, in C."""
 
 import functools
 import json
@@ -121,7 +121,7 @@ def guest(language: str) -> Path:
     return example("nodenumber") if language == "wat" else project_guest(PLUGINS / f"nodenumber-{language}")
 
 
-@pytest.mark.parametrize("language", ["wat", "go", "python"])
+@pytest.mark.parametrize("language", ["wat", "go", "python", "c"])
 @settings(max_examples=40)
 @given(config=configurations(), weight=st.sampled_from([1, 20]), given_waves=waves())
 def test_a_guest_places_pods_as_the_plugin_in_the_process_does(

@@ -38,6 +38,7 @@ READERS = {
     "plugin call --pod": ("plugin", "call", str(wat("filter")), "filter", "--pod", "FILE"),
     "plugin call --node": ("plugin", "call", str(wat("filter")), "filter", "--node", "FILE"),
     "plugin bench": ("plugin", "bench", "FILE"),
+    "plugin profile": ("plugin", "profile", "FILE"),
     "plugin sign": ("plugin", "sign", str(wat("filter")), "--key", "FILE"),
     "plugin verify": ("plugin", "verify", str(wat("filter")), "--key", "FILE"),
     "wasi inspect": ("wasi", "inspect", "FILE"),

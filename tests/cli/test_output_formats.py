@@ -29,12 +29,13 @@ CALLS: dict[str, tuple[object, ...]] = {
     "version": (),
 }
 # rollout needs a scheduler (test_rollout.py);
-# simulate prints pods as YAML; build and test need a compiler and print as inspect does; keys and signatures are new
-# each time.
+# simulate prints pods as YAML; build and test need a compiler and print as inspect does; keys, signatures and samples
+# of a profile are new each time.
 OTHERS = {
     "simulate",
     "plugin build",
     "plugin test",
+    "plugin profile",
     "plugin keygen",
     "plugin sign",
     "plugin verify",

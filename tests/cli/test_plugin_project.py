@@ -42,7 +42,7 @@ def steps(ended: Ended) -> list[str]:
 # ---------------------------------------------------------------------- new
 
 
-@pytest.mark.parametrize("language", ["go", "python"])
+@pytest.mark.parametrize("language", ["go", "python", "c"])
 def test_a_new_project_says_what_to_do_next(
     kubewasp: Kubewasp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
@@ -65,8 +65,8 @@ def test_a_new_project_says_what_to_do_next(
 
 def test_the_language_must_be_told(kubewasp: Kubewasp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "missing option --lang: choose go or python" in kubewasp("plugin", "new", "x").usage_error
-    assert "expected go or python, got 'cobol'" in kubewasp("plugin", "new", "x", "--lang", "cobol").usage_error
+    assert "missing option --lang: choose go, python or c" in kubewasp("plugin", "new", "x").usage_error
+    assert "expected go, python or c, got 'cobol'" in kubewasp("plugin", "new", "x", "--lang", "cobol").usage_error
     assert kubewasp("plugin", "new", "X", "--lang", "go").err.startswith("error: 'X' is not a valid plugin name: ")
     assert list(tmp_path.iterdir()) == []
 

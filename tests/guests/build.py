@@ -18,6 +18,7 @@ from pathlib import Path
 import wasmtime
 
 from kubewasp.projects import build_cache, toolchain
+from kubewasp.projects import c as c_projects
 from kubewasp.projects import go as go_projects
 from kubewasp.projects import python as python_projects
 from kubewasp.wasm.guest_module import load_guest_module
@@ -107,9 +108,14 @@ def _build_command(go: go_projects.Go, folder: Path, target: Path) -> None:
 
 def project_guest(folder: Path) -> Path:
     """The guest of a plugin project, built as by `kubewasp plugin build`, with the current SDK, and compiled."""
-    language = go_projects if (folder / "go.mod").exists() else python_projects
-    parts = ("go",) if language is go_projects else ("python", "wit")
-    tool = go_projects.find().text if language is go_projects else version("componentize-py")
+    language: toolchain.Toolchain
+    parts: tuple[str, ...]
+    if (folder / c_projects.MAIN).exists():
+        language, parts, tool = c_projects, ("c",), c_projects.find().version
+    elif (folder / "go.mod").exists():
+        language, parts, tool = go_projects, ("go",), go_projects.find().text
+    else:
+        language, parts, tool = python_projects, ("python", "wit"), version("componentize-py")
     sources = [content for part in parts for content in build_cache.contents(toolchain.sdk(part))]
     ingredients = [tool.encode(), *sources, *build_cache.contents(folder, without=(".md", ".yaml"))]
 

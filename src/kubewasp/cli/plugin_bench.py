@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kubewasp.wasm.limits import Limits
 
 # Hooks of a scheduling cycle, in order. Those from reserve on are called for the selected node only.
-_CYCLE = (
+CYCLE = (
     "prefilter",
     "filter",
     "prescore",
@@ -100,14 +100,13 @@ def measure(
     step("loading from the cache", 5)
     cached = min(load(use_cache=True)[1] for _ in range(5))
     step("encoding nodes", 5)
-    table = NodeTable.of(Nodes(sample_cluster.nodes(nodes)))
-    encoded = [encode("Pod", sample_cluster.pod(f"web-{number}")) for number in range(min(pods, 100))]
-    hooks = [hook for hook in _CYCLE if hook in guest.hooks]
-    first = _cycle(guest, encoded[0], table, hooks, {})
+    table, encoded = sample_work(nodes, pods)
+    hooks = [hook for hook in CYCLE if hook in guest.hooks]
+    first = run_cycle(guest, encoded[0], table, hooks, {})
     seconds: dict[str, list[float]] = {}
     cycles = []
     for number in range(pods):
-        cycles.append(_cycle(guest, encoded[number % len(encoded)], table, hooks, seconds))
+        cycles.append(run_cycle(guest, encoded[number % len(encoded)], table, hooks, seconds))
         step("running cycles")
     try:
         callback = _callbacks(guest, encoded, table, hooks=hooks, config=config, args=args)
@@ -139,7 +138,15 @@ def measure(
     }
 
 
-def _cycle(guest: Guest, pod: bytes, nodes: NodeTable, hooks: Sequence[str], seconds: dict[str, list[float]]) -> float:
+def sample_work(nodes: int, pods: int) -> tuple[NodeTable, list[bytes]]:
+    """The nodes, and up to 100 different pods."""
+    table = NodeTable.of(Nodes(sample_cluster.nodes(nodes)))
+    return table, [encode("Pod", sample_cluster.pod(f"web-{number}")) for number in range(min(pods, 100))]
+
+
+def run_cycle(
+    guest: Guest, pod: bytes, nodes: NodeTable, hooks: Sequence[str], seconds: dict[str, list[float]]
+) -> float:
     """Duration of a whole cycle over all nodes; the durations of the hooks are appended to `seconds`."""
     began = time.perf_counter()
     with guest.cycle(pod, nodes) as cycle:

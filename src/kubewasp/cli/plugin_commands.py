@@ -13,7 +13,7 @@ from kubewasp.cli.options import Format, Output, ShowLogs, Strict, integers, lim
 from kubewasp.cli.usage_errors import unknown
 from kubewasp.wasm.hooks import SINGLE_HOOKS
 
-app = CommandGroup(help="Develop a plugin: new, build, test. Examine a plugin: inspect, call, bench.")
+app = CommandGroup(help="Develop a plugin: new, build, test. Examine a plugin: inspect, call, bench, profile.")
 
 
 def _hooks(incomplete: str) -> list[str]:
@@ -54,6 +54,7 @@ class Language(StrEnum):
 
     GO = "go"
     PYTHON = "python"
+    C = "c"
 
 
 Folder = Annotated[
@@ -69,7 +70,7 @@ def new(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Name of the plugin and of the new folder, such as prefer-label.")
     ],
-    lang: Annotated[Language, typer.Option(metavar="go|python", help="Language of the plugin.", show_default=False)],
+    lang: Annotated[Language, typer.Option(metavar="go|python|c", help="Language of the plugin.", show_default=False)],
 ) -> None:
     """Create a plugin project: code, unit tests, scenario tests, a sample cluster and a README.
 
@@ -77,7 +78,7 @@ def new(
 
     The template is a small working policy: it rejects some nodes and prefers
     others by a label from its configuration. Go plugins require Go 1.24 or newer,
-    Python plugins require componentize-py. Nothing is downloaded.
+    Python plugins require componentize-py, C plugins zig. Nothing is downloaded.
 
     Example: kubewasp plugin new prefer-label --lang go
     """
@@ -99,7 +100,7 @@ def build(
     """Build a plugin project to build/NAME.wasm, load the result, and print its size and hooks.
 
     A folder with a go.mod is a Go project, a folder with a plugin.py or
-    pyproject.toml a Python project. Compiler errors are printed unchanged; a
+    pyproject.toml a Python project, a folder with a main.c a C project. Compiler errors are printed unchanged; a
     failed build leaves the previous one untouched.
 
     Example: kubewasp plugin build prefer-label
@@ -289,6 +290,52 @@ def bench(
             source,
             nodes=nodes,
             pods=pods,
+            config=text_or_file("--config", config, inputs),
+            args=tuple(arg or ()),
+            limits=limits_from(limit),
+            sha256=sha256,
+            form=output.value,
+        )
+
+
+@app.command()
+def profile(
+    guest: Guest,
+    nodes: Annotated[int, typer.Option(metavar="N", min=1, max=100_000, help="Number of nodes.")] = 1000,
+    pods: Annotated[int, typer.Option(metavar="N", min=1, max=1_000_000, help="Least number of cycles.")] = 100,
+    seconds: Annotated[float, typer.Option(metavar="S", min=0, max=600, help="Least duration of the cycles.")] = 2.0,
+    top: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Number of functions in the table.")] = 15,
+    output_file: Annotated[
+        Path, typer.Option("--out", "--output-file", metavar="FILE", help="File for the profile.")
+    ] = Path("profile.json"),
+    config: Config = "",
+    arg: Arg = None,
+    limit: Limit = None,
+    sha256: Sha256 = None,
+    output: Format = Output.TABLE,
+) -> None:
+    """Profile a guest: the functions in which it spends its time, by samples of its stack.
+
+    Runs the cycles of `plugin bench`. Writes all samples to profile.json, for
+    https://profiler.firefox.com (nothing leaves your machine: the page reads the
+    file in the browser), and prints the functions with the most time of their own.
+
+    Names come from the guest: Go, C, Rust and AssemblyScript (--debug) write them
+    unless told otherwise. Components (Python, JavaScript) cannot be profiled.
+
+    Example: kubewasp plugin profile nodenumber.wasm --nodes 5000
+    """
+    from kubewasp.cli import plugin_profile as command
+    from kubewasp.cli.inputs import Inputs
+
+    inputs = Inputs()
+    source = inputs.guest(guest)
+    with naming(source):
+        command.run(
+            source,
+            work=command.Work(nodes, pods, seconds),
+            top=top,
+            target=output_file,
             config=text_or_file("--config", config, inputs),
             args=tuple(arg or ()),
             limits=limits_from(limit),

@@ -53,7 +53,7 @@ class Toolchain(Protocol):
 
 
 def sdk(part: str) -> Path:
-    """Folder of an SDK: `go`, `wit`, or for `python` the package itself."""
+    """Folder of an SDK: `go`, `wit`, `c`, or for `python` the package itself."""
     package = Path(__file__).parents[1]
     checkout = package.parents[1] / "sdk"
     places = (

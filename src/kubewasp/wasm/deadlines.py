@@ -43,7 +43,8 @@ class TimeLimit(Exception):  # noqa: N818 - raised in a callback, never seen by 
 class CallDeadline:
     """Time limit of the calls on one store: so much CPU time, as much sleep, and ten times as much wall time.
 
-    The CPU time before the first look is not counted: 50 ms at most, or 10 ms of a limit below half a second.
+    The CPU time before the first look is not counted: 50 ms at most, or 10 ms of a limit below half a second. `watch`,
+    for profiles, is called at every tick of a call, on its thread.
     """
 
     def __init__(
@@ -52,10 +53,12 @@ class CallDeadline:
         *,
         cpu_time: Callable[[], float] = _cpu_time,
         wall_time: Callable[[], float] = time.monotonic,
+        watch: Callable[[], None] | None = None,
     ) -> None:
         self.slept = 0.0  # by the guest, in this call
         self._store = store
-        self._budget = _Budget(cpu_time, wall_time)
+        self._is_watched = watch is not None
+        self._budget = _Budget(cpu_time, wall_time, watch)
         self._callback = on_deadline(store, self._budget.ticks)
 
     @property
@@ -72,7 +75,8 @@ class CallDeadline:
         """Sets the limit of the call that begins now."""
         self.slept = 0.0
         self._budget.reset(seconds)
-        self._store.set_epoch_deadline(_EARLY_LOOK if seconds < _SHORT_LIMIT else _FIRST_LOOK)
+        first = _EARLY_LOOK if seconds < _SHORT_LIMIT else _FIRST_LOOK
+        self._store.set_epoch_deadline(1 if self._is_watched else first)
 
     def sleep(self, seconds: float) -> None:
         """Sleeps on behalf of the guest; TimeLimit once it has slept as long as its limit."""
@@ -86,8 +90,11 @@ class CallDeadline:
 class _Budget:
     """State of a deadline. The runtime keeps this object, and not the store, from being freed."""
 
-    def __init__(self, cpu_time: Callable[[], float], wall_time: Callable[[], float]) -> None:
+    def __init__(
+        self, cpu_time: Callable[[], float], wall_time: Callable[[], float], watch: Callable[[], None] | None
+    ) -> None:
         self._cpu_time, self._wall_time = cpu_time, wall_time
+        self._watch = watch
         self.reset(0.0)
 
     def reset(self, seconds: float) -> None:
@@ -99,11 +106,15 @@ class _Budget:
     def ticks(self) -> int:
         """Ticks until the next look; 0 ends the call."""
         try:
+            if self._watch is not None:
+                self._watch()
             left = self._left()
         except BaseException as error:  # noqa: BLE001 - Ctrl-C: raised again by the caller of the guest
             self.interrupt = error.with_traceback(None)
             return 0
         self.is_over = left <= 0
+        if self._watch is not None and not self.is_over:
+            return 1
         return 0 if self.is_over else math.ceil(left / PERIOD)
 
     def _left(self) -> float:
@@ -126,10 +137,10 @@ class Timer(Protocol):
 class Ticker:
     """Runs a timer while at least one call is running."""
 
-    def __init__(self, engine: Engine, timer: Timer | None = None) -> None:
+    def __init__(self, engine: Engine, timer: Timer | None = None, *, period: float = PERIOD) -> None:
         self._calls = 0
         self._lock = threading.Lock()
-        self._timer = timer or (KernelTimer(engine) if KernelTimer.is_there() else ThreadTimer(engine))
+        self._timer = timer or (KernelTimer if KernelTimer.is_there() else ThreadTimer)(engine, period)
 
     @property
     def needs_no_lock(self) -> bool:
@@ -182,7 +193,6 @@ class _Schedule(ctypes.Structure):
 
 _SIGEV_THREAD: Final = 2
 _CLOCK_MONOTONIC: Final = 1
-_ON: Final = _Schedule(0, round(PERIOD * 1e9), 0, round(PERIOD * 1e9))
 _OFF: Final = _Schedule()
 # A timer may fire once more just after it was stopped: its engine must still exist.
 _never_freed: list[Engine] = []
@@ -205,11 +215,12 @@ _c: Final = _system()
 class KernelTimer:
     """A POSIX timer whose function is wasmtime's own, with the engine as its argument."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, period: float = PERIOD) -> None:
         self._engine = engine
         self._timer = ctypes.c_void_p()
         self._process = 0
-        self._on, self._off = ctypes.addressof(_ON), ctypes.addressof(_OFF)
+        self._schedule = _Schedule(0, round(period * 1e9), 0, round(period * 1e9))
+        self._on, self._off = ctypes.addressof(self._schedule), ctypes.addressof(_OFF)
 
     @staticmethod
     def is_there() -> bool:

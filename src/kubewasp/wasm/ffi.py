@@ -11,6 +11,7 @@ pinned exactly. The tests of the adapter and of web guests fail if an update cha
 - `linked` and `instantiated`: each import costs 13 µs otherwise.
 - `on_deadline` and `epoch_increment`: wasmtime-py has no epoch callback, and a kernel timer needs a C function.
 - `set_async_stack`: wasmtime-py has no setting for it.
+- `GuestProfiler`: wasmtime-py has no interface for it.
 """
 
 from __future__ import annotations
@@ -290,6 +291,44 @@ def on_deadline(store: Store, decide: Callable[[], int]) -> object:
     function = _DEADLINE_CALLBACK(callback)
     ffi.wasmtime_store_epoch_deadline_callback(store.ptr(), function, None, _NO_FINALIZER)
     return function
+
+
+class GuestProfiler:
+    """Samples of the stacks of guests, as the runtime's own profiler takes and writes them (Firefox's format)."""
+
+    def __init__(self, engine: Engine, title: str, interval_ns: int, modules: Sequence[tuple[str, Module]]) -> None:
+        names = [_byte_vector(name) for name, _ in modules]
+        given = (bindings.wasmtime_guestprofiler_modules_t * len(modules))()
+        for place, (_, module) in enumerate(modules):
+            given[place].name = ctypes.pointer(names[place])
+            given[place].mod = module.ptr()
+        self._modules = [module for _, module in modules]  # they must live as long
+        whole = _byte_vector(title)
+        self._profiler = bindings.wasmtime_guestprofiler_new(
+            engine.ptr(), ctypes.byref(whole), interval_ns, given, len(modules)
+        )
+
+    def sample(self, store: Store, cpu_ns: int) -> None:
+        """Takes the stack of the store, whose guest is in a call, on the thread of that call: in `on_deadline`."""
+        bindings.wasmtime_guestprofiler_sample(self._profiler, store.ptr(), cpu_ns)
+
+    def finish(self) -> bytes:
+        """The profile, as JSON; no sample may follow."""
+        written = ffi.wasm_byte_vec_t()
+        error = bindings.wasmtime_guestprofiler_finish(self._profiler, ctypes.byref(written))
+        if error:
+            raise WasmtimeError._from_ptr(error)
+        try:
+            return ctypes.string_at(written.data, written.size)
+        finally:
+            bindings.wasm_byte_vec_delete(ctypes.byref(written))
+
+
+def _byte_vector(text: str) -> Any:
+    """A text as the runtime takes it: it is read during the call only."""
+    encoded = text.encode()
+    content = (ctypes.c_uint8 * len(encoded)).from_buffer_copy(encoded)
+    return ffi.wasm_byte_vec_t(len(encoded), ctypes.cast(content, ctypes.POINTER(ctypes.c_uint8)))
 
 
 def epoch_increment() -> int:

@@ -101,6 +101,11 @@ def stack_trace_of_text(error: Exception) -> str:
     return _trace([f"{_UNNAMED.sub(_NUMBERED, name)} @ {offset}" for offset, _, name in found])
 
 
+def readable_name(name: str) -> str:
+    """The name of a function as its author knows it: methods as Go writes them, unnamed functions by their number."""
+    return _GO_METHOD.sub(_AS_IN_GO, _UNNAMED.sub(_NUMBERED, name))
+
+
 def _trace(frames: list[str]) -> str:
     lines = [f"\t{_GO_METHOD.sub(_AS_IN_GO, frame)}" for frame in frames]
     if len(lines) > _MAX_FRAMES:

@@ -36,14 +36,14 @@ def placements(folder: Path, *arguments: str) -> dict[str, str]:
     return {item["pod"]: item["node"] for item in found["placements"]}
 
 
-@pytest.mark.parametrize(("language", "source"), [("go", "main.go"), ("python", "plugin.py")])
+@pytest.mark.parametrize(("language", "source"), [("go", "main.go"), ("python", "plugin.py"), ("c", "main.c")])
 def test_a_new_project_is_tested_built_and_used(tmp_path: Path, language: str, source: str) -> None:
     kubewasp(tmp_path, "plugin", "new", NAME, "--lang", language)
     folder = tmp_path / NAME
 
     tested = json.loads(kubewasp(folder, "plugin", "test", "-o", "json", "--junit", "results.xml"))
     outcomes = {suite["name"]: [test["outcome"] for test in suite["tests"]] for suite in tested["suites"]}
-    label = {"go": "Go", "python": "Python"}[language]
+    label = {"go": "Go", "python": "Python", "c": "C"}[language]
     assert outcomes == {f"{label} tests": ["passed"] * 3, "build": ["passed"], "tests/scenarios.yaml": ["passed"] * 6}
     assert ET.parse(folder / "results.xml").getroot().attrib["failures"] == "0"
 
@@ -53,7 +53,7 @@ def test_a_new_project_is_tested_built_and_used(tmp_path: Path, language: str, s
 
     inspected = json.loads(kubewasp(folder, "plugin", "inspect", WASM, "-o", "json"))
     assert {"filter", "score"} <= set(inspected["hooks"]) <= {"prefilter", "filter", "score"}
-    assert inspected["kind"].startswith({"go": "core module", "python": "component"}[language])
+    assert inspected["kind"].startswith({"go": "core module", "python": "component", "c": "core module"}[language])
 
     closed = ("--config", '{"closed": ["ssd"]}', "--node", "cluster.yaml", "-o", "json")
     calls = json.loads(kubewasp(folder, "plugin", "call", WASM, "filter", "score", *closed))

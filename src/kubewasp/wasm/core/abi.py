@@ -130,6 +130,10 @@ EXTENSION_IMPORTS: tuple[Import, ...] = _table(
     """,
 )
 
+# AssemblyScript's abort, in every guest of its default build: a trap with message, file, line and column. A callback of
+# the host, not a function of the adapter.
+ABORT = Import("env", "abort", ("message", "file", "line", "column"), "")
+
 ADAPTER_IMPORTS: tuple[Import, ...] = CLASSIC_IMPORTS + WASI_IMPORTS + EXTENSION_IMPORTS
 BY_KEY: dict[str, Import] = {item.key: item for item in ADAPTER_IMPORTS}
 CLASSIC_MODULES = (API, SCHEDULER, KLOG)

@@ -11,11 +11,11 @@ import time
 from typing import TYPE_CHECKING, cast
 
 import orjson
-from wasmtime import ExitTrap, Func, FuncType, Linker, Memory, Store, ValType, WasiConfig
+from wasmtime import ExitTrap, Func, FuncType, Linker, Memory, Store, ValType, WasiConfig, WasmtimeError
 
 from kubewasp.k8s.codec import decode
 from kubewasp.state.node_table import NodeTable
-from kubewasp.wasm.core.abi import CLASSIC_IMPORTS, EXTENSION, EXTENSION_IMPORTS, Import
+from kubewasp.wasm.core.abi import ABORT, CLASSIC_IMPORTS, EXTENSION, EXTENSION_IMPORTS, Import
 from kubewasp.wasm.core.node_records import ResourceIds
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class CallbackHost:
         self._store.set_wasi(wasi)
         linker = Linker(module.engine.engine)
         linker.define_wasi()
-        for item in CLASSIC_IMPORTS + EXTENSION_IMPORTS:
+        for item in (*CLASSIC_IMPORTS, *EXTENSION_IMPORTS, ABORT):
             result = {"": [], "i32": [ValType.i32()], "i64": [ValType.i64()]}[item.result]
             kind = FuncType([ValType.i32()] * len(item.parameters), result)
             linker.define_func(item.module, item.name, kind, self._function(item))
@@ -75,6 +75,8 @@ class CallbackHost:
     def _function(self, item: Import) -> Callable[..., int | None]:
         if item.module == EXTENSION:
             return self._extension(item)
+        if item is ABORT:
+            return _abort
         if item.result and item.parameters[-2:] == ("buf", "limit"):
             if len(item.parameters) == 4:
                 return lambda name, length, buf, limit: self._answer(
@@ -218,3 +220,7 @@ def _list_item(encoded: bytes) -> bytes:
     from kubewasp.k8s.varint import leb128
 
     return b"\x12" + leb128(len(encoded)) + encoded
+
+
+def _abort(message: int, file: int, line: int, column: int) -> None:
+    raise WasmtimeError(f"abort at line {line}, column {column} (strings at {message} and {file})")

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, cast
 from wasmtime import FuncType, ValType
 
 from kubewasp.wasm import poll_oneoff
+from kubewasp.wasm.core.abi import ABORT
 from kubewasp.wasm.core.core_failures import Overrun
+from kubewasp.wasm.core.guest_abort import aborted
 from kubewasp.wasm.core.node_records import LONGEST_NAME
 from kubewasp.wasm.ffi import define_function
 from kubewasp.wasm.hooks import PAYLOADS
@@ -55,13 +57,15 @@ _current = _Current()
 
 
 def define(linker: Linker) -> None:
-    """Defines the functions that adapter.wat imports from `host`, and those of WASI for repeatable guests."""
+    """Defines the functions that adapter.wat imports from `host`, those of WASI for repeatable guests, and `abort`."""
     for name, parameters in _PARAMETERS.items():
         kind = FuncType([ValType.i32()] * parameters, [ValType.i32()])
         linker.define_func("host", name, kind, _callback(name))
     for name, (parameters, wide) in REPEATABLE.items():
         answer = _trapping(_callback(name))
         define_function(linker, "repeatable", name, answer, parameters=parameters, wide=wide, result="i32")
+    abort = _trapping(_callback(ABORT.name))
+    define_function(linker, ABORT.module, ABORT.name, abort, parameters=len(ABORT.parameters), result=ABORT.result)
 
 
 def _trapping(callback: Callable[..., int]) -> Callable[..., int | None]:
@@ -206,6 +210,9 @@ class InstanceCallbacks:
         self._memory.write(events, answer, "poll_oneoff")
         self._memory.write(written, (len(answer) // poll_oneoff.EVENT_SIZE).to_bytes(4, "little"), "poll_oneoff")
         return 0
+
+    def abort(self, message: int, file: int, line: int, column: int) -> None:
+        raise aborted(lambda address, length: self._memory.read(address, length, "abort"), message, file, line, column)
 
     def random_get(self, buf: int, length: int) -> int:
         """WASI's function, for a repeatable guest."""

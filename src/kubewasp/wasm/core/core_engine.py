@@ -18,7 +18,9 @@ from kubewasp.wasm.deadlines import Ticker
 from kubewasp.wasm.engine_settings import SWITCHED_OFF, EngineSettings, one_for_each
 
 if TYPE_CHECKING:
-    from wasmtime import Caller, Memory
+    from collections.abc import Callable
+
+    from wasmtime import Caller, Memory, Store
 
     from kubewasp.state.node_objects import Nodes
 
@@ -45,6 +47,7 @@ class CoreEngine:
         self.heap = SharedHeap(self.engine)
         self.resources = ResourceIds()
         self.ticker = Ticker(self.engine)
+        self.watch: Callable[[Store], None] | None = None  # called at every tick of a call; set by a profile
         self.linker = Linker(self.engine)
         self.linker.define_wasi()
         if fueled:

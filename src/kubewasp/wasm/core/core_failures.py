@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from wasmtime import ExitTrap, Trap, TrapCode
 
 from kubewasp.wasm.core.abi import BY_KEY
+from kubewasp.wasm.core.guest_abort import GuestAbort
 from kubewasp.wasm.core.node_records import TooManyResourcesError
 from kubewasp.wasm.deadlines import TimeLimit
 from kubewasp.wasm.hook_failures import (
@@ -82,6 +83,8 @@ def _cause(error: Exception, callback_error: BaseException | None, refused: int,
         return "timeout", ""
     if isinstance(callback_error, IndexError):
         return "trap", f"{callback_error}: buffer outside of the guest's memory"
+    if isinstance(callback_error, GuestAbort):
+        return "trap", str(callback_error)
     if isinstance(callback_error, Overrun | TooManyResourcesError):
         return "overrun", str(callback_error)
     if isinstance(callback_error, PayloadError):

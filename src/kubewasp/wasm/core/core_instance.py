@@ -5,6 +5,7 @@ After a failed call an instance is broken and must be dropped: the guest's memor
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import TYPE_CHECKING, cast
 
@@ -90,7 +91,8 @@ class CoreInstance:
         self._limits = limits
         self._engine = engine = module.engine
         self._store = store = Store(engine.engine)
-        self._deadline = CallDeadline(store)
+        watch = engine.watch
+        self._deadline = CallDeadline(store, watch=None if watch is None else functools.partial(watch, store))
         self._deadline.arm(limits.start_timeout)
         if engine.fueled:
             store.set_fuel(FUEL)

@@ -11,7 +11,7 @@ from wasmtime import FuncType, MemoryType, Module, Store, WasmtimeError
 
 from kubewasp.wasm import binary
 from kubewasp.wasm.compilation import compile_and_keep, load_compiled
-from kubewasp.wasm.core.abi import API, BY_KEY, EXTENSION, KUBERNETES_MODULES, SCHEDULER, START_FUNCTIONS, WASI
+from kubewasp.wasm.core.abi import ABORT, API, BY_KEY, EXTENSION, KUBERNETES_MODULES, SCHEDULER, START_FUNCTIONS, WASI
 from kubewasp.wasm.core.core_engine import STRICT, CoreEngine, core_engine
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
@@ -195,7 +195,7 @@ def _wasi_start(exports: dict[str, str]) -> tuple[str, ...]:
 
 def _checked_import(engine: CoreEngine, module: str, name: str, signature: str) -> tuple[str, str]:
     where = f'module "{module}" function "{name}"'
-    known = BY_KEY.get(f"{module}.{name}")
+    known = ABORT if (module, name) == (ABORT.module, ABORT.name) else BY_KEY.get(f"{module}.{name}")
     if known is not None and known.module == module:
         if signature != known.signature:
             raise GuestLoadError(f"wasm: guest imports {where} as {signature}. should be {known.signature}")
