@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
 # Build products beside the sources.
-PRODUCTS = frozenset({"build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum"})
+PRODUCTS = frozenset({"build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum", "node_modules"})
 
 
 def folder(part: str) -> Path:
