@@ -190,11 +190,12 @@ export class Guest {
     const { state, pod } = this.#cycle(header);
     const plugin = this.#plugin;
     const nodes = this.#listed(header);
+    const isWatched = this.#isWatched;
     const results = [];
     try {
-      for (const node of nodes) {
-        if (this.#isWatched) publish("filter", node);
-        results.push(plugin.filter(state, pod, node));
+      for (let place = 0; place < nodes.length; place++) {
+        if (isWatched) publish("filter", nodes[place]);
+        results.push(plugin.filter(state, pod, nodes[place]));
       }
       return verdicts(results);
     } catch (error) {
@@ -207,13 +208,15 @@ export class Guest {
   #score(header) {
     const { state, pod } = this.#cycle(header);
     const plugin = this.#plugin;
+    const isWatched = this.#isWatched;
     const nodes = this.#listed(header);
     const scores = [];
     try {
-      for (const node of nodes) {
-        if (this.#isWatched) publish("score", node);
-        const score = plugin.score(state, pod, node);
-        checkScore(score, "score");
+      for (let place = 0; place < nodes.length; place++) {
+        if (isWatched) publish("score", nodes[place]);
+        const score = plugin.score(state, pod, nodes[place]);
+        // The common case without a call.
+        if ((score | 0) !== score) checkScore(score, "score");
         scores.push(score);
       }
     } catch (error) {
@@ -338,8 +341,13 @@ function sent({ code, reason, hint }) {
 function verdicts(results) {
   const known = new Map();
   const statuses = [[0, ""]];
-  const numbers = results.map((verdict) => {
-    if (verdict === undefined || verdict === null || verdict === true) return 0;
+  const numbers = [];
+  for (let place = 0; place < results.length; place++) {
+    const verdict = results[place];
+    if (verdict === undefined || verdict === null || verdict === true) {
+      numbers.push(0);
+      continue;
+    }
     const given = asStatus(verdict, "filter");
     const key = `${given.code} ${given.reason}\0${given.hint}`;
     let number = known.get(key);
@@ -347,8 +355,8 @@ function verdicts(results) {
       number = statuses.push(sent(given)) - 1;
       known.set(key, number);
     }
-    return number;
-  });
+    numbers.push(number);
+  }
   return statuses.length === 1 ? { count: numbers.length } : { count: numbers.length, verdicts: numbers, statuses };
 }
 

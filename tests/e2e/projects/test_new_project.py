@@ -36,14 +36,17 @@ def placements(folder: Path, *arguments: str) -> dict[str, str]:
     return {item["pod"]: item["node"] for item in found["placements"]}
 
 
-@pytest.mark.parametrize(("language", "source"), [("go", "main.go"), ("python", "plugin.py")])
+@pytest.mark.parametrize(
+    ("language", "source"),
+    [("go", "main.go"), ("python", "plugin.py"), ("javascript", "plugin.js"), ("typescript", "plugin.ts")],
+)
 def test_a_new_project_is_tested_built_and_used(tmp_path: Path, language: str, source: str) -> None:
     kubewasp(tmp_path, "plugin", "new", NAME, "--lang", language)
     folder = tmp_path / NAME
 
     tested = json.loads(kubewasp(folder, "plugin", "test", "-o", "json", "--junit", "results.xml"))
     outcomes = {suite["name"]: [test["outcome"] for test in suite["tests"]] for suite in tested["suites"]}
-    label = {"go": "Go", "python": "Python"}[language]
+    label = {"go": "Go", "python": "Python", "javascript": "JavaScript", "typescript": "TypeScript"}[language]
     assert outcomes == {f"{label} tests": ["passed"] * 3, "build": ["passed"], "tests/scenarios.yaml": ["passed"] * 6}
     assert ET.parse(folder / "results.xml").getroot().attrib["failures"] == "0"
 
@@ -53,7 +56,7 @@ def test_a_new_project_is_tested_built_and_used(tmp_path: Path, language: str, s
 
     inspected = json.loads(kubewasp(folder, "plugin", "inspect", WASM, "-o", "json"))
     assert {"filter", "score"} <= set(inspected["hooks"]) <= {"prefilter", "filter", "score"}
-    assert inspected["kind"].startswith({"go": "core module", "python": "component"}[language])
+    assert inspected["kind"].startswith("core module" if language == "go" else "component")
 
     closed = ("--config", '{"closed": ["ssd"]}', "--node", "cluster.yaml", "-o", "json")
     calls = json.loads(kubewasp(folder, "plugin", "call", WASM, "filter", "score", *closed))
