@@ -7,7 +7,7 @@ import (
 
 // Handle is the scheduler's interface for a plugin. The plugin's constructor receives it and should keep it.
 type Handle struct {
-	// Log writes to the scheduler's log.
+	// Log writes to the scheduler's log, or to the sink of Log.Replace.
 	Log Logger
 
 	guest     *guest
@@ -55,8 +55,24 @@ func (h *Handle) Node(name string) *NodeInfo {
 	return h.guest.nodeInfo(row)
 }
 
+// Annotate annotates the pod with its binding: choice and binding are one request. For Reserve and PreBind only; in other
+// hooks it is an error. Annotations count if the hook succeeds and the pod is bound. Two plugins must not give one key
+// different values. A key is a qualified name such as "example.com/gpu-index"; the limits are 64 annotations per hook and
+// 256 KiB per pod.
+func (h *Handle) Annotate(key, value string) { h.guest.host.SendAnnotation(key, value) }
+
 // WaitingPods returns the pods that wait at Permit, each with its NodeName.
 func (h *Handle) WaitingPods() []*Pod { return podsOf(h.guest.read(h.guest.host.WaitingPods)) }
+
+// GetWaitingPod returns the pod that waits at Permit under this uid, or nil.
+func (h *Handle) GetWaitingPod(uid string) *Pod {
+	for _, pod := range h.WaitingPods() {
+		if pod.UID() == uid {
+			return pod
+		}
+	}
+	return nil
+}
 
 // AllowWaitingPod allows a waiting pod on behalf of this plugin, effective when the hook returns. It reports whether the
 // pod was waiting.

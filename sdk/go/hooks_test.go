@@ -437,6 +437,57 @@ func (l *lifecycle) PostBind(_ *kubewasp.CycleState, _ *kubewasp.Pod, node *kube
 	l.saw("postbind", node)
 }
 
+// gpuPicker takes the first index that no other pod of the node has.
+type gpuPicker struct{ handle *kubewasp.Handle }
+
+const gpuIndex = "example.com/gpu-index"
+
+func (p gpuPicker) Reserve(_ *kubewasp.CycleState, _ *kubewasp.Pod, node *kubewasp.NodeInfo) kubewasp.Status {
+	taken := map[string]bool{}
+	for _, other := range node.Pods() {
+		taken[other.Annotations().Get(gpuIndex)] = true
+	}
+	for _, index := range []string{"0", "1"} {
+		if !taken[index] {
+			p.handle.Annotate(gpuIndex, index)
+			return kubewasp.Success()
+		}
+	}
+	return kubewasp.Unschedulable("all GPUs are taken")
+}
+
+func (p gpuPicker) PreBind(_ *kubewasp.CycleState, pod *kubewasp.Pod, _ *kubewasp.NodeInfo) kubewasp.Status {
+	p.handle.Annotate("example.com/bound", pod.Name())
+	if pod.Labels().Get("fails") != "" {
+		return kubewasp.Failed("no")
+	}
+	return kubewasp.Success()
+}
+
+func TestAnnotationsGoWithTheBinding(t *testing.T) {
+	cluster := kubewasptest.NewCluster(kubewasptest.Node{Name: "a"})
+	plugin := kubewasptest.Load(t, cluster, func(handle *kubewasp.Handle) (gpuPicker, error) {
+		return gpuPicker{handle}, nil
+	}, "")
+	for _, want := range []map[string]string{{gpuIndex: "0", "example.com/bound": "first"}, {gpuIndex: "1", "example.com/bound": "second"}} {
+		result := plugin.Schedule(kubewasptest.Pod{Name: want["example.com/bound"]})
+		if !maps.Equal(result.Annotations, want) {
+			t.Errorf("annotations are %v, want %v", result.Annotations, want)
+		}
+	}
+	check(t, "third", plugin.Schedule(kubewasptest.Pod{Name: "third"}).Status, kubewasp.Unschedulable("all GPUs are taken"))
+}
+
+func TestAnnotationsOfAFailedAttemptAreDropped(t *testing.T) {
+	cluster := kubewasptest.NewCluster(kubewasptest.Node{Name: "a"})
+	plugin := kubewasptest.Load(t, cluster, func(handle *kubewasp.Handle) (gpuPicker, error) {
+		return gpuPicker{handle}, nil
+	}, "")
+	result := plugin.Schedule(kubewasptest.Pod{Name: "web", Labels: map[string]string{"fails": "yes"}})
+	check(t, "Annotations", len(result.Annotations), 0)
+	check(t, "next", plugin.Schedule(kubewasptest.Pod{Name: "next"}).Annotations[gpuIndex], "0")
+}
+
 func TestTheBindingCycle(t *testing.T) {
 	for fail, want := range map[string]string{
 		"":        `I "reserve" node="a",I "prebind" node="a",I "bind" node="a",I "postbind" node="a"`,

@@ -93,6 +93,31 @@ func (m Message) Texts(field int) []string {
 	return texts
 }
 
+// Ints returns the values of a repeated integer field, packed or not.
+func (m Message) Ints(field int) []int64 {
+	var numbers []int64
+	for at := 0; at < len(m); {
+		seen, wire, content, value, next := m.next(at)
+		if next < 0 {
+			break
+		}
+		switch {
+		case seen != field:
+		case wire == wireVarint:
+			numbers = append(numbers, int64(value))
+		case wire == wireBytes:
+			for inner := 0; inner < len(content); {
+				if value, inner = content.varint(inner); inner < 0 {
+					break
+				}
+				numbers = append(numbers, int64(value))
+			}
+		}
+		at = next
+	}
+	return numbers
+}
+
 // Map returns a field of type map<string, string>.
 func (m Message) Map(field int) Map[string] {
 	if m == "" {

@@ -25,6 +25,7 @@ from kubewasp.framework.handle import Handle
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     MIN_SCORE,
+    BindingResult,
     BindPlugin,
     Candidate,
     EnqueueExtensions,
@@ -63,6 +64,7 @@ __all__ = [
     "SUCCESS",
     "Action",
     "BindPlugin",
+    "BindingResult",
     "Candidate",
     "Code",
     "CycleState",

@@ -57,8 +57,9 @@ def run(request: Coroutine[Any, Any, None]) -> str:
     return ""
 
 
-def stored(*, node: str = "", uid: str = POD.uid) -> bytes:
-    manifest = {"metadata": {"name": "web", "namespace": "default", "uid": uid}, "spec": {"nodeName": node}}
+def stored(*, node: str = "", uid: str = POD.uid, **annotations: str) -> bytes:
+    metadata = {"name": "web", "namespace": "default", "uid": uid, "annotations": annotations}
+    manifest = {"metadata": metadata, "spec": {"nodeName": node}}
     return wrap_unknown("v1", "Pod", encode("Pod", manifest))
 
 
@@ -70,6 +71,21 @@ def test_a_bind_names_the_pod_its_uid_and_the_node() -> None:
     binding = decode("Binding", unwrap_unknown(body)[2])
     assert binding["metadata"]["uid"] == POD.uid
     assert (binding["target"]["kind"], binding["target"]["name"]) == ("Node", "a")
+
+
+def test_a_bind_has_the_annotations_of_the_pod() -> None:
+    client = FakeClient(b"")
+    assert run(ClusterWrites(client).bind(POD, "a", {"example.com/gpu": "2", "note": "ä"})) == ""
+    ((_, _, body),) = client.requests
+    binding = decode("Binding", unwrap_unknown(body)[2])
+    assert binding["metadata"]["annotations"] == {"example.com/gpu": "2", "note": "ä"}
+
+
+def test_a_bind_by_another_request_with_other_annotations_is_an_error() -> None:
+    client = FakeClient((409, "Conflict"), stored(node="a", gpu="1"))
+    assert "status 409" in run(ClusterWrites(client).bind(POD, "a", {"gpu": "2"}))
+    client = FakeClient((409, "Conflict"), stored(node="a", gpu="2", other="x"))
+    assert run(ClusterWrites(client).bind(POD, "a", {"gpu": "2"})) == ""
 
 
 @pytest.mark.parametrize("failure", [(0, DISCONNECTED), (500, "InternalError"), (409, "Conflict")])

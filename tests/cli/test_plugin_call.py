@@ -31,6 +31,8 @@ OF_ONE_HOOK = {
     "score": {"score"},
     "normalizescore": {"normalized_scores"},
     "permit": {"timeout_ms"},
+    "reserve": {"annotations"},
+    "prebind": {"annotations"},
 }
 EACH_NODE = ("filter", "score")
 NO_NODE = ("enqueue", "prefilter", "postfilter", "prescore", "normalizescore")

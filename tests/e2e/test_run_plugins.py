@@ -60,6 +60,21 @@ def test_all_extension_points_are_called_in_their_order(cluster: Cluster, fake_n
     ]
 
 
+def test_annotations_of_reserve_and_pre_bind_are_on_the_bound_pod(
+    cluster: Cluster, fake_nodes: FakeNodes, start: Start
+) -> None:
+    (node,) = fake_nodes.create(1)
+    start()
+    cluster.create(annotated("one", {"own": "kept", "witness.example/reserved": "replaced"}))
+    assert wait_node(cluster, "one") == node
+    # With the very change that binds the pod: no request of its own follows.
+    assert cluster.get("Pod", "one")["metadata"]["annotations"] == {
+        "own": "kept",
+        "witness.example/reserved": node,
+        "witness.example/Bound": f"one → {node}",
+    }
+
+
 def test_pre_enqueue_keeps_a_pod_out_of_the_queue_until_the_pod_changes(
     cluster: Cluster, fake_nodes: FakeNodes, start: Start
 ) -> None:

@@ -10,6 +10,7 @@ from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.observer import NO_OBSERVER, SchedulerObserver
 from kubewasp.framework.plugin import (
     EXTENSION_POINTS,
+    BindingResult,
     BindPlugin,
     EnqueueExtensions,
     FilterPlugin,
@@ -131,7 +132,7 @@ class Scripted(
             return found
         return scores if found is None else found(scores)
 
-    def reserve(self, state: CycleState, pod: Pod, node: str) -> Status:
+    def reserve(self, state: CycleState, pod: Pod, node: str) -> Status | BindingResult:
         return self._answer("reserve", SUCCESS)
 
     def unreserve(self, state: CycleState, pod: Pod, node: str) -> None:
@@ -141,7 +142,7 @@ class Scripted(
         found = self._answer("permit", SUCCESS)
         return (found, 0.0) if isinstance(found, Status) else found
 
-    def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
+    def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status | BindingResult:
         return self._answer("pre_bind", SUCCESS)
 
     def bind(self, state: CycleState, pod: Pod, node: str) -> Status:

@@ -98,6 +98,7 @@ EXTENSION = (
     ("reject_waiting_pod", 4),
     ("at_hand", 1),
     ("result.hint", 2),
+    ("result.annotation", 4),
 )
 
 # The global `what` of misbehave.

@@ -20,6 +20,14 @@ async def test_what_came_of_a_bind_is_told_to_the_scheduler() -> None:
 
 
 @asynchronous
+async def test_a_bind_is_sent_with_its_annotations() -> None:
+    made = Writing(writes := FakeWrites())
+    made.bind(POD, "a", {"gpu": "2"})
+    assert await made.drained()
+    assert writes.of("bind") == [("web", "a", {"gpu": "2"})]
+
+
+@asynchronous
 async def test_who_is_not_the_leader_writes_nothing() -> None:
     made = Writing(writes := FakeWrites(), leads=False)
     made.bind(POD, "a")

@@ -59,8 +59,8 @@ class FakeWrites:
         if self.errors.get(what):
             raise WriteError(self.errors[what])
 
-    async def bind(self, pod: Pod, node: str) -> None:
-        await self._note("bind", pod.name, node)
+    async def bind(self, pod: Pod, node: str, annotations: Mapping[str, str] | None = None) -> None:
+        await self._note("bind", pod.name, node, *([dict(annotations)] if annotations else ()))
 
     async def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
         await self._note("patch", pod.name, status)
@@ -140,8 +140,8 @@ class Writing:
     async def drained(self, timeout: float = SOON) -> bool:
         return await self.outbox.drained(timeout)
 
-    def bind(self, pod: Pod, node: str) -> Status:
-        return self.dispatcher.bind(pod, node)
+    def bind(self, pod: Pod, node: str, annotations: Mapping[str, str] | None = None) -> Status:
+        return self.dispatcher.bind(pod, node, annotations)
 
     def update(self, manifest: Mapping[str, Any]) -> Status:
         return self.dispatcher.update(manifest)

@@ -136,8 +136,8 @@ class FakeClient:
         self.calls: list[tuple[Any, ...]] = []
         self.errors: dict[str, str] = {}
 
-    def bind(self, pod: Pod, node: str) -> Status:
-        return self._call("bind", pod, node)
+    def bind(self, pod: Pod, node: str, annotations: Mapping[str, str] | None = None) -> Status:
+        return self._call("bind", pod, node, *([annotations] if annotations else ()))
 
     def update(self, manifest: Mapping[str, Any]) -> Status:
         return self._call("update", manifest)

@@ -175,6 +175,25 @@ def test_another_order_is_told(tmp_path: Path, order: list[str]) -> None:
     ]
 
 
+def test_annotations_of_the_bound_pod_are_compared(tmp_path: Path) -> None:
+    guest = wat_text("""
+        (module
+          (import "kubewasp/v1" "result.annotation" (func $annotate (param i32 i32 i32 i32)))
+          (memory (export "memory") 1)
+          (data (i32.const 0) "gpu2")
+          (func (export "reserve") (result i32)
+            (call $annotate (i32.const 0) (i32.const 3) (i32.const 3) (i32.const 1)) (i32.const 0)))
+        """)
+    assert passes(tmp_path, guest, expect={"annotations": {"gpu": "2"}})
+    told = failure(tmp_path, guest, expect={"annotations": {"gpu": "3", "numa": "0"}})
+    assert told[1:5] == [
+        '  annotation gpu   expected  "3"',
+        '                   got       "2"',
+        '  annotation numa  expected  "0"',
+        "                   got       none",
+    ]
+
+
 def test_filtered_are_just_the_nodes_that_the_plugin_rejects(tmp_path: Path) -> None:
     assert passes(tmp_path, expect={"filtered": {}})
     assert passes(tmp_path, config="3", expect={"filtered": {"node-3": "is reserved"}})

@@ -67,6 +67,7 @@ def test_everything_may_be_said(tmp_path: Path) -> None:
         ({"order": ["a", "b"]}, Expectation(order=("a", "b"))),
         ({"scores": {"a": 1, "b": -2}}, Expectation(scores={"a": 1, "b": -2})),
         ({"filtered": {}}, Expectation(filtered={})),
+        ({"annotations": {"gpu": "2"}}, Expectation(annotations={"gpu": "2"})),
         ({"filtered": {"a": "reason"}}, Expectation(filtered={"a": "reason"})),
     ],
 )
@@ -154,7 +155,10 @@ def test_that_the_plugin_does_not_load_can_be_expected(tmp_path: Path) -> None:
         ),
         ({"expect": None}, "expect: Required value: the expected result of each pod"),
         ({"expect": "node-1"}, 'expect: expected an object, got "node-1"'),
-        ({"expect": {}}, "expect: expected at least one of node, waiting, rejected, error, order, scores and filtered"),
+        (
+            {"expect": {}},
+            "expect: expected at least one of node, waiting, rejected, error, order, scores, filtered and annotations",
+        ),
         ({"expect": {"nodes": "a"}}, 'expect.nodes: unknown field; did you mean "node"?'),
         ({"expect": {"node": 5}}, "expect.node: expected a node's name or a list of names, got 5"),
         ({"expect": {"node": []}}, "expect.node: expected a node's name or a list of names, got a list"),

@@ -40,6 +40,7 @@ class Cluster:
         self.scheduler.subscribe(self)
         self.pods: dict[str, Pod] = {}
         self.bound: list[tuple[str, str]] = []
+        self.annotations: dict[str, dict[str, str]] = {}  # of bound pods
         self.evicted: list[str] = []
         self.errors: dict[str, str] = {}
         self.victims_linger = False
@@ -132,12 +133,13 @@ class Cluster:
 
     # ------------------------------------------------------------------ framework.handle.Client
 
-    def bind(self, pod: Pod, node: str) -> Status:
+    def bind(self, pod: Pod, node: str, annotations: Mapping[str, str] | None = None) -> Status:
         if self.errors.get("bind"):
             return Status(Code.ERROR, self.errors["bind"])
         known = self.pods[pod.uid]
         assert not known.node, f"{pod.key} is bound already"
         self.bound.append((pod.name, node))
+        self.annotations[pod.name] = dict(annotations or {})
         self._put(replace(known, node=node, nominated_node=""))
         return SUCCESS
 

@@ -313,6 +313,25 @@ def test_a_score_may_fail(guest: Guest) -> None:
 # ---------------------------------------------------------------------- binding
 
 
+def test_images_have_the_number_of_nodes(guest: Guest, table: NodeTable) -> None:
+    with begun(guest, pod(show="images"), table) as cycle:
+        assert reason(cycle) == "1000 bytes on 1 nodes"
+        assert reason(cycle, "node-2") == "0 bytes on 0 nodes"
+
+
+def test_a_waiting_pod_is_found_by_its_uid(table: NodeTable) -> None:
+    handle = FakeHandle()
+    handle.waiting = {uid: encode("Pod", samples.pod(uid, uid=uid)) for uid in ("u0", "u1")}
+    with load(handle=handle).cycle(pod(show="waiting"), table, handle=handle) as cycle:
+        cycle.prefilter()
+        assert reason(cycle) == "[default/u1]"
+
+
+def test_annotations_of_reserve_go_with_the_binding(guest: Guest, table: NodeTable) -> None:
+    with begun(guest, pod(labels={"gpu": "2"}), table) as cycle:
+        assert cycle.reserve("node-2").annotations == {"example.com/gpu-index": "2"}
+
+
 def test_the_binding_cycle(table: NodeTable) -> None:
     handle = FakeHandle()
     with begun(load(handle=handle), pod(), table) as cycle:

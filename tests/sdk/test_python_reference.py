@@ -88,7 +88,16 @@ def test_the_plugins_of_the_page_have_the_hooks_they_seem_to_have(page: dict[str
         "Cheap": {"filter"},
         "SpotSooner": {"filter", "score", "enqueue", "queueinghint"},
         "ByTeam": {"prefilter", "score"},
+        "GpuIndex": {"reserve"},
     }
+
+
+def test_each_pod_gets_a_gpu_of_its_own(page: dict[str, Any]) -> None:
+    cluster = FakeCluster(make_node("a", allocatable={"nvidia.com/gpu": 2}))
+    plugin = cluster.start(page["GpuIndex"])
+    outcomes = [cluster.schedule(plugin, make_pod(name)) for name in "abc"]
+    assert [outcome.annotations.get("example.com/gpu-index") for outcome in outcomes] == ["0", "1", None]
+    assert outcomes[2].reason == "all GPUs are taken"
 
 
 def test_the_state_of_the_page_is_carried_from_hook_to_hook(page: dict[str, Any]) -> None:

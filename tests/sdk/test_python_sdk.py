@@ -17,11 +17,13 @@ from kubewasp_sdk import (
     Code,
     ConfigError,
     CycleState,
+    NodeInfo,
     Nominate,
     Plugin,
     Pod,
     Status,
     Taint,
+    Verdict,
     Wait,
     config,
     events,
@@ -479,6 +481,70 @@ def test_waiting_pods_are_bound_when_they_are_allowed() -> None:
     assert (event.type, event.reason, event.note, event.action) == ("Normal", "Complete", "all there", "Scheduling")
     assert (event.regarding.kind, event.regarding.namespace, event.regarding.name) == ("Pod", "default", "b")
     assert event.related is None
+
+
+class GpuPicker(Plugin):
+    """Takes the first index that no other pod of the node has."""
+
+    wants = ("pods",)
+
+    def reserve(self, state: CycleState, pod: Pod, node: NodeInfo) -> Verdict:
+        taken = {other.annotations.get("example.com/gpu-index") for other in node.pods}
+        free = next((index for index in ("0", "1") if index not in taken), None)
+        if free is None:
+            return "all GPUs are taken"
+        self.annotate("example.com/gpu-index", free)
+        return None
+
+    def pre_bind(self, state: CycleState, pod: Pod, node: NodeInfo) -> Verdict:
+        self.annotate("example.com/bound", pod.name)
+        return Status.error("no") if pod.labels.get("fails") else None
+
+
+def test_annotations_go_with_the_binding() -> None:
+    cluster = FakeCluster(make_node("a"))
+    plugin = cluster.start(GpuPicker)
+    first, second, third = (cluster.schedule(plugin, make_pod(name)) for name in ("first", "second", "third"))
+    assert first.annotations == {"example.com/gpu-index": "0", "example.com/bound": "first"}
+    assert second.annotations["example.com/gpu-index"] == "1"
+    assert (third.reason, third.annotations) == ("all GPUs are taken", {})
+    assert cluster.annotations == {"first": first.annotations, "second": second.annotations}
+
+
+def test_annotations_of_a_failed_attempt_are_dropped() -> None:
+    cluster = FakeCluster(make_node("a"))
+    plugin = cluster.start(GpuPicker)
+    assert cluster.schedule(plugin, make_pod("web", labels={"fails": "yes"})).annotations == {}
+    assert cluster.schedule(plugin, make_pod("next")).annotations["example.com/gpu-index"] == "0"
+
+
+def test_only_reserve_and_pre_bind_may_annotate() -> None:
+    class Early(Plugin):
+        def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Verdict:
+            self.annotate("key", "value")
+            return None
+
+    with pytest.raises(RuntimeError, match="only reserve and pre_bind may annotate the pod"):
+        run(Early, make_pod("web"), [make_node("a")])
+
+
+def test_an_annotation_is_two_texts() -> None:
+    class Number(Plugin):
+        def reserve(self, state: CycleState, pod: Pod, node: NodeInfo) -> Verdict:
+            self.annotate("key", 1)  # type: ignore[arg-type]
+            return None
+
+    with pytest.raises(TypeError, match="expected two texts, got 'key' and 1"):
+        run(Number, make_pod("web"), [make_node("a")])
+
+
+def test_annotations_are_a_field_of_the_answer() -> None:
+    guest, _ = started(GpuPicker)
+    numbers = "[0, 0, 0, 110, {}, {}]"
+    header = json.dumps({"hook": "reserve", "now": 0, "cycle": 1, "row": 0})
+    node = ['n 0 "a"', "l {}", "i []", 'o {"metadata": {"name": "a"}}', f"r {numbers}"]
+    lines = [*node, 'p {"metadata": {"name": "web"}}']
+    assert json.loads(guest.call("\n".join([header, *lines]))) == {"annotations": {"example.com/gpu-index": "0"}}
 
 
 def test_waiting_pods_are_given_up_when_their_time_is_over() -> None:

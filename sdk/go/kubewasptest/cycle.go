@@ -3,6 +3,7 @@
 package kubewasptest
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -18,6 +19,7 @@ type Cycle struct {
 	guest  *bridge.Guest
 	pod    Pod
 	trials int
+	notes  map[string]string
 }
 
 // Cycle starts the cycle of a pod with PreFilter, if the plugin has it. The test ends if PreFilter rejects the pod.
@@ -53,6 +55,7 @@ func (p *Plugin) Signature(pod Pod) uint64 {
 
 func (c *Cycle) begin(pod Pod) ([]string, kubewasp.Status) {
 	c.pod = pod.withDefaults()
+	c.notes = nil
 	fake := c.host
 	fake.cycles++
 	fake.pod, fake.target, fake.row, fake.state = c.pod.Encode(), "", -1, 0
@@ -269,12 +272,14 @@ func (c *Cycle) Trial(run func()) {
 
 // Reserve calls Reserve for the node.
 func (c *Cycle) Reserve(node string) kubewasp.Status {
-	return c.onNode("reserve", c.guest.Reserve, node)
+	c.plugin.t.Helper()
+	return c.annotating("reserve", c.guest.Reserve, node)
 }
 
 // Unreserve calls Unreserve for the node.
 func (c *Cycle) Unreserve(node string) {
 	c.plugin.t.Helper()
+	c.notes = nil
 	if c.has("unreserve") {
 		c.on(node)
 		c.guest.Unreserve()
@@ -295,7 +300,8 @@ func (c *Cycle) Permit(node string) (kubewasp.Status, time.Duration) {
 
 // PreBind calls PreBind for the node.
 func (c *Cycle) PreBind(node string) kubewasp.Status {
-	return c.onNode("prebind", c.guest.PreBind, node)
+	c.plugin.t.Helper()
+	return c.annotating("prebind", c.guest.PreBind, node)
 }
 
 // Bind calls Bind for the node.
@@ -308,6 +314,24 @@ func (c *Cycle) PostBind(node string) {
 		c.on(node)
 		c.guest.PostBind()
 	}
+}
+
+// Annotations returns the annotations of successful calls of Reserve and PreBind; nil without any.
+func (c *Cycle) Annotations() map[string]string { return maps.Clone(c.notes) }
+
+// annotating calls a hook that may annotate the pod.
+func (c *Cycle) annotating(name string, hook func() int32, node string) kubewasp.Status {
+	c.plugin.t.Helper()
+	c.host.annotates, c.host.sentNotes = true, nil
+	status := c.onNode(name, hook, node)
+	c.host.annotates = false
+	if status.IsSuccess() && len(c.host.sentNotes) > 0 {
+		if c.notes == nil {
+			c.notes = map[string]string{}
+		}
+		maps.Copy(c.notes, c.host.sentNotes)
+	}
+	return status
 }
 
 // onNode calls a hook for a node. A missing hook succeeds.

@@ -3,6 +3,7 @@
 package kubewasptest
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,8 @@ type instance struct {
 	sortKey   []byte
 	sent      []int64
 	signature uint64
+	annotates bool // whether the hook may annotate
+	sentNotes map[string]string
 
 	hooks     uint32
 	cycles    int
@@ -90,6 +93,17 @@ func (i *instance) SendNodeNames(names []byte) {
 func (i *instance) SendNominatedNode(name string) { i.nominated = name }
 func (i *instance) SendReason(text string)        { i.reason = text }
 func (i *instance) SendHint(text string)          { i.hint = text }
+
+func (i *instance) SendAnnotation(key, value string) {
+	if !i.annotates {
+		i.plugin.t.Errorf("Annotate(%q): only Reserve and PreBind may annotate", key)
+		return
+	}
+	if i.sentNotes == nil {
+		i.sentNotes = map[string]string{}
+	}
+	i.sentNotes[key] = value
+}
 
 func (i *instance) RecordEvent(json []byte) {
 	i.plugin.events = append(i.plugin.events, decodeEvent(i.plugin.t, json))
@@ -184,6 +198,29 @@ func (i *instance) NodePods(number int, buf []byte) int {
 	return giveText(string(list.out), buf)
 }
 
+// NodeImageStates counts the nodes with each image of the node.
+func (i *instance) NodeImageStates(name string, buf []byte) int {
+	r := i.at(i.cluster().row(name))
+	if r == nil {
+		return giveText("null", buf)
+	}
+	states := map[string]kubewasp.ImageState{}
+	for name, size := range imageSizes(r.node) {
+		state := kubewasp.ImageState{Size: size}
+		for _, number := range i.cluster().present() {
+			if _, has := imageSizes(i.cluster().rows[number].node)[name]; has {
+				state.NumNodes++
+			}
+		}
+		states[name] = state
+	}
+	text, err := json.Marshal(states)
+	if err != nil {
+		i.plugin.t.Fatal(err)
+	}
+	return giveText(string(text), buf)
+}
+
 func (i *instance) FeasibleRows(rows []int32) int  { return giveNumbers(i.feasible, rows) }
 func (i *instance) NodeScores(scores []int64) int  { return giveNumbers(i.scores, scores) }
 func (i *instance) SendNodeScores(scores []int64)  { i.sent = append([]int64{}, scores...) }
@@ -208,4 +245,15 @@ func (i *instance) AllowWaitingPod(uid string) bool { return i.plugin.decide(uid
 
 func (i *instance) RejectWaitingPod(uid, reason string) bool {
 	return i.plugin.decide(uid, false, reason)
+}
+
+// imageSizes returns the sizes of a node's images by name.
+func imageSizes(node Node) map[string]int64 {
+	sizes := map[string]int64{}
+	for _, image := range node.Images {
+		for _, name := range image.Names {
+			sizes[name] = image.SizeBytes
+		}
+	}
+	return sizes
 }

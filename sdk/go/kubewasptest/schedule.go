@@ -3,6 +3,7 @@
 package kubewasptest
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -24,6 +25,8 @@ type Result struct {
 	Scores map[string]int64
 	// Nominated is the node that PostFilter nominated.
 	Nominated string
+	// Annotations has the annotations of Reserve and PreBind, which go with the binding.
+	Annotations map[string]string
 }
 
 type waitingPod struct {
@@ -66,6 +69,7 @@ func (p *Plugin) Schedule(pod Pod) *Result {
 	if status := cycle.Reserve(result.Node); !status.IsSuccess() {
 		return p.undo(cycle, result, status)
 	}
+	assumed = p.annotate(cycle, result, assumed)
 	status, timeout := cycle.Permit(result.Node)
 	switch {
 	case status.Code == kubewasp.CodeWait:
@@ -131,12 +135,31 @@ func (p *Plugin) bind(cycle *Cycle, result *Result) *Result {
 	if status := cycle.PreBind(result.Node); !status.IsSuccess() {
 		return p.undo(cycle, result, status)
 	}
+	assumed := cycle.pod
+	assumed.NodeName = result.Node
+	p.annotate(cycle, result, assumed)
 	if status := cycle.Bind(result.Node); !status.IsSuccess() && status.Code != kubewasp.CodeSkip {
 		return p.undo(cycle, result, status)
 	}
 	cycle.PostBind(result.Node)
 	p.release(cycle)
 	return result
+}
+
+// annotate puts the pod on its node with its annotations, where the hooks of other pods see them.
+func (p *Plugin) annotate(cycle *Cycle, result *Result, assumed Pod) Pod {
+	result.Annotations = cycle.Annotations()
+	if len(result.Annotations) > 0 {
+		own := maps.Clone(assumed.Annotations)
+		if own == nil {
+			own = map[string]string{}
+		}
+		maps.Copy(own, result.Annotations)
+		p.cluster.RemovePod(assumed)
+		assumed.Annotations = own
+		p.cluster.AddPod(assumed)
+	}
+	return assumed
 }
 
 func (p *Plugin) undo(cycle *Cycle, result *Result, status kubewasp.Status) *Result {
@@ -147,6 +170,7 @@ func (p *Plugin) undo(cycle *Cycle, result *Result, status kubewasp.Status) *Res
 
 func (p *Plugin) fail(cycle *Cycle, result *Result, status kubewasp.Status) *Result {
 	result.Node, result.Waiting, result.Timeout, result.Status = "", false, 0, status
+	result.Annotations = nil
 	p.release(cycle)
 	return result
 }

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     Answer = dict[str, Any]
+    Hook = Callable[[Mapping[str, Any], Mapping[str, str]], Answer]
 
 PROTOCOL = 1
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
@@ -58,7 +59,7 @@ class Guest:
         self._cycles: dict[int, Cycle] = {}
         self._plugin: Plugin
         self._mirror: Mirror
-        self._hooks: dict[str, Callable[[Mapping[str, Any], Mapping[str, str]], Answer]] = {
+        self._hooks: dict[str, Hook] = {
             "sync": lambda _header, _texts: {},
             "preenqueue": self._pre_enqueue,
             "queuesort": self._sort_key,
@@ -78,6 +79,8 @@ class Guest:
         }
         for hook in ("reserve", "unreserve", "prebind", "bind", "postbind"):
             self._hooks[hook] = self._on_node(METHODS[hook])
+        for hook in ("reserve", "prebind"):
+            self._hooks[hook] = self._annotating(self._hooks[hook])
 
     @classmethod
     def of_module(cls, module: ModuleType) -> Guest:
@@ -262,7 +265,7 @@ class Guest:
         _check_scores(normalized, "normalize_scores")
         return {"scores": normalized}
 
-    def _trial(self, method: str) -> Callable[[Mapping[str, Any], Mapping[str, str]], Answer]:
+    def _trial(self, method: str) -> Hook:
         def call(header: Mapping[str, Any], texts: Mapping[str, str]) -> Answer:
             cycle = self._cycle(header)
             change = getattr(self._plugin, method)
@@ -286,11 +289,23 @@ class Guest:
 
     # ------------------------------------------------------------------ binding
 
-    def _on_node(self, method: str) -> Callable[[Mapping[str, Any], Mapping[str, str]], Answer]:
+    def _on_node(self, method: str) -> Hook:
         def call(header: Mapping[str, Any], _texts: Mapping[str, str]) -> Answer:
             cycle = self._cycle(header)
             act = getattr(self._plugin, method)
             return _status(act(cycle.state, cycle.pod, self._mirror.node(header["row"])), method)
+
+        return call
+
+    def _annotating(self, hook: Hook) -> Hook:
+        def call(header: Mapping[str, Any], texts: Mapping[str, str]) -> Answer:
+            scheduler = self._plugin._scheduler  # noqa: SLF001 - a part of it
+            scheduler.may_annotate = True
+            try:
+                answer = hook(header, texts)
+            finally:
+                scheduler.may_annotate, annotations = False, scheduler.take_annotations()
+            return answer | {"annotations": annotations} if annotations else answer
 
         return call
 

@@ -164,6 +164,13 @@ class Plugin:
         """Rejects a waiting pod (or uid), which returns to the queue; False if it is not waiting."""
         return self._scheduler.reject(pod if isinstance(pod, str) else pod.uid, reason)
 
+    def annotate(self, key: str, value: str) -> None:
+        """Annotates the pod with its binding, in one request; in `reserve` and `pre_bind` only.
+
+        Another value of another plugin for the same key is an error. Nothing is annotated unless the pod is bound.
+        """
+        self._scheduler.annotate(key, value)
+
     def record_event(
         self,
         regarding: KubernetesObject,

@@ -1,6 +1,6 @@
 """Scheduler interface of a plugin: clock, nodes, waiting pods, and pending actions.
 
-Actions (events, allowed and rejected pods) are collected and sent when the hook returns.
+Actions (events, annotations, allowed and rejected pods) are collected and sent when the hook returns.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ class Scheduler:
     allowed: list[str] = field(default_factory=list)
     rejected: list[tuple[str, str]] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    may_annotate: bool = False
+    annotations: dict[str, str] = field(default_factory=dict)
 
     def now(self) -> datetime:
         return datetime.now(UTC) if self.seconds is None else datetime.fromtimestamp(self.seconds, UTC)
@@ -48,6 +50,18 @@ class Scheduler:
         if is_waiting:
             self.rejected.append((uid, reason))
         return is_waiting
+
+    def annotate(self, key: str, value: str) -> None:
+        if not self.may_annotate:
+            raise RuntimeError("annotate: only reserve and pre_bind may annotate the pod")
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(f"annotate: expected two texts, got {key!r:.60} and {value!r:.60}")
+        self.annotations[key] = value
+
+    def take_annotations(self) -> dict[str, str]:
+        """Annotations since the last call."""
+        taken, self.annotations = self.annotations, {}
+        return taken
 
     def record_event(
         self,

@@ -100,6 +100,7 @@ class Outcome:
     nominated: str = ""
     is_waiting: bool = False
     hints: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def reason(self) -> str:
@@ -120,7 +121,8 @@ class FakeCluster:
     """Nodes with their pods, waiting pods, and a clock.
 
     Results are in `bound` (placements), `unbound` (reasons of pods that failed after Reserve), `waiting` (pods at
-    Permit) and `events` (recorded events). Reasons are those of the scheduler; the plugin is named after its class.
+    Permit), `annotations` (of pods with a node) and `events` (recorded events). Reasons are those of the scheduler; the
+    plugin is named after its class.
     """
 
     def __init__(self, *nodes: NodeInfo, now: datetime = NOON) -> None:
@@ -130,6 +132,7 @@ class FakeCluster:
         self.time = now
         self.bound: dict[str, str] = {}
         self.unbound: dict[str, str] = {}
+        self.annotations: dict[str, dict[str, str]] = {}
         self.events: list[Event] = []
         self._waiting: dict[str, _Waiting] = {}
 
@@ -204,7 +207,8 @@ class FakeCluster:
         best = max(feasible, key=lambda node: scores.get(node.name, 0))
         status, waits = self._bind(plugin, state, pod, best)
         node = best.name if status.is_success or waits else ""
-        return Outcome(status, node, rejected, scores, is_waiting=waits, hints=hints)
+        annotations = self.annotations.get(pod.name, {}) if node else {}
+        return Outcome(status, node, rejected, scores, is_waiting=waits, hints=hints, annotations=annotations)
 
     def _filter(
         self, plugin: Plugin, state: CycleState, pod: Pod, wanted: Collection[str] | None, *, asks: bool
@@ -244,12 +248,12 @@ class FakeCluster:
 
     def _bind(self, plugin: Plugin, state: CycleState, pod: Pod, node: NodeInfo) -> tuple[Status, bool]:
         has = _Overrides(plugin)
+        self.annotations.pop(pod.name, None)
         if has("reserve"):
-            status = as_status(plugin.reserve(state, pod, node), "reserve")
+            status = self._annotating(plugin, "reserve", state, pod, node)
             if not status.is_success:
                 return self._give_up(plugin, state, pod, node, status), False
-        node.put_pod(pod.uid, pod)
-        _count(node)
+        self._put(pod, node)
         if has("permit"):
             answer = plugin.permit(state, pod, node)
             if isinstance(answer, Wait):
@@ -265,17 +269,40 @@ class FakeCluster:
         has = _Overrides(plugin)
         for hook in ("pre_bind", "bind"):
             if has(hook):
-                status = as_status(getattr(plugin, hook)(state, pod, node), hook)
+                if hook == "pre_bind":
+                    status = self._annotating(plugin, hook, state, pod, node)
+                else:
+                    status = as_status(plugin.bind(state, pod, node), hook)
                 if not status.is_success and status.code != Code.SKIP:
                     return self._give_up(plugin, state, pod, node, status)
+        self._put(pod, node)
         self.bound[pod.name] = node.name
         if has("post_bind"):
             plugin.post_bind(state, pod, node)
         return SUCCESS
 
+    def _annotating(self, plugin: Plugin, hook: str, state: CycleState, pod: Pod, node: NodeInfo) -> Status:
+        """Calls a hook that may annotate the pod; annotations of a success are kept."""
+        scheduler = plugin._scheduler  # noqa: SLF001 - in place of the scheduler
+        scheduler.may_annotate = True
+        try:
+            status = as_status(getattr(plugin, hook)(state, pod, node), hook)
+        finally:
+            scheduler.may_annotate, annotations = False, scheduler.take_annotations()
+        if status.is_success and annotations:
+            self.annotations[pod.name] = {**self.annotations.get(pod.name, {}), **annotations}
+        return status
+
+    def _put(self, pod: Pod, node: NodeInfo) -> None:
+        """Puts the pod on its node, with its annotations: other pods' hooks see them."""
+        annotations = self.annotations.get(pod.name)
+        node.put_pod(pod.uid, _annotated(pod, annotations) if annotations else pod)
+        _count(node)
+
     def _give_up(self, plugin: Plugin, state: CycleState, pod: Pod, node: NodeInfo, status: Status) -> Status:
         node.drop_pod(pod.uid)
         _count(node)
+        self.annotations.pop(pod.name, None)
         if _Overrides(plugin)("unreserve"):
             plugin.unreserve(state, pod, node)
         self.unbound[pod.name] = status.reason
@@ -353,6 +380,12 @@ def _duration(seconds: float) -> str:
 
 def _placed(pod: Pod, node: NodeInfo) -> Pod:
     return Pod(json.dumps(pod.raw | {"spec": {**pod.spec, "nodeName": node.name}}))
+
+
+def _annotated(pod: Pod, annotations: Mapping[str, str]) -> Pod:
+    metadata = pod.raw["metadata"]
+    added = {**(metadata.get("annotations") or {}), **annotations}
+    return Pod(json.dumps(pod.raw | {"metadata": {**metadata, "annotations": added}}))
 
 
 def _taint(taint: str | Mapping[str, str]) -> Mapping[str, str]:

@@ -42,13 +42,14 @@ class ClusterWrites:
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
-    async def bind(self, pod: Pod, node: str) -> None:
-        """Binds a pod, identified by its uid. The outcome of an unanswered bind is looked up.
+    async def bind(self, pod: Pod, node: str, annotations: Mapping[str, str] | None = None) -> None:
+        """Binds a pod, identified by its uid, and annotates it. The outcome of an unanswered bind is looked up.
 
         A bind that was not carried out may still be on its way. It is repeated for the same node, where resources stay
         reserved: if they were freed at once, a late bind would put one pod too many there.
         """
-        request, is_uncertain = binding_request(pod.namespace, pod.name, pod.uid, node), False
+        request = binding_request(pod.namespace, pod.name, pod.uid, node, annotations or {})
+        is_uncertain = False
         for pause in (*_BIND_RETRY_DELAYS, None):
             try:
                 await self._client.send(request)
@@ -58,8 +59,9 @@ class ClusterWrites:
                 is_uncertain |= error.maybe_done
                 found = await self._looked_up(pod)
                 bound_to = (found.get("spec") or {}).get("nodeName")
-                is_same = (found.get("metadata") or {}).get("uid") == pod.uid
-                if is_same and bound_to == node:
+                metadata = found.get("metadata") or {}
+                is_same = metadata.get("uid") == pod.uid
+                if is_same and bound_to == node and _has(metadata.get("annotations") or {}, annotations or {}):
                     return
                 if not is_same or bound_to or pause is None or not is_uncertain:
                     raise
@@ -125,10 +127,22 @@ def _is_retryable(error: ApiError) -> bool:
     return error.status in _RETRYABLE_STATUS or (not error.status and error.reason != NOT_ALLOWED)
 
 
-def binding_request(namespace: str, name: str, uid: str, node: str) -> PreparedRequest:
-    """Request that binds a pod to a node. With a uid, another pod of the same name is not bound."""
+def _has(found: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
+    """Whether an object has all of the annotations: otherwise another request has bound the pod."""
+    return all(found.get(key) == value for key, value in annotations.items())
+
+
+def binding_request(
+    namespace: str, name: str, uid: str, node: str, annotations: Mapping[str, str] | None = None
+) -> PreparedRequest:
+    """Request that binds a pod to a node. With a uid, another pod of the same name is not bound.
+
+    The API server adds the annotations of a Binding to the pod.
+    """
     message: Any = message_class("core.v1.Binding")
-    metadata = {"namespace": namespace, "name": name, "uid": uid}
+    metadata: dict[str, Any] = {"namespace": namespace, "name": name, "uid": uid}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
     # Without the codec and its checks of user input: once for each pod.
     binding = message(metadata=metadata, target={"kind": "Node", "name": node}).SerializeToString()
     return PreparedRequest("POST", PODS.path_of(namespace, name, "binding"), wrap_unknown("v1", "Binding", binding))

@@ -56,6 +56,8 @@ def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     if found["nominated_node"]:
         evicting = f", evicting {', '.join(found['victims'])}" if found["victims"] else ""
         facts.append(("nominated", found["nominated_node"] + evicting))
+    for item in found.get("annotations") or ():
+        facts.append(("annotation", f"{item['key']}: {in_short(item['value'])} ({item['plugin']})"))
     return facts
 
 

@@ -17,6 +17,7 @@ from kubewasp.k8s.errors import ManifestError
 from kubewasp.simulation.manifest_warnings import ManifestWarnings
 from kubewasp.state.node_objects import Nodes
 from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.hooks import ANNOTATING_HOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -189,6 +190,9 @@ class Session:
         if hook == "permit":
             permit = cycle.permit(name)
             return _call(hook, node, permit, timeout_ms=permit.timeout_ms)
+        if hook in ANNOTATING_HOOKS:
+            annotated = cycle.reserve(name) if hook == "reserve" else cycle.prebind(name)
+            return _call(hook, node, annotated, annotations=dict(annotated.annotations))
         return _call(hook, node, getattr(cycle, hook)(name))
 
     def _answers(self, hook: str, key: str) -> dict[str, int]:
@@ -303,6 +307,8 @@ def _answer(call: Call) -> str:
         return _few([event["resource"] for event in extra["events"]]) or "all events"
     if call.hook == "queuesort":
         return f"key {extra['sort_key'] or '(empty)'}"
+    if call.hook in ANNOTATING_HOOKS:
+        return _few([f"{key}={value}" for key, value in extra["annotations"].items()])
     if call.hook == "queueinghint":
         return "queue" if extra["queue"] else "skip"
     if call.hook == "signpod":

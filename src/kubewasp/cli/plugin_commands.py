@@ -63,6 +63,9 @@ Folder = Annotated[
 ]
 
 
+TinyGo = Annotated[bool, typer.Option("--tinygo", help="Compile a Go project with the TinyGo of the PATH.")]
+
+
 @app.command()
 def new(
     name: Annotated[
@@ -96,6 +99,7 @@ def build(
         Path | None,
         typer.Option("--out", "--output-file", metavar="FILE", help="Output file. Default: build/NAME.wasm."),
     ] = None,
+    tinygo: TinyGo = False,
     output: Format = Output.TABLE,
 ) -> None:
     """Build a plugin project to build/NAME.wasm, load the result, and print its size and hooks.
@@ -109,7 +113,7 @@ def build(
     """
     from kubewasp.cli import plugin_project as command
 
-    command.build(folder, target=output_file, form=output.value)
+    command.build(folder, target=output_file, tinygo=tinygo, form=output.value)
 
 
 @app.command("test")
@@ -120,6 +124,7 @@ def run_tests(
         str, typer.Option("--filter", metavar="TEXT", help="Only scenario tests with this text in their name.")
     ] = "",
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit XML report.")] = None,
+    tinygo: TinyGo = False,
     logs: ShowLogs = False,
     strict: Strict = False,
     output: Format = Output.TABLE,
@@ -138,7 +143,9 @@ def run_tests(
     """
     from kubewasp.cli import plugin_project as command
 
-    command.run_tests(folder, native=native, wanted=filter_, report=junit, logs=logs, strict=strict, form=output.value)
+    command.run_tests(
+        folder, native=native, wanted=filter_, report=junit, tinygo=tinygo, logs=logs, strict=strict, form=output.value
+    )
 
 
 @app.command()

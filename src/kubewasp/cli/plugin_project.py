@@ -14,6 +14,7 @@ from kubewasp.cli.progress import working
 from kubewasp.errors import KubewaspError
 from kubewasp.k8s.quantity import format_size
 from kubewasp.projects import junit, project, scaffold, scenario_tests, suites
+from kubewasp.projects.tinygo import with_tinygo
 from kubewasp.projects.toolchain import BuildError
 
 if TYPE_CHECKING:
@@ -44,14 +45,19 @@ def new(name: str, *, language: str) -> None:
 # ---------------------------------------------------------------------- build
 
 
-def build(folder: Path, *, target: Path | None, form: str) -> None:
-    found = project.find(folder)
+def build(folder: Path, *, target: Path | None, tinygo: bool = False, form: str) -> None:
+    found = _found(folder, tinygo=tinygo)
     with working(f"building {found.name} ({found.language.label})"):
         built = project.build(found, target)
     if form != "table":
         output.print_document(_built(found, built), form)
     else:
         output.print_facts(_facts(found, built))
+
+
+def _found(folder: Path, *, tinygo: bool) -> Project:
+    found = project.find(folder)
+    return with_tinygo(found) if tinygo else found
 
 
 def current(folder: Path) -> Project:
@@ -97,11 +103,19 @@ def _warning(built: Built) -> str:
 
 
 def run_tests(
-    folder: Path, *, native: bool, wanted: str, report: Path | None, logs: bool, strict: bool, form: str
+    folder: Path,
+    *,
+    native: bool,
+    wanted: str,
+    report: Path | None,
+    tinygo: bool = False,
+    logs: bool,
+    strict: bool,
+    form: str,
 ) -> None:
     """Runs the suites; exit code 1 if a test failed."""
     began = time.perf_counter()
-    found = project.find(folder)
+    found = _found(folder, tinygo=tinygo)
     tests = _wanted(scenario_tests.read(folder), wanted)
     mistakes = scenario_tests.mistakes(tests)
     if strict:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kubewasp.cli import comparison_output, output
 from kubewasp.cli.explain_output import print_explanation
-from kubewasp.cli.folding import by_reason, counted, folded, node_pool, node_pools, shortened, workload
+from kubewasp.cli.folding import by_reason, counted, folded, in_short, node_pool, node_pools, shortened, workload
 from kubewasp.cli.logs_output import print_logs
 from kubewasp.k8s.resources import CPU, MEMORY
 from kubewasp.simulation.workloads import is_made_up
@@ -68,7 +68,7 @@ def _print_tables(simulated: Simulated, *, is_all: bool) -> None:
         output.write("\n")
     elif result.placements:
         if is_all or len(result.placements) <= _MOST_LINES:
-            output.print_table(("PLACED", "NODE"), [(pod.key, pod.node) for pod in report.placements()])
+            _print_placements(report)
         else:
             _print_workloads(result)
         output.write("\n")
@@ -84,6 +84,19 @@ def _print_tables(simulated: Simulated, *, is_all: bool) -> None:
     if report.explanation is not None:
         output.write("\n")
         print_explanation(report.explanation.as_dict(), is_all=is_all)
+
+
+def _print_placements(report: SimulationReport) -> None:
+    """A line per pod; with the annotations of the bindings, if there are any."""
+    pods = report.placements()
+    if not any(map(report.annotations_of, pods)):
+        output.print_table(("PLACED", "NODE"), [(pod.key, pod.node) for pod in pods])
+        return
+    rows = [
+        (pod.key, pod.node, "\n".join(f"{key}: {in_short(value)}" for key, value in report.annotations_of(pod).items()))
+        for pod in pods
+    ]
+    output.print_table(("PLACED", "NODE", "ANNOTATIONS"), rows)
 
 
 def _print_facts(report: SimulationReport, baseline: Baseline | None) -> None:

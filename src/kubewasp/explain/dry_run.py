@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 from kubewasp.errors import KubewaspError
 from kubewasp.explain.explanation import Explanation, explain
 from kubewasp.framework.decision_record import DecisionRecord
-from kubewasp.k8s.pods import DEFAULT_SCHEDULER
+from kubewasp.framework.status import SUCCESS, Status
+from kubewasp.k8s.pods import DEFAULT_SCHEDULER, placed_on
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from kubewasp.explain.plugin_logs import PluginLogs
+    from kubewasp.framework.binding_annotations import Annotation
     from kubewasp.k8s.pods import Pod
+    from kubewasp.scheduler.cycle import Choice
     from kubewasp.scheduler.scheduler import Scheduler
 
 
@@ -58,17 +61,33 @@ def dry_run(scheduler: Scheduler, pod: Pod, notes: Sequence[str] = (), logs: Plu
         raise ExplainError(f"pod {pod.key} is gated by {queued.gated_by}: {queued.gate_reason}")
     record = DecisionRecord()
     choice = scheduler.evaluate(pod, record)
+    reserved, annotations = _reserved(scheduler, pod, choice)
     choice.state.close()
-    if choice.is_error and logs is not None:
-        logs.take_error(pod.key, choice.message)
+    is_error = choice.is_error or not (reserved.is_success or reserved.is_rejected)
+    message = choice.message or reserved.reason
+    if is_error and logs is not None:
+        logs.take_error(pod.key, message)
     found = explain(
         pod,
         record,
         scheduler.table,
-        node=choice.node,
-        message=choice.message,
+        node=choice.node if reserved.is_success else "",
+        message=message,
         nominated_node=choice.nominated_node,
         victims=choice.victims,
+        annotations=annotations,
     )
-    found.candidates, found.notes, found.is_error = choice.candidates, notes, choice.is_error
+    found.candidates, found.notes, found.is_error = choice.candidates, notes, is_error
     return found
+
+
+def _reserved(scheduler: Scheduler, pod: Pod, choice: Choice) -> tuple[Status, tuple[Annotation, ...]]:
+    """Result of Reserve for the chosen node, undone at once, and the annotations that it adds to the binding."""
+    if not choice.node:
+        return SUCCESS, ()
+    framework, state, assumed = scheduler.profiles.cycle_for(pod).framework, choice.state, placed_on(pod, choice.node)
+    status = framework.run_reserve(state, assumed, choice.node)
+    annotations = tuple(state.annotations.values())
+    if status.is_success:
+        framework.run_unreserve(state, assumed, choice.node)
+    return status, annotations

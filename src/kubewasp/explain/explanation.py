@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from kubewasp.framework.status import Code, Status
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from kubewasp.framework.binding_annotations import Annotation
     from kubewasp.framework.plugin import Candidate
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.attempt import Attempt
@@ -84,6 +85,7 @@ class Explanation:
     is_error: bool = False  # a plugin failed
     sample: str = ""  # nodes that are scored; empty if no search took place
     warnings: Sequence[str] = ()  # of the input: configuration and manifests
+    annotations: Sequence[Annotation] = ()  # that go with the binding
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -102,6 +104,7 @@ class Explanation:
                 }
                 for candidate in self.candidates
             ],
+            "annotations": [asdict(annotation) for annotation in self.annotations],
             "sample": self.sample,
             "weights": self.weights,
             "nodes": [node.as_dict() for node in self.nodes],
@@ -117,6 +120,7 @@ def explain(
     message: str,
     nominated_node: str | None = None,
     victims: Sequence[Pod] = (),
+    annotations: Sequence[Annotation] = (),
     rows: Sequence[int] | None = None,
 ) -> Explanation:
     """Explanation of a record, while the table still has its nodes.
@@ -133,7 +137,15 @@ def explain(
     weights = {item.plugin: item.weight for item in record.scores}
     sample = "" if record.sample is None else str(record.sample)
     return Explanation(
-        pod, node or None, message or None, nominated_node or None, victims, nodes, weights, sample=sample
+        pod,
+        node or None,
+        message or None,
+        nominated_node or None,
+        victims,
+        nodes,
+        weights,
+        sample=sample,
+        annotations=annotations,
     )
 
 
@@ -165,6 +177,7 @@ class Explainer:
                 message=attempt.message,
                 nominated_node=attempt.nominated_node,
                 victims=attempt.victims,
+                annotations=attempt.annotations,
             )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from kubewasp.framework.binding_annotations import NO_ANNOTATIONS
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -32,7 +34,10 @@ class CycleState:
     closed at the end of the attempt.
     """
 
-    __slots__ = ("_shared", "_until_chosen", "_values", "is_sampled", "kept_scores", "skip_filter", "skip_score")
+    __slots__ = (
+        *("_shared", "_until_chosen", "_values", "annotations", "is_sampled", "kept_scores"),
+        *("skip_filter", "skip_score"),
+    )
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
@@ -40,6 +45,7 @@ class CycleState:
         self._until_chosen: list[str] = []
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
+        self.annotations = NO_ANNOTATIONS  # of Reserve and PreBind; they go with the binding
         self.is_sampled = False  # metrics of each plugin call
         # The plugins whose weighted scores are kept, for a comparison; None by default.
         self.kept_scores: dict[str, NDArray[np.int64]] | None = None

@@ -68,8 +68,8 @@ class DetachedHandle:
 class Client(Protocol):
     """Writes of the scheduler to the cluster. `Wait` means: under way, the result goes to the `ClientListener`s."""
 
-    def bind(self, pod: Pod, node: str) -> Status:
-        """Binds a pod to a node."""
+    def bind(self, pod: Pod, node: str, annotations: Mapping[str, str] | None = None) -> Status:
+        """Binds a pod to a node, and adds the annotations to it, in one request."""
 
     def update(self, manifest: Mapping[str, Any]) -> Status:
         """Writes an object: a PersistentVolume or a claim, before the pod is bound. Never `Wait`."""
@@ -99,7 +99,7 @@ class ReadOnlyClient:
 
     _REFUSED: Final = Status(Code.ERROR, "this scheduler is read-only")
 
-    def bind(self, pod: Pod, node: str) -> Status:
+    def bind(self, pod: Pod, node: str, annotations: Mapping[str, str] | None = None) -> Status:
         return self._REFUSED
 
     def update(self, manifest: Mapping[str, Any]) -> Status:

@@ -224,11 +224,23 @@ class ScorePlugin(Plugin):
 # ---------------------------------------------------------------------- binding
 
 
+@dataclass(frozen=True, slots=True)
+class BindingResult:
+    """Result of Reserve or PreBind with annotations, which go with the binding if the status is Success.
+
+    The API server adds them to the pod in the same request that binds it. Two plugins must not give different values
+    to one key.
+    """
+
+    status: Status = SUCCESS
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
 class ReservePlugin(Plugin):
     """Reserve: claims resources of the chosen node; `unreserve` releases them and must not fail."""
 
     @abstractmethod
-    def reserve(self, state: CycleState, pod: Pod, node: str) -> Status: ...
+    def reserve(self, state: CycleState, pod: Pod, node: str) -> Status | BindingResult: ...
 
     @abstractmethod
     def unreserve(self, state: CycleState, pod: Pod, node: str) -> None: ...
@@ -246,11 +258,14 @@ class PreBindPlugin(Plugin):
     """PreBind: work that precedes the binding, such as provisioning volumes."""
 
     @abstractmethod
-    def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status: ...
+    def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status | BindingResult: ...
 
 
 class BindPlugin(Plugin):
-    """Bind: binds the pod to its node. The first plugin that does not skip decides."""
+    """Bind: binds the pod to its node. The first plugin that does not skip decides.
+
+    It writes `state.annotations` as well, by key, best in the same request.
+    """
 
     @abstractmethod
     def bind(self, state: CycleState, pod: Pod, node: str) -> Status: ...

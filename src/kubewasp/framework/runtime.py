@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from kubewasp.framework.binding_annotations import NO_ANNOTATIONS, AnnotationError, merged
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.decision_record import DecisionRecord, FilterRecord, ScoreRecord
 from kubewasp.framework.filtering import FilterOutcome, Objection, PreFilterOutcome
@@ -19,6 +20,7 @@ from kubewasp.framework.observer import NO_OBSERVER, PluginUse, SchedulerObserve
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     MIN_SCORE,
+    BindingResult,
     BindPlugin,
     EnqueueExtensions,
     FilterPlugin,
@@ -350,7 +352,8 @@ class Framework:
         """A failure of one plugin unreserves all."""
         for plugin in self.reserve:
             began = time.perf_counter()
-            status = plugin.reserve(state, pod, node)
+            outcome = plugin.reserve(state, pod, node)
+            status = _annotated(outcome, plugin, state, pod) if isinstance(outcome, BindingResult) else outcome
             if state.is_sampled:
                 self._sampled("Reserve", plugin, status, began)
             if not status.is_success:
@@ -360,6 +363,7 @@ class Framework:
 
     @observed("Unreserve", always_success)
     def run_unreserve(self, state: CycleState, pod: Pod, node: str) -> None:
+        state.annotations = NO_ANNOTATIONS
         for plugin in reversed(self.reserve):
             began = time.perf_counter()
             try:
@@ -392,7 +396,8 @@ class Framework:
             if done is not None and plugin.name in done:
                 continue
             began = time.perf_counter()
-            status = plugin.pre_bind(state, pod, node)
+            outcome = plugin.pre_bind(state, pod, node)
+            status = _annotated(outcome, plugin, state, pod) if isinstance(outcome, BindingResult) else outcome
             if state.is_sampled:
                 self._sampled("PreBind", plugin, status, began)
             if status.code == Code.WAIT:
@@ -446,6 +451,16 @@ def _identities(points: Mapping[str, Sequence[tuple[Plugin, int]]]) -> dict[str,
 def _of(points: Mapping[str, Sequence[tuple[Plugin, int]]], point: str) -> list[Any]:
     """The plugins enabled at a point; the profile's expansion has checked that they implement it."""
     return [plugin for plugin, _ in points.get(point, ())]
+
+
+def _annotated(result: BindingResult, plugin: Plugin, state: CycleState, pod: Pod) -> Status:
+    """The status of Reserve or PreBind; adds annotations of a success to the state."""
+    if result.status.is_success and result.annotations:
+        try:
+            state.annotations = merged(state.annotations, result.annotations, plugin.name, pod)
+        except AnnotationError as error:
+            return Status(Code.ERROR, str(error))
+    return result.status
 
 
 def _error(text: str, plugin: Plugin) -> Status:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from kubewasp.k8s import timestamps
+from kubewasp.k8s.annotations import encoded_annotations
 from kubewasp.k8s.json_documents import to_keep
 from kubewasp.k8s.resources import PodResources, pod_resources
 from kubewasp.k8s.selectors import (
@@ -190,6 +191,12 @@ def placed_on(pod: Pod, node: str) -> Pod:
     name = node.encode()
     field = b"\x52" + leb128(len(name)) + name
     return replace(pod, node=node, encoded=pod.encoded + b"\x12" + leb128(len(field)) + field)
+
+
+def annotated(pod: Pod, annotations: Mapping[str, str]) -> Pod:
+    """The pod with more annotations: a second `metadata` in its protobuf, merged as in `placed_on`."""
+    metadata = encoded_annotations(annotations)
+    return replace(pod, encoded=pod.encoded + b"\x0a" + leb128(len(metadata)) + metadata)
 
 
 # Number of specs, affinities and label sets kept for sharing. Pods keep their own in any case.

@@ -57,13 +57,13 @@ class Dispatcher:
 
     # ------------------------------------------------------------------ binding
 
-    def bind(self, pod: Pod, node: str) -> Status:
-        self._outbox.put(self._bind(pod, node))
+    def bind(self, pod: Pod, node: str, annotations: Mapping[str, str] | None = None) -> Status:
+        self._outbox.put(self._bind(pod, node, annotations or {}))
         return _WAIT
 
-    async def _bind(self, pod: Pod, node: str) -> None:
+    async def _bind(self, pod: Pod, node: str, annotations: Mapping[str, str]) -> None:
         await self._patches.sent(pod)  # a condition without a node must not follow the bind
-        status = await self._written(lambda: self._writes.bind(pod, node))
+        status = await self._written(lambda: self._writes.bind(pod, node, annotations))
         for listener in self._listeners:
             self._inbox.post(partial(listener.bound, pod.uid, status))
 

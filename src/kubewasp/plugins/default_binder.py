@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kubewasp.framework.binding_annotations import values
 from kubewasp.framework.plugin import BindPlugin
 
 if TYPE_CHECKING:
@@ -24,4 +25,4 @@ class DefaultBinder(BindPlugin):
         self._client = handle.client
 
     def bind(self, state: CycleState, pod: Pod, node: str) -> Status:
-        return self._client.bind(pod, node)
+        return self._client.bind(pod, node, values(state.annotations) if state.annotations else None)

@@ -96,7 +96,7 @@ def _probe(command: str) -> Go | str:
 def build(project: Path, target: Path) -> None:
     """Compiles the project to a guest. Builds are reproducible: same sources and same Go, same bytes in any folder."""
     hooks = GoHooks(project)
-    with _workspace(project) as (go, environment), tempfile.TemporaryDirectory(prefix="kubewasp-go-") as scratch:
+    with workspace(project) as (go, environment), tempfile.TemporaryDirectory(prefix="kubewasp-go-") as scratch:
 
         def compile_with(*options: str) -> None:
             command = [go.command, *_BUILD, *options, "-o", str(target.resolve()), "."]
@@ -115,7 +115,7 @@ def build(project: Path, target: Path) -> None:
 
 def test(project: Path) -> list[TestResult]:
     """Runs `go test ./...` natively. Tests that do not compile are a BuildError."""
-    with _workspace(project) as (go, environment):
+    with workspace(project) as (go, environment):
         done = subprocess.run(
             [go.command, "test", "-json", "./..."],
             cwd=project,
@@ -150,7 +150,7 @@ def link(project: Path) -> None:
 
 
 @contextmanager
-def _workspace(project: Path) -> Iterator[tuple[Go, Mapping[str, str]]]:
+def workspace(project: Path) -> Iterator[tuple[Go, Mapping[str, str]]]:
     """Go, and an environment in which the project finds the SDK of kubewasp."""
     if not (project / "go.mod").is_file():
         raise BuildError(f"{project} is not a Go project: no go.mod")

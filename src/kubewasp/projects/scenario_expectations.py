@@ -29,6 +29,7 @@ class Expectation:
     order: tuple[str, ...] | None = None
     scores: Mapping[str, int] | None = None
     filtered: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Outcome:
     is_error: bool = False
     message: str = ""
     explanation: Explanation | None = field(default=None, repr=False)
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         if self.node:
@@ -69,7 +71,8 @@ def read(section: Section) -> Expectation:
         error=section.text("error") if section.has("error") else None,
         order=tuple(section.texts("order")) if section.has("order") else None,
         scores=_scores(section),
-        filtered=_filtered(section),
+        filtered=_texts(section, "filtered"),
+        annotations=_texts(section, "annotations"),
     )
     section.refuse_unknown()
     ends = {
@@ -81,7 +84,7 @@ def read(section: Section) -> Expectation:
         given = ", ".join(name for name, is_given in ends.items() if is_given)
         section.problems.add(section.path, f"expected one of node, rejected and error, got {given}")
     if found == Expectation():
-        text = "expected at least one of node, waiting, rejected, error, order, scores and filtered"
+        text = "expected at least one of node, waiting, rejected, error, order, scores, filtered and annotations"
         section.problems.add(section.path, text)
     return found
 
@@ -111,11 +114,11 @@ def _scores(section: Section) -> dict[str, int] | None:
     return found
 
 
-def _filtered(section: Section) -> dict[str, str] | None:
-    if not section.has("filtered"):
+def _texts(section: Section, field_name: str) -> dict[str, str] | None:
+    if not section.has(field_name):
         return None
-    inner = section.section("filtered")
-    return {name: inner.text(name) for name in section.mapping("filtered")}
+    inner = section.section(field_name)
+    return {name: inner.text(name) for name in section.mapping(field_name)}
 
 
 # ---------------------------------------------------------------------- comparing
@@ -128,6 +131,7 @@ def compare(expected: Expectation, outcome: Outcome, plugin: str) -> list[Differ
         *_placement(expected, outcome),
         *_unordered(expected.order or (), nodes, plugin),
         *_misjudged(expected.scores or {}, nodes, plugin),
+        *_annotated(expected.annotations or {}, outcome.annotations),
         *(_wrongly_filtered(expected.filtered, nodes, plugin) if expected.filtered is not None else ()),
     ]
 
@@ -146,6 +150,12 @@ def _placement(expected: Expectation, outcome: Outcome) -> Iterator[Difference]:
             yield Difference("rejected", _with_text("no node", expected.rejected), got)
     if expected.error is not None and (not outcome.is_error or expected.error not in outcome.message):
         yield Difference("error", _with_text("an error", expected.error), got)
+
+
+def _annotated(expected: Mapping[str, str], got: Mapping[str, str]) -> Iterator[Difference]:
+    for key, value in expected.items():
+        if got.get(key) != value:
+            yield Difference(f"annotation {key}", _quoted(value), _quoted(got[key]) if key in got else "none")
 
 
 def _with_text(what: str, text: str) -> str:

@@ -109,6 +109,7 @@ def _outcomes(
             is_error=not pod.node and key in errors.failed,
             message="" if pod.node else cluster.why_pending(pod),
             explanation=explainer.last.get(key),
+            annotations=cluster.objects.manifests[key]["metadata"].get("annotations") or {},
         )
     return outcomes
 

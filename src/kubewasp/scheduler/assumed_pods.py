@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubewasp.k8s.pods import placed_on
+from kubewasp.k8s.pods import annotated, placed_on
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kubewasp.k8s.pods import Pod
     from kubewasp.state.node_table import NodeTable
 
@@ -27,6 +29,14 @@ class AssumedPods:
         self._pods[pod.uid] = assumed
         self._table.add_pod(assumed)
         return assumed
+
+    def annotate(self, assumed: Pod, annotations: Mapping[str, str]) -> Pod:
+        """Adds annotations to the pod on its node, where other pods' plugins see them; returns it with them."""
+        found = annotated(assumed, annotations)
+        if assumed.uid in self._pods:  # else confirmed or deleted meanwhile
+            self._pods[assumed.uid] = found
+            self._table.add_pod(found)
+        return found
 
     def forget(self, assumed: Pod) -> None:
         """Removes the pod from its node, unless the cluster has confirmed or deleted it meanwhile."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kubewasp.framework.binding_annotations import Annotation
     from kubewasp.framework.decision_record import DecisionRecord
     from kubewasp.framework.filtering import Objection
     from kubewasp.k8s.pods import Pod
@@ -18,7 +19,7 @@ class Attempt:
     """One scheduling attempt of one pod.
 
     `node` is set for a pod that is bound, is being bound, or waits on Permit. Otherwise `message` is the reason, and
-    `objections` are the rejections by node.
+    `objections` are the rejections by node. `annotations` go with the binding.
     """
 
     pod: Pod
@@ -32,6 +33,7 @@ class Attempt:
     objections: Sequence[Objection] = ()
     feasible: int = 0
     seconds: float = 0.0
+    annotations: tuple[Annotation, ...] = ()
 
 
 class AttemptListener(Protocol):

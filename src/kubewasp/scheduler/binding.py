@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from kubewasp.framework.binding_annotations import values
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.status import Code, Status
 from kubewasp.framework.unexpected import UnexpectedErrors
@@ -118,8 +119,11 @@ class BindingCycle:
 
     def _advance(self, binding: Binding) -> Attempt:
         """Runs PreBind and Bind plugins, up to the first that waits for the cluster."""
-        assumed = binding.assumed
+        known = binding.state.annotations
         status = self._run(binding, "PreBind")
+        if binding.state.annotations is not known:
+            binding.assumed = self._assumed.annotate(binding.assumed, values(binding.state.annotations))
+        assumed = binding.assumed
         if status.code == Code.WAIT:
             binding.retry_at = self._clock.now() + PRE_BIND_RETRY
             self._held_up[assumed.uid] = binding
@@ -131,7 +135,8 @@ class BindingCycle:
             binding.bound_by = status.plugin
         if status.code == Code.WAIT:
             self._under_way[assumed.uid] = binding
-            return Attempt(binding.queued.pod, node=assumed.node, is_binding=True)
+            annotations = tuple(binding.state.annotations.values())
+            return Attempt(binding.queued.pod, node=assumed.node, is_binding=True, annotations=annotations)
         return self._end(binding, status)
 
     def _run(self, binding: Binding, point: str) -> Status:
@@ -156,7 +161,7 @@ class BindingCycle:
         framework.run_post_bind(state, assumed, assumed.node)
         self._queue.delete(assumed.uid)
         state.close()
-        return Attempt(queued.pod, node=assumed.node)
+        return Attempt(queued.pod, node=assumed.node, annotations=tuple(state.annotations.values()))
 
     # ------------------------------------------------------------------ the way back
 

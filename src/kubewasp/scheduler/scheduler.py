@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from kubewasp.framework.binding_annotations import values
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.status import Code, Status
 from kubewasp.scheduler.attempt import Attempt
@@ -149,6 +150,8 @@ class Scheduler:
             if not status.is_success:
                 self.binding.forget(assumed, state)
                 return self._failures.not_placed(queued, status)
+            if state.annotations:
+                assumed = self._assumed.annotate(assumed, values(state.annotations))
             status, timeouts = framework.run_permit(state, assumed, node)
         except Exception as error:  # noqa: BLE001 - as in `_attempt`
             framework.run_unreserve(state, assumed, node)
@@ -156,7 +159,7 @@ class Scheduler:
             return self._crashed(queued, "attempt", error)
         if status.code == Code.WAIT:
             self.waiting.add(WaitingPod(queued, framework, assumed, state, self.clock.now(), timeouts))
-            return Attempt(pod, node=node, is_waiting=True)
+            return Attempt(pod, node=node, is_waiting=True, annotations=tuple(state.annotations.values()))
         if not status.is_success:
             framework.run_unreserve(state, assumed, node)
             self.binding.forget(assumed, state)

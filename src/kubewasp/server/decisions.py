@@ -106,6 +106,7 @@ class DecisionStore:
             message=attempt.message,
             nominated_node=attempt.nominated_node,
             victims=attempt.victims,
+            annotations=attempt.annotations,
             rows=rows,
         )
 

@@ -15,7 +15,7 @@ from kubewasp.k8s.defaulting import default_pod
 from kubewasp.k8s.errors import ManifestError
 from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.objects import name_of, namespace_of
-from kubewasp.k8s.pods import PodParser, placed_on
+from kubewasp.k8s.pods import PodParser, annotated, placed_on
 from kubewasp.k8s.selectors import SelectorError
 from kubewasp.simulation.disruption_controller import DisruptionController
 from kubewasp.simulation.volume_controller import VolumeController
@@ -71,6 +71,7 @@ class ClusterObjects:
         self.node_manifests: dict[str, Mapping[str, Any]] = {}
         self.preemptions: list[Preemption] = []
         self.bindings: list[tuple[float, Pod]] = []
+        self.binding_annotations: dict[str, Mapping[str, str]] = {}  # by uid
         self.workloads: dict[Identity, Mapping[str, Any]] = {}
         self.owners: dict[Identity, Mapping[str, Any]] = {}
         self._clock = clock
@@ -127,7 +128,7 @@ class ClusterObjects:
         key = f"{namespace_of(manifest)}/{name_of(manifest)}"
         before = self.pods.get(key)
         if before is not None and before.node:
-            manifest = _still_bound(manifest, before)
+            manifest = _still_bound(manifest, before, self.binding_annotations.get(before.uid) or {})
         uid = before.uid if before is not None else self._uid(key, manifest)
         stored = default_pod(manifest, uid=uid, priority_class=self._priority_class)
         try:
@@ -170,6 +171,7 @@ class ClusterObjects:
         if pod is None:
             return False
         del self.manifests[key], self._uids[pod.uid]
+        self.binding_annotations.pop(pod.uid, None)
         self._budgets.moved(pod, None)
         for listener in self._listeners:
             listener.delete_pod(pod)
@@ -211,13 +213,17 @@ class ClusterObjects:
 
     # ------------------------------------------------------------------ framework.handle.Client
 
-    def bind(self, pod: Pod, node: str) -> Status:
+    def bind(self, pod: Pod, node: str, annotations: Mapping[str, str] | None = None) -> Status:
         known = self.pods.get(pod.key)
         if known is None or known.uid != pod.uid:
             return Status(Code.ERROR, f'pods "{pod.name}" not found')
         if known.node:
             return Status(Code.ERROR, f'pod {pod.name} is already assigned to node "{known.node}"')
         bound = replace(placed_on(known, node), nominated_node="")
+        if annotations:
+            bound = annotated(bound, annotations)
+            self.manifests[pod.key] = _with_annotations(self.manifests[pod.key], annotations)
+            self.binding_annotations[pod.uid] = annotations
         self.pods[pod.key] = bound
         self._budgets.moved(known, bound)
         self.bindings.append((self._clock.now(), bound))
@@ -266,9 +272,19 @@ class ClusterObjects:
         return self.owners.get((pod.owner.kind, pod.namespace, pod.owner.name))
 
 
-def _still_bound(manifest: Mapping[str, Any], before: Pod) -> Mapping[str, Any]:
-    """The manifest with the node of the bound pod, which stays there."""
+def _still_bound(manifest: Mapping[str, Any], before: Pod, annotations: Mapping[str, str]) -> Mapping[str, Any]:
+    """The manifest with node and annotations of the bound pod, which stays there."""
     spec = manifest.get("spec") or {}
     if spec.get("nodeName") not in (None, "", before.node):
         raise ManifestError("spec.nodeName", f"pod {before.key} is already bound to {before.node}")
-    return {**manifest, "spec": {**spec, "nodeName": before.node}}
+    placed = {**manifest, "spec": {**spec, "nodeName": before.node}}
+    return _with_annotations(placed, {**annotations, **_annotations(placed)}) if annotations else placed
+
+
+def _with_annotations(manifest: Mapping[str, Any], annotations: Mapping[str, str]) -> dict[str, Any]:
+    annotated_metadata = {**manifest["metadata"], "annotations": {**_annotations(manifest), **annotations}}
+    return {**manifest, "metadata": annotated_metadata}
+
+
+def _annotations(manifest: Mapping[str, Any]) -> Mapping[str, str]:
+    return manifest["metadata"].get("annotations") or {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kubewasp.simulation.workloads import controller_of
@@ -22,12 +22,14 @@ class Placement:
     """A pod (`namespace/name`) bound to a node, with the time in simulated seconds.
 
     `workload` is `namespace/name` of the Deployment, Job or other workload it belongs to; empty for a bare pod.
+    `annotations` are those that plugins added with the binding.
     """
 
     pod: str
     node: str
     at: float
     workload: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,9 @@ def result_of(
     there = {pod.uid: pod for pod in cluster.pods.values()}
     return SimulationResult(
         placements=tuple(
-            Placement(pod.key, pod.node, at, workload_of(cluster, pod))
+            Placement(
+                pod.key, pod.node, at, workload_of(cluster, pod), cluster.objects.binding_annotations.get(pod.uid, {})
+            )
             for at, pod in cluster.objects.bindings
             if pod.uid in there
         ),

@@ -48,6 +48,10 @@ class SimulationReport:
         placed = {pod.uid for _, pod in self.cluster.objects.bindings}
         return [pod for pod in self.cluster.pods.values() if pod.node and pod.uid in placed]
 
+    def annotations_of(self, pod: Pod) -> Mapping[str, str]:
+        """Annotations that plugins added to a pod with its binding."""
+        return self.cluster.objects.binding_annotations.get(pod.uid, {})
+
     def plugin_seconds(self) -> dict[str, float]:
         """Time spent in each plugin."""
         spent: dict[str, float] = {}
@@ -60,7 +64,11 @@ class SimulationReport:
         """The result as plain values, in the format of `kubewasp simulate -o json`."""
         result, spent = self.result, self.plugin_seconds()
         found: dict[str, Any] = {
-            "placements": [{"pod": pod.key, "node": pod.node} for pod in self.placements()],
+            "placements": [
+                {"pod": pod.key, "node": pod.node}
+                | ({"annotations": dict(added)} if (added := self.annotations_of(pod)) else {})
+                for pod in self.placements()
+            ],
             "pending": [{"pod": item.pod, "message": item.message} for item in result.pending],
             "preempted": [{"pod": item.pod, "by": item.by, "node": item.node} for item in result.preempted],
             "errors": [cause.as_dict() for cause in result.errors],

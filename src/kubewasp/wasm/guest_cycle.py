@@ -22,6 +22,7 @@ from kubewasp.wasm import payloads
 from kubewasp.wasm.guest_runner import encoded_pod
 from kubewasp.wasm.hook_caller import HookCaller
 from kubewasp.wasm.hook_results import (
+    AnnotatedResult,
     HintResult,
     HookResult,
     NodeScores,
@@ -228,8 +229,8 @@ class GuestCycle:
 
     # ------------------------------------------------------------------ binding cycle
 
-    def reserve(self, node: str) -> HookResult:
-        return self._called("reserve", node)
+    def reserve(self, node: str) -> AnnotatedResult:
+        return self._annotating("reserve", node)
 
     def unreserve(self, node: str) -> HookResult:
         """A failure is logged and has no other effect."""
@@ -240,8 +241,8 @@ class GuestCycle:
         value = int(outcome.values[0]) if len(outcome.values) else 0
         return PermitResult(status, _trace(outcome), timeout_ms=value & 0xFFFFFFFF)
 
-    def prebind(self, node: str) -> HookResult:
-        return self._called("prebind", node)
+    def prebind(self, node: str) -> AnnotatedResult:
+        return self._annotating("prebind", node)
 
     def bind(self, node: str) -> HookResult:
         return self._called("bind", node)
@@ -255,6 +256,11 @@ class GuestCycle:
     def _called(self, hook: str, node: str | None = None) -> HookResult:
         outcome, status = self.hooks.call(hook, node)
         return HookResult(status, _trace(outcome))
+
+    def _annotating(self, hook: str, node: str) -> AnnotatedResult:
+        outcome, status = self.hooks.call(hook, node)
+        annotations = outcome.annotations if status.is_success and outcome.failure is None else {}
+        return AnnotatedResult(status, _trace(outcome), annotations=annotations)
 
     def _without_effect(self, hook: str, node: str) -> HookResult:
         result = self._called(hook, node)

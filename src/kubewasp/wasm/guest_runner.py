@@ -75,6 +75,7 @@ class HookOutcome:
     log: GuestLog = NO_LOG
     received: dict[int, bytes] = field(default_factory=dict)
     events: list[bytes] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)
     recorded: tuple[RecordedEvent, ...] = ()
     output: str = ""
     seconds: float = 0.0

@@ -68,6 +68,13 @@ class PostFilterHookResult(HookResult):
 
 
 @dataclass(frozen=True, slots=True)
+class AnnotatedResult(HookResult):
+    """Result of `reserve` and `prebind`: annotations that go with the binding; none unless the status is Success."""
+
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class PermitResult(HookResult):
     """Result of `permit`: the longest wait, if the status is Wait."""
 

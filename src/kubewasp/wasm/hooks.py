@@ -68,6 +68,9 @@ HOOKS: dict[str, Hook] = {name: Hook(name, answer, index) for index, (name, answ
 STATE_HOOKS = ("clonestate", "selectstate", "dropstate")
 SINGLE_HOOKS = tuple(name for name in HOOKS if name not in STATE_HOOKS)
 
+# Hooks whose annotations go with the binding.
+ANNOTATING_HOOKS = ("reserve", "prebind")
+
 # A guest must export one of these, or nothing but `prefilter`.
 MAIN_HOOKS = ("filter", "score", "reserve", "permit", "bind", "preenqueue", "queuesort")
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import orjson
 
+from kubewasp.framework.binding_annotations import MOST_ANNOTATIONS
 from kubewasp.framework.cluster_events import RESOURCES, ClusterEvent, ObjectReference, RecordedEvent
+from kubewasp.k8s.annotations import key_problem, size_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,6 +93,18 @@ def row_scores(payload: bytes, count: int) -> NDArray[np.int64]:
     if len(payload) != 8 * count:
         raise PayloadError(f"result.node_scores: expected {count} scores of 8 bytes, got {len(payload)} bytes")
     return np.frombuffer(payload, "<i8").astype(np.int64)
+
+
+def add_annotation(annotations: dict[str, str], key: str, value: str) -> None:
+    """Adds an annotation to those of a hook. Keys are checked with the annotations of other plugins, sizes here."""
+    what = "result.annotation"
+    if key not in annotations and len(annotations) >= MOST_ANNOTATIONS:
+        raise PayloadError(f"{what}: more than {MOST_ANNOTATIONS} annotations")
+    if problem := key_problem(key):
+        raise PayloadError(f"{what}: {problem}")
+    annotations[key] = value
+    if problem := size_problem(annotations):
+        raise PayloadError(f"{what}: {problem}")
 
 
 def _event(payload: bytes) -> RecordedEvent:

@@ -10,6 +10,7 @@ import numpy as np
 from kubewasp.framework.cluster_events import ALL_EVENTS, Action
 from kubewasp.framework.cycle_state import StateKey
 from kubewasp.framework.plugin import (
+    BindingResult,
     BindPlugin,
     EnqueueExtensions,
     FilterPlugin,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from kubewasp.wasm.guest import Guest
     from kubewasp.wasm.guest_cycle import GuestCycle
     from kubewasp.wasm.guest_runner import HookOutcome
+    from kubewasp.wasm.hook_results import AnnotatedResult
 
 logger = logging.getLogger(__name__)
 
@@ -185,10 +187,10 @@ class WasmPlugin(
 
     # ------------------------------------------------------------------ binding
 
-    def reserve(self, state: CycleState, pod: Pod, node: str) -> Status:
+    def reserve(self, state: CycleState, pod: Pod, node: str) -> Status | BindingResult:
         if "reserve" not in self.guest.hooks:  # the guest has `unreserve` only
             return SUCCESS
-        return known(self._cycles.cycle(state, pod).reserve(node).status)
+        return _binding_result(self._cycles.cycle(state, pod).reserve(node))
 
     def unreserve(self, state: CycleState, pod: Pod, node: str) -> None:
         if "unreserve" in self.guest.hooks and self._missing(node).is_success:
@@ -198,13 +200,17 @@ class WasmPlugin(
         result = self._cycles.cycle(state, pod).permit(node)
         return known(result.status), result.timeout_ms / 1000
 
-    def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
+    def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status | BindingResult:
         missing = self._missing(node)
-        return missing if not missing.is_success else known(self._cycles.cycle(state, pod).prebind(node).status)
+        return missing if not missing.is_success else _binding_result(self._cycles.cycle(state, pod).prebind(node))
 
     def bind(self, state: CycleState, pod: Pod, node: str) -> Status:
         missing = self._missing(node)
-        return missing if not missing.is_success else known(self._cycles.cycle(state, pod).bind(node).status)
+        status = missing if not missing.is_success else known(self._cycles.cycle(state, pod).bind(node).status)
+        if status.is_success and state.annotations:  # a guest has no way to write them
+            lost = {"plugin": self.name, "pod": pod.key, "annotations": ", ".join(state.annotations)}
+            logger.warning("Binding annotations lost: a guest has bound the pod", extra=lost)
+        return status
 
     def post_bind(self, state: CycleState, pod: Pod, node: str) -> None:
         if self._missing(node).is_success:
@@ -243,6 +249,11 @@ class WasmPlugin(
 
 def _encoded(item: Any) -> bytes:
     return item.encoded if isinstance(item, Pod | Node) else b""
+
+
+def _binding_result(result: AnnotatedResult) -> Status | BindingResult:
+    status = known(result.status)
+    return BindingResult(status, result.annotations) if result.annotations else status
 
 
 def _status(pair: int, outcome: HookOutcome) -> Status:

@@ -31,6 +31,7 @@
   (import "kubewasp/v1" "reject_waiting_pod" (func $reject_waiting_pod (param i32 i32 i32 i32) (result i32)))
   (import "kubewasp/v1" "at_hand" (func $at_hand (param i32) (result i32)))
   (import "kubewasp/v1" "result.hint" (func $result.hint (param i32 i32)))
+  (import "kubewasp/v1" "result.annotation" (func $result.annotation (param i32 i32 i32 i32)))
 
   (memory (export "memory") 1)
   (data (i32.const 64) "node-1") ;; something to point at
@@ -74,7 +75,8 @@
 
   ;; The numbers of `which`
   (table funcref (elem
-    $0 $1 $2 $3 $4 $5 $6 $7 $8 $9 $10 $11 $12 $13 $14 $15 $16 $17 $18 $19 $20 $21 $22 $23 $24 $25 $26 $27 $28))
+    $0 $1 $2 $3 $4 $5 $6 $7 $8 $9 $10 $11 $12 $13 $14 $15 $16 $17 $18 $19 $20 $21 $22 $23 $24 $25 $26 $27 $28
+    $29))
   (func $0 (result i64) (call $implemented (global.get $a)) (i64.const -1))
   (func $1 (result i64) (call $pod_signature (global.get $a) (global.get $b)) (i64.const -1))
   (func $2 (result i64) (call $now))
@@ -105,4 +107,6 @@
     (i64.extend_i32_s
       (call $reject_waiting_pod (global.get $a) (global.get $b) (global.get $c) (global.get $d))))
   (func $27 (result i64) (i64.extend_i32_s (call $at_hand (global.get $a))))
-  (func $28 (result i64) (call $result.hint (global.get $a) (global.get $b)) (i64.const -1)))
+  (func $28 (result i64) (call $result.hint (global.get $a) (global.get $b)) (i64.const -1))
+  (func $29 (result i64)
+    (call $result.annotation (global.get $a) (global.get $b) (global.get $c) (global.get $d)) (i64.const -1)))

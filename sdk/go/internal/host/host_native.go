@@ -16,6 +16,7 @@ type Host interface {
 	SendNominatedNode(name string)
 	SendReason(text string)
 	SendHint(text string)
+	SendAnnotation(key, value string)
 	RecordEvent(json []byte)
 	LogSeverity() int
 	Log(severity int, message string)
@@ -33,6 +34,7 @@ type Host interface {
 	NodeObject(row int, buf []byte) int
 	NodeInfo(row int, numbers []int64) int
 	NodePods(row int, buf []byte) int
+	NodeImageStates(name string, buf []byte) int
 	FeasibleRows(rows []int32) int
 	NodeScores(scores []int64) int
 	SendNodeScores(scores []int64)

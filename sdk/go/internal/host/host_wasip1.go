@@ -23,6 +23,9 @@ func targetPod(buf unsafe.Pointer, limit uint32) uint32
 //go:wasmimport k8s.io/scheduler currentNodeName
 func currentNodeName(buf unsafe.Pointer, limit uint32) uint32
 
+//go:wasmimport k8s.io/scheduler nodeImageStates
+func nodeImageStates(name unsafe.Pointer, length uint32, buf unsafe.Pointer, limit uint32) uint32
+
 //go:wasmimport k8s.io/scheduler result.cluster_events
 func resultClusterEvents(buf unsafe.Pointer, length uint32)
 
@@ -37,6 +40,9 @@ func resultStatusReason(buf unsafe.Pointer, length uint32)
 
 //go:wasmimport kubewasp/v1 result.hint
 func resultHint(buf unsafe.Pointer, length uint32)
+
+//go:wasmimport kubewasp/v1 result.annotation
+func resultAnnotation(key unsafe.Pointer, keyLength uint32, value unsafe.Pointer, valueLength uint32)
 
 //go:wasmimport k8s.io/scheduler handle.eventrecorder.eventf
 func recordEvent(buf unsafe.Pointer, length uint32)
@@ -186,6 +192,12 @@ func (Host) Log(severity int, message string) {
 	klogLog(uint32(severity), at, length)
 }
 
+func (Host) SendAnnotation(key, value string) {
+	at, length := textAt(key)
+	valueAt, valueLength := textAt(value)
+	resultAnnotation(at, length, valueAt, valueLength)
+}
+
 func (Host) LogPairs(severity int, message string, pairs []byte) {
 	at, length := textAt(message)
 	pairsAt, pairsLength := bytesAt(pairs)
@@ -227,6 +239,12 @@ func (Host) NodeInfo(row int, numbers []int64) int {
 func (Host) NodePods(row int, buf []byte) int {
 	at, limit := bytesAt(buf)
 	return int(nodePods(int32(row), at, limit))
+}
+
+func (Host) NodeImageStates(name string, buf []byte) int {
+	nameAt, length := textAt(name)
+	at, limit := bytesAt(buf)
+	return int(nodeImageStates(nameAt, length, at, limit))
 }
 
 func (Host) FeasibleRows(rows []int32) int {

@@ -9,8 +9,8 @@ import orjson
 
 from kubewasp.framework.status import Code
 from kubewasp.wasm.component.component_log import ComponentLog
-from kubewasp.wasm.hooks import NODE_NAMES, NOMINATED_NODE, NORMALIZED_ROWS, SORT_KEY, Answer
-from kubewasp.wasm.payloads import MOST_EVENT_BYTES
+from kubewasp.wasm.hooks import ANNOTATING_HOOKS, NODE_NAMES, NOMINATED_NODE, NORMALIZED_ROWS, SORT_KEY, Answer
+from kubewasp.wasm.payloads import MOST_EVENT_BYTES, PayloadError, add_annotation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,12 +99,26 @@ def take_one(hook: Hook, answer: dict[str, Any], outcome: HookOutcome, limits: L
         outcome.received[NODE_NAMES] = "".join(f"{_text(name, 'nodes')}\0" for name in _list(answer, "nodes")).encode()
     if "key" in answer:
         outcome.received[SORT_KEY] = _hex(answer["key"])
+    if "annotations" in answer:
+        _take_annotations(hook, answer["annotations"], outcome)
     if hook.name == "normalizescore" and "scores" in answer:
         outcome.received[NORMALIZED_ROWS] = _integers(answer["scores"], "scores").astype("<i8").tobytes()
     outcome.values = np.array([value], np.int64)
     outcome.reason_numbers = np.array([int(bool(reason or hint))], np.int64)
     outcome.reasons = [reason] if reason or hint else []
     outcome.hints = {1: hint} if hint else {}
+
+
+def _take_annotations(hook: Hook, sent: Any, outcome: HookOutcome) -> None:
+    if hook.name not in ANNOTATING_HOOKS:
+        raise AnswerError(f"annotations: only {' and '.join(ANNOTATING_HOOKS)} may annotate")
+    if not isinstance(sent, dict):
+        raise AnswerError("annotations: expected an object")
+    try:
+        for key, value in sent.items():
+            add_annotation(outcome.annotations, key, _text(value, "annotations"))
+    except PayloadError as error:
+        raise AnswerError(str(error)) from None
 
 
 def take_rows(hook: Hook, answer: dict[str, Any], outcome: HookOutcome, limits: Limits, *, asked: int) -> int:

@@ -126,6 +126,7 @@ EXTENSION_IMPORTS: tuple[Import, ...] = _table(
     reject_waiting_pod uid uid_len reason reason_len -> found
     at_hand buf -> row
     result.hint buf len
+    result.annotation key key_len value value_len
     """,
 )
 

@@ -33,6 +33,9 @@
       (param $reject i32) (param $uid i32) (param $uid_len i32) (param $reason i32) (param $reason_len i32) (result i32)))
   (import "host" "resource" (func $host_resource (param $name i32) (param $name_len i32) (result i32)))
   (import "host" "fill_pods" (func $host_fill_pods (param $row i32) (result i32)))
+  (import "host" "annotation"
+    (func $host_annotation
+      (param $key i32) (param $key_len i32) (param $value i32) (param $value_len i32) (result i32)))
   (import "host" "poll" (func $host_poll (param $in i32) (param $out i32) (param $n i32) (param $events i32) (result i32)))
 
   (memory $own (export "memory") 1)
@@ -475,6 +478,9 @@
     (call $receive (i32.const @payload.result.node_scores) (local.get $buf) (local.get $len)))
   (func $kubewasp/v1.result.sort_key (param $buf i32) (param $len i32)
     (call $receive (i32.const @payload.result.sort_key) (local.get $buf) (local.get $len)))
+  (func $kubewasp/v1.result.annotation (param $key i32) (param $key_len i32) (param $value i32) (param $value_len i32)
+    (call $check
+      (call $host_annotation (local.get $key) (local.get $key_len) (local.get $value) (local.get $value_len))))
   (func $k8s.io/scheduler.handle.eventrecorder.eventf (param $buf i32) (param $len i32)
     (call $receive (i32.const @payload.handle.eventrecorder.eventf) (local.get $buf) (local.get $len)))
 

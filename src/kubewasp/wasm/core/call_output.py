@@ -9,8 +9,8 @@ import numpy as np
 from kubewasp.wasm.core.adapter_layout import AFTER_RUN, JOURNAL_HEADER, LENGTHS_AFTER_RUN, RESULT
 from kubewasp.wasm.core.core_log import CoreLog
 from kubewasp.wasm.guest_runner import HookOutcome, no_outcome
-from kubewasp.wasm.hooks import EVENT
-from kubewasp.wasm.payloads import MOST_EVENT_BYTES
+from kubewasp.wasm.hooks import ANNOTATING_HOOKS, EVENT
+from kubewasp.wasm.payloads import MOST_EVENT_BYTES, PayloadError, add_annotation
 
 if TYPE_CHECKING:
     from kubewasp.wasm.core.adapter_memory import AdapterMemory
@@ -27,8 +27,9 @@ class CallOutput:
         self._max_event_bytes = min(limits.payload, MOST_EVENT_BYTES)
         self.begin(0)
 
-    def begin(self, count: int) -> None:
+    def begin(self, count: int, *, may_annotate: bool = False) -> None:
         """Starts over, for that many rows."""
+        self._may_annotate = may_annotate
         self.outcome = no_outcome(count)
         self._log: CoreLog | None = None
         self._event_bytes = 0
@@ -82,6 +83,15 @@ class CallOutput:
             self._event_bytes += len(payload)
         else:
             self._own_log().drop_event()
+
+    def annotate(self, key: bytes, value: bytes) -> None:
+        """Takes an annotation of the guest; PayloadError if there are too many, or the hook has none."""
+        if not self._may_annotate:
+            raise PayloadError(f"result.annotation: only {' and '.join(ANNOTATING_HOOKS)} may annotate")
+        try:
+            add_annotation(self.outcome.annotations, key.decode(), value.decode())
+        except UnicodeDecodeError:
+            raise PayloadError("result.annotation: not UTF-8") from None
 
     def finish(self, results: int) -> HookOutcome:
         """The outcome, with the values from that address."""

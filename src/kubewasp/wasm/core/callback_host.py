@@ -41,6 +41,7 @@ class CallbackHost:
         self.values: dict[str, bytes] = {"get_config": config.encode()}
         self.reason = b""
         self.received: dict[str, bytes] = {}
+        self.annotations: dict[str, str] = {}
         self.logged: list[tuple[int, bytes]] = []
         self._severity = severity
         self._store = Store(module.engine.engine)
@@ -68,6 +69,7 @@ class CallbackHost:
         self.node = node
         self.reason = b""
         self.received = {}
+        self.annotations = {}
         return int(cast("Func", self.exports[hook])(self._store) or 0)
 
     def _function(self, item: Import) -> Callable[..., int | None]:
@@ -105,6 +107,8 @@ class CallbackHost:
         }
         if item.name in numbers:
             return numbers[item.name]
+        if item.name == "result.annotation":
+            return self._annotate
         if item.name.startswith("result."):
             return lambda buf, length: self.received.__setitem__(item.name, self._read(buf, length))
         if item.parameters == ("row", "buf", "limit"):
@@ -114,6 +118,9 @@ class CallbackHost:
             fits = item.name != "pod_requests"
             return lambda buf, limit: self._answer(self.values.get(item.name, b""), buf, limit, fits=fits)
         return lambda *_arguments: 0 if item.result else None
+
+    def _annotate(self, key: int, key_length: int, value: int, value_length: int) -> None:
+        self.annotations[self._read(key, key_length).decode()] = self._read(value, value_length).decode()
 
     def _at_hand(self, buf: int) -> int:
         row = self._row(self.node)

@@ -37,6 +37,7 @@ _PARAMETERS = {
     "decide_waiting_pod": 5,
     "resource": 2,
     "fill_pods": 1,
+    "annotation": 4,
     "poll": 4,
 }
 NAMES = tuple(_PARAMETERS)
@@ -188,6 +189,11 @@ class InstanceCallbacks:
 
     def fill_pods(self, row: int) -> None:
         self._inputs.place_pods(row)
+
+    def annotation(self, key: int, key_length: int, value: int, value_length: int) -> None:
+        what = "result.annotation"
+        name = self._memory.read(key, key_length, what)
+        self._output.annotate(name, self._memory.read(value, value_length, what))
 
     def poll(self, subscriptions: int, events: int, count: int, written: int) -> int:
         if not 0 < count <= 1024:

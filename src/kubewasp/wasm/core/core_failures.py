@@ -18,6 +18,7 @@ from kubewasp.wasm.hook_failures import (
     stack_trace_of_text,
     time_limit,
 )
+from kubewasp.wasm.payloads import PayloadError
 
 if TYPE_CHECKING:
     from kubewasp.wasm.hook_failures import HookFailure, TimeSetting
@@ -83,6 +84,8 @@ def _cause(error: Exception, callback_error: BaseException | None, refused: int,
         return "trap", f"{callback_error}: buffer outside of the guest's memory"
     if isinstance(callback_error, Overrun | TooManyResourcesError):
         return "overrun", str(callback_error)
+    if isinstance(callback_error, PayloadError):
+        return "payload", str(callback_error)
     if callback_error is not None:
         return "host", f"{type(callback_error).__name__}: {callback_error}"
     if isinstance(error, ExitTrap):

@@ -36,7 +36,7 @@ from kubewasp.wasm.errors import GuestLoadError, GuestStartError
 from kubewasp.wasm.ffi import AdapterCall, exported_function, exported_memory, find_export
 from kubewasp.wasm.footprint import HostModules, bounds
 from kubewasp.wasm.guest_log import NO_LOG, START, HookLog
-from kubewasp.wasm.hooks import HOOKS
+from kubewasp.wasm.hooks import ANNOTATING_HOOKS, HOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -145,7 +145,7 @@ class CoreInstance:
     def call(self, hook: Hook, *, row: int = -1) -> HookOutcome:
         self.inputs.sync_for(row)
         with self._gate:
-            self._output.begin(1)
+            self._output.begin(1, may_annotate=hook.name in ANNOTATING_HOOKS)
             self.inputs.begin_call()
             INT32.pack_into(self._memory.view, ONE_ROW, row)
             number = hook.index

@@ -81,6 +81,7 @@ func (p *plugin) NormalizeScore(_ *kubewasp.CycleState, pod *kubewasp.Pod, score
 
 func (p *plugin) Reserve(_ *kubewasp.CycleState, pod *kubewasp.Pod, node *kubewasp.NodeInfo) kubewasp.Status {
 	p.saw("Reserve", pod, node.Name())
+	p.handle.Annotate("witness.example/reserved", node.Name())
 	return verdict("Reserve", pod)
 }
 
@@ -95,6 +96,7 @@ func (p *plugin) Permit(_ *kubewasp.CycleState, pod *kubewasp.Pod, node *kubewas
 
 func (p *plugin) PreBind(_ *kubewasp.CycleState, pod *kubewasp.Pod, node *kubewasp.NodeInfo) kubewasp.Status {
 	p.saw("PreBind", pod, node.Name())
+	p.handle.Annotate("witness.example/Bound", pod.Name()+" → "+node.Name())
 	if reason := refusal("PreBind", pod); reason != "" {
 		return kubewasp.Failed(reason)
 	}

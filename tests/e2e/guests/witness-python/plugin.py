@@ -53,6 +53,7 @@ class Witness(Plugin):
 
     def reserve(self, state: CycleState, pod: Pod, node: NodeInfo) -> Verdict:
         self.saw("Reserve", pod, node.name)
+        self.annotate("witness.example/reserved", node.name)
         return pod.annotations.get("Reserve")
 
     def unreserve(self, state: CycleState, pod: Pod, node: NodeInfo) -> None:
@@ -64,6 +65,7 @@ class Witness(Plugin):
 
     def pre_bind(self, state: CycleState, pod: Pod, node: NodeInfo) -> Verdict:
         self.saw("PreBind", pod, node.name)
+        self.annotate("witness.example/Bound", f"{pod.name} → {node.name}")
         reason = pod.annotations.get("PreBind")
         return Status.error(reason) if reason else None
 

@@ -127,6 +127,11 @@ func (p *plugin) Filter(state *kubewasp.CycleState, pod *kubewasp.Pod, node *kub
 			names += other.Name() + "(" + number(other.Requests(kubewasp.CPU)) + ") "
 		}
 		return kubewasp.Unschedulable(names)
+	case "images":
+		state := node.ImageStates()["nginx:1"]
+		return kubewasp.Unschedulable(number(state.Size) + " bytes on " + number(int64(state.NumNodes)) + " nodes")
+	case "waiting":
+		return kubewasp.Unschedulable(kubewasp.KObjSlice([]*kubewasp.Pod{p.handle.GetWaitingPod("u1")}).String())
 	case "trial":
 		return kubewasp.Unschedulable(strings.Join(trials.Get(state).pods, " "))
 	}
@@ -186,7 +191,11 @@ func (p *plugin) NormalizeScore(_ *kubewasp.CycleState, _ *kubewasp.Pod, scores 
 	return kubewasp.Success()
 }
 
-func (p *plugin) Reserve(_ *kubewasp.CycleState, _ *kubewasp.Pod, node *kubewasp.NodeInfo) kubewasp.Status {
+func (p *plugin) Reserve(_ *kubewasp.CycleState, pod *kubewasp.Pod, node *kubewasp.NodeInfo) kubewasp.Status {
+	if gpu := pod.Labels().Get("gpu"); gpu != "" {
+		p.handle.Annotate("example.com/gpu-index", gpu)
+		return kubewasp.Success()
+	}
 	return kubewasp.Unschedulable("reserve on " + node.Name())
 }
 
