@@ -109,6 +109,7 @@ def _build_command(go: go_projects.Go, folder: Path, target: Path) -> None:
 def project_guest(folder: Path) -> Path:
     """The guest of a plugin project, built as by `kubewasp plugin build`, with the current SDK, and compiled."""
     language: toolchain.Toolchain
+    parts: tuple[str, ...]
     if (folder / "go.mod").exists():
         language, parts, tool = go_projects, ("go",), go_projects.find().text
     elif (folder / "plugin.py").exists():

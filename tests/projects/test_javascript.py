@@ -53,7 +53,7 @@ def test_an_invalid_package_file_is_one_clear_error(folder: Path, content: str) 
 
 def test_a_folder_with_both_languages_is_ambiguous(folder: Path) -> None:
     (folder / "plugin.ts").write_text("")
-    with pytest.raises(BuildError, match="JavaScript and TypeScript: it has plugin.js, plugin.ts"):
+    with pytest.raises(BuildError, match=r"JavaScript and TypeScript: it has plugin\.js, plugin\.ts"):
         project.find(folder)
 
 

@@ -66,12 +66,11 @@ class JavaScript:
         with tempfile.TemporaryDirectory(prefix="kubewasp-js-") as scratch:
             bundle, made = Path(scratch) / "plugin.js", Path(scratch) / "plugin.wasm"
             _bundle(project, entry, bundle, tools, found)
-            wit = sdk("wit")
-            ingredients = bundle.read_bytes() + (wit / "plugin.wit").read_bytes()
+            ingredients = bundle.read_bytes() + (sdk("wit") / "plugin.wit").read_bytes()
             key = cache.key(ingredients, f"javascript component {node.lock_digest()}")
             component = cache.get(key)
             if component is None:
-                _componentize(project, bundle, wit, made, tools, found)
+                _componentize(bundle, made, tools, found)
                 component = made.read_bytes()
                 cache.put(key, component)
         self.link(project)
@@ -144,7 +143,7 @@ class JavaScript:
                 json.dumps(_type_settings(project, files, tools, for_tests=for_tests)), encoding="utf-8"
             )
             tsc = tools / "node_modules" / "typescript" / "bin" / "tsc"
-            command = [found.command, tsc, "--project", settings, "--pretty", "false"]
+            command: list[str | Path] = [found.command, tsc, "--project", settings, "--pretty", "false"]
             run_tool(command, cwd=project, env=_environment(tools), failed="TypeScript errors:")
 
 
@@ -181,11 +180,12 @@ def _type_settings(project: Path, files: Sequence[Path], tools: Path, *, for_tes
 
 
 def _bundle(project: Path, entry: str, target: Path, tools: Path, found: node.Node) -> None:
-    command = [found.command, node.SCRIPTS / "bundle.mjs", project, entry, sdk("javascript").resolve(), target]
+    script, library = node.SCRIPTS / "bundle.mjs", sdk("javascript").resolve()
+    command: list[str | Path] = [found.command, script, project, entry, library, target]
     said = json.loads(run_tool(command, cwd=project, env=_environment(tools), failed="esbuild cannot run:"))
     if "errors" in said:
         raise BuildError("\n\n".join(said["errors"]))
-    allowed = (project.resolve(), sdk("javascript").resolve())
+    allowed = (project.resolve(), library)
     for name in said["inputs"]:
         if not any(Path(name).resolve().is_relative_to(folder) for folder in allowed):
             raise BuildError(
@@ -193,12 +193,12 @@ def _bundle(project: Path, entry: str, target: Path, tools: Path, found: node.No
             )
 
 
-def _componentize(project: Path, bundle: Path, wit: Path, made: Path, tools: Path, found: node.Node) -> None:
-    command = [found.command, node.SCRIPTS / "componentize.mjs", bundle, wit, made]
+def _componentize(bundle: Path, made: Path, tools: Path, found: node.Node) -> None:
+    command: list[str | Path] = [found.command, node.SCRIPTS / "componentize.mjs", bundle, sdk("wit"), made]
     try:
         run_tool(command, cwd=bundle.parent, env=_environment(tools), failed="")
     except BuildError as error:
-        raise BuildError(f"{project.name} cannot be built:\n{_engine_error(str(error))}") from None
+        raise BuildError(f"the plugin cannot be loaded:\n{_engine_error(str(error))}") from None
 
 
 def _engine_error(said: str) -> str:

@@ -1,6 +1,6 @@
 """Toolchain interface of a plugin language, and the parts that all toolchains share.
 
-`go`, `python` and `javascript` implement the interface. The SDKs ship with kubewasp: a checkout has them in `sdk/`, an installed
+`go`, `python` and `javascript` implement it. The SDKs ship with kubewasp: a checkout has them in `sdk/`, an installed
 package has those of other languages in `_sdk/`, and that of Python beside itself, as the package `kubewasp_sdk`.
 """
 
