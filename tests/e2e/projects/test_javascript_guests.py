@@ -101,18 +101,17 @@ def test_packages_of_the_project_are_part_of_the_plugin(project: Path) -> None:
     assert call["reason"] == "packed"
 
 
-def called(tmp_path: Path, pod: str, hook: str = "filter", *, code: int = 0) -> str:
+def called(tmp_path: Path, pod: str) -> str:
     (tmp_path / "pod.yaml").write_text(f"apiVersion: v1\nkind: Pod\nmetadata: {{name: {pod}}}\n")
-    return kubewasp(
-        tmp_path, "plugin", "call", str(project_guest(PROBE)), hook, "--pod", "pod.yaml", "-o", "json", code=code
-    )
+    guest = str(project_guest(PROBE))
+    return kubewasp(tmp_path, "plugin", "call", guest, "filter", "--pod", "pod.yaml", "-o", "json")
 
 
 def test_an_error_has_the_file_and_line_of_the_author(tmp_path: Path) -> None:
-    said = called(tmp_path, "fails", code=1)
+    said = called(tmp_path, "fails")
     assert "RangeError: not" in said
     assert "fail (failing.js:3)" in said
-    assert "(plugin.js:11)" in said
+    assert "filter (plugin.js:11)" in said
     assert "guest.js" not in said
 
 
