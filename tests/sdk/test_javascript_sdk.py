@@ -11,8 +11,10 @@ import pytest
 from kubewasp.framework import cluster_events as host_events
 from kubewasp.projects import node
 from kubewasp.projects.toolchain import sdk
+from tests.guests.build import ROOT
 
 FOLDER = sdk("javascript")
+PAGE = ROOT / "docs" / "sdk-javascript.md"
 
 
 def printed(code: str) -> object:
@@ -87,3 +89,25 @@ def test_every_hook_has_a_type_with_its_parameters() -> None:
 def test_no_source_is_long() -> None:
     lengths = {path.name: len(path.read_text().splitlines()) for path in Path(FOLDER / "src").glob("*.js")}
     assert {name: count for name, count in lengths.items() if count > 400} == {}
+
+
+@pytest.mark.parametrize("code", re.findall(r"^```js\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL))
+def test_the_examples_of_the_page_run(code: str, tmp_path: Path) -> None:
+    (tmp_path / "example.mjs").write_text(code)
+    done = subprocess.run(
+        [node.find().command, "--import", (node.SCRIPTS / "register.mjs").as_uri(), "example.mjs"],
+        cwd=tmp_path,
+        env=node.environment(None, FOLDER),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_page_lists_every_hook() -> None:
+    hooks = printed('import {parameters} from "./src/hook_checks.js"; console.log(JSON.stringify(parameters()))')
+    page = PAGE.read_text()
+    calls = [f"`{hook}({', '.join(names)})`" for hook, names in hooks.items()]  # type: ignore[attr-defined]
+    assert [call for call in calls if call not in page] == []
