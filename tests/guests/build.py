@@ -17,9 +17,10 @@ from pathlib import Path
 
 import wasmtime
 
-from kubewasp.projects import build_cache, toolchain
+from kubewasp.projects import build_cache, node, toolchain
 from kubewasp.projects import c as c_projects
 from kubewasp.projects import go as go_projects
+from kubewasp.projects import javascript as javascript_projects
 from kubewasp.projects import python as python_projects
 from kubewasp.wasm.guest_module import load_guest_module
 from kubewasp.wasm.limits import Limits
@@ -114,14 +115,18 @@ def project_guest(folder: Path) -> Path:
         language, parts, tool = c_projects, ("c",), c_projects.find().version
     elif (folder / "go.mod").exists():
         language, parts, tool = go_projects, ("go",), go_projects.find().text
-    else:
+    elif (folder / "plugin.py").exists():
         language, parts, tool = python_projects, ("python", "wit"), version("componentize-py")
+    else:
+        is_typed = (folder / "plugin.ts").exists()
+        language = javascript_projects.TYPESCRIPT if is_typed else javascript_projects.JAVASCRIPT
+        parts, tool = ("javascript", "wit"), node.lock_digest()
     sources = [content for part in parts for content in build_cache.contents(toolchain.sdk(part))]
     ingredients = [tool.encode(), *sources, *build_cache.contents(folder, without=(".md", ".yaml"))]
 
     def build(target: Path) -> None:
         language.build(folder, target)
-        # Compiled here, under the lock: a Python guest takes ten seconds, and parallel workers would all compile it.
+        # Compiled here, under the lock: a component takes ten seconds, and parallel workers would all compile it.
         load_guest_module(target.read_bytes(), Limits())
 
     return _built(f"project-{folder.name}", ingredients, build)

@@ -54,6 +54,8 @@ class Language(StrEnum):
 
     GO = "go"
     PYTHON = "python"
+    JAVASCRIPT = "javascript"
+    TYPESCRIPT = "typescript"
     C = "c"
 
 
@@ -70,7 +72,10 @@ def new(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Name of the plugin and of the new folder, such as prefer-label.")
     ],
-    lang: Annotated[Language, typer.Option(metavar="go|python|c", help="Language of the plugin.", show_default=False)],
+    lang: Annotated[
+        Language,
+        typer.Option(metavar="go|python|javascript|typescript|c", help="Language of the plugin.", show_default=False),
+    ],
 ) -> None:
     """Create a plugin project: code, unit tests, scenario tests, a sample cluster and a README.
 
@@ -79,6 +84,8 @@ def new(
     The template is a small working policy: it rejects some nodes and prefers
     others by a label from its configuration. Go plugins require Go 1.24 or newer,
     Python plugins require componentize-py, C plugins zig. Nothing is downloaded.
+    JavaScript and TypeScript plugins require Node.js 20 or newer; npm installs
+    their tools once.
 
     Example: kubewasp plugin new prefer-label --lang go
     """
@@ -100,8 +107,9 @@ def build(
     """Build a plugin project to build/NAME.wasm, load the result, and print its size and hooks.
 
     A folder with a go.mod is a Go project, a folder with a plugin.py or
-    pyproject.toml a Python project, a folder with a main.c a C project. Compiler errors are printed unchanged; a
-    failed build leaves the previous one untouched.
+    pyproject.toml a Python project, one with a plugin.js JavaScript, one with a
+    plugin.ts TypeScript, one with a main.c C. Compiler errors are printed
+    unchanged; a failed build leaves the previous one untouched.
 
     Example: kubewasp plugin build prefer-label
     """

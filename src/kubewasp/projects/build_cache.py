@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
 # Build products beside the sources.
-PRODUCTS = frozenset({"build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum", "compile_flags.txt"})
+PRODUCTS = frozenset(
+    {"build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum", "compile_flags.txt", "node_modules"}
+)
 
 
 def folder(part: str) -> Path:

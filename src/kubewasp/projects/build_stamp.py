@@ -48,7 +48,7 @@ def _stamp(wasm: Path) -> Path:
 
 def _digest(folder: Path, wasm: Path) -> str:
     found = hashlib.sha256()
-    roots = [folder, *(sdk(part) for part in ("go", "python", "wit", "c"))]
+    roots = [folder, *(sdk(part) for part in ("go", "python", "javascript", "c", "wit"))]
     for path in [wasm, *(path for root in roots for path in _sources(root))]:
         state = path.stat()
         found.update(f"{path.resolve()}\0{state.st_size}\0{state.st_mtime_ns}\n".encode(errors="surrogateescape"))

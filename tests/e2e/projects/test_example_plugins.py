@@ -16,8 +16,11 @@ from tests.test_docs import FENCE, PLAIN, commands
 
 PLUGINS = ROOT / "examples" / "plugins"
 FOLDERS = sorted(path for path in PLUGINS.iterdir() if path.is_dir())
-SIGNING = {"business-hours", "cheapest-zone", "nodenumber-c", "nodenumber-go", "nodenumber-python"}
-MADE = shutil.ignore_patterns("build", "go.work*", "compile_flags.txt", "__pycache__", ".pytest_cache")
+SIGNING = {
+    *("business-hours", "cheapest-zone"),
+    *("nodenumber-c", "nodenumber-go", "nodenumber-javascript", "nodenumber-python"),
+}
+MADE = shutil.ignore_patterns("build", "go.work*", "compile_flags.txt", "__pycache__", ".pytest_cache", "node_modules")
 
 pytestmark = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 
@@ -70,16 +73,18 @@ def test_the_page_shows_what_is_printed(folder: Path, tmp_path: Path) -> None:
 
 def test_the_page_lists_every_setting(folder: Path) -> None:
     page = (folder / "README.md").read_text(encoding="utf-8")
-    sources = "".join(
-        path.read_text(encoding="utf-8") for path in [*folder.glob("*.go"), *folder.glob("*.py"), *folder.glob("*.c")]
-    )
+    files = [path for path in folder.iterdir() if path.suffix in (".go", ".py", ".js", ".ts", ".c")]
+    sources = "".join(path.read_text(encoding="utf-8") for path in sorted(files))
     go_config = re.search(r"^type Config struct \{\n(.*?)^\}", sources, re.MULTILINE | re.DOTALL)
     c_config = re.search(r"^static const kw_setting settings\[\] = \{\n(.*?)^\};", sources, re.MULTILINE | re.DOTALL)
     python_config = re.search(r"^class Config:\n(.*?)^(?=\S)", sources, re.MULTILINE | re.DOTALL)
+    schema = re.search(r"^const Config = schema\.object\(\{\n(.*?)^\}", sources, re.MULTILINE | re.DOTALL)
     if go_config:
         settings = re.findall(r'json:"(\w+)"', go_config[1])
     elif c_config:
         settings = re.findall(r'\{"(\w+)"', c_config[1])
+    elif schema:
+        settings = re.findall(r"^  (\w+):", schema[1], re.MULTILINE)
     else:
         assert python_config
         settings = [camel_case(name) for name in re.findall(r"^    (\w+):", python_config[1], re.MULTILINE)]

@@ -1,0 +1,4 @@
+/** Throws, on the third line. */
+export function fail(node) {
+  throw new RangeError(`not ${node.name}`);
+}
