@@ -54,6 +54,7 @@ class Language(StrEnum):
 
     GO = "go"
     PYTHON = "python"
+    RUST = "rust"
 
 
 Folder = Annotated[
@@ -66,7 +67,7 @@ def new(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Name of the plugin and of the new folder, such as prefer-label.")
     ],
-    lang: Annotated[Language, typer.Option(metavar="go|python", help="Language of the plugin.", show_default=False)],
+    lang: Annotated[Language, typer.Option(metavar="go|python|rust", help="Language of the plugin.", show_default=False)],
 ) -> None:
     """Create a plugin project: code, unit tests, scenario tests, a sample cluster and a README.
 
@@ -74,7 +75,8 @@ def new(
 
     The template is a small working policy: it rejects some nodes and prefers
     others by a label from its configuration. Go plugins require Go 1.24 or newer,
-    Python plugins require componentize-py. Nothing is downloaded.
+    Python plugins require componentize-py, Rust plugins require Rust 1.85 or newer.
+    Nothing is downloaded, except crates by Cargo.
 
     Example: kubewasp plugin new prefer-label --lang go
     """
@@ -95,7 +97,7 @@ def build(
     """Build a plugin project to build/NAME.wasm, load the result, and print its size and hooks.
 
     A folder with a go.mod is a Go project, a folder with a plugin.py or
-    pyproject.toml a Python project. Compiler errors are printed unchanged; a
+    pyproject.toml a Python project, one with a Cargo.toml a Rust project. Compiler errors are printed unchanged; a
     failed build leaves the previous one untouched.
 
     Example: kubewasp plugin build prefer-label

@@ -1,6 +1,6 @@
 """Toolchain interface of a plugin language, and the parts that all toolchains share.
 
-`go` and `python` implement the interface. The SDKs ship with kubewasp: a checkout has them in `sdk/`, an installed
+`go`, `python` and `rust` implement the interface. The SDKs ship with kubewasp: a checkout has them in `sdk/`, an installed
 package has those of other languages in `_sdk/`, and that of Python beside itself, as the package `kubewasp_sdk`.
 """
 
@@ -53,7 +53,7 @@ class Toolchain(Protocol):
 
 
 def sdk(part: str) -> Path:
-    """Folder of an SDK: `go`, `wit`, or for `python` the package itself."""
+    """Folder of an SDK: `go`, `rust`, `wit`, or for `python` the package itself."""
     package = Path(__file__).parents[1]
     checkout = package.parents[1] / "sdk"
     places = (
