@@ -123,5 +123,5 @@ pub mod __private {
     pub use crate::guest::HookTable;
     pub use crate::guest::{Absent, Guest, Hooks};
     #[cfg(target_arch = "wasm32")]
-    pub use crate::slot::{Registered, Slot};
+    pub use crate::slot::{construct, Registered, Slot};
 }

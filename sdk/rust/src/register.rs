@@ -154,21 +154,13 @@ macro_rules! __start {
                 }
             }
 
+            #[unsafe(export_name = "_initialize")]
             extern "C" fn start() {
                 // SAFETY: as above; the host calls no hook before the start.
-                unsafe { GUEST.start(if $declares { $crate::__bits!($plugin) } else { 0 }) }
-            }
-
-            // With WASI the linker has a start function, which calls the constructors.
-            #[cfg(target_os = "wasi")]
-            #[used]
-            #[unsafe(link_section = ".init_array")]
-            static START: extern "C" fn() = start;
-
-            #[cfg(not(target_os = "wasi"))]
-            #[unsafe(export_name = "_initialize")]
-            extern "C" fn initialize() {
-                start();
+                unsafe {
+                    $crate::__private::construct();
+                    GUEST.start(if $declares { $crate::__bits!($plugin) } else { 0 });
+                }
             }
         };
     };

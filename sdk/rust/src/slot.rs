@@ -51,3 +51,19 @@ impl<P: Plugin> Slot<P> {
         unsafe { &mut *self.0.get() }
     }
 }
+
+/// Calls the constructors of the C library. Without this call the linker lets every export call them.
+///
+/// # Safety
+/// Called once, first.
+#[inline(always)]
+pub unsafe fn construct() {
+    #[cfg(target_os = "wasi")]
+    {
+        extern "C" {
+            fn __wasm_call_ctors();
+        }
+        // SAFETY: as required of the caller.
+        unsafe { __wasm_call_ctors() }
+    }
+}
