@@ -53,10 +53,10 @@ def test_a_python_project_is_called_like_its_package_or_its_folder(tmp_path: Pat
 
 def test_a_folder_that_is_no_project_is_told(tmp_path: Path) -> None:
     assert refused(tmp_path / "none") == f"no such folder: {tmp_path / 'none'}"
-    assert refused(tmp_path) == (
-        f"{tmp_path} is not a plugin project: it has neither go.mod (Go) nor plugin.py or pyproject.toml (Python); "
-        "`kubewasp plugin new NAME` creates one"
-    )
+    told = refused(tmp_path)
+    marks = "go.mod (Go) nor plugin.py or pyproject.toml (Python) nor Cargo.toml (Rust)"
+    assert told.startswith(f"{tmp_path} is not a plugin project: it has neither {marks}")
+    assert told.endswith("; `kubewasp plugin new NAME` creates one")
 
 
 def test_a_folder_with_two_projects_is_told(tmp_path: Path) -> None:

@@ -67,7 +67,9 @@ def new(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Name of the plugin and of the new folder, such as prefer-label.")
     ],
-    lang: Annotated[Language, typer.Option(metavar="go|python|rust", help="Language of the plugin.", show_default=False)],
+    lang: Annotated[
+        Language, typer.Option(metavar="go|python|rust", help="Language of the plugin.", show_default=False)
+    ],
 ) -> None:
     """Create a plugin project: code, unit tests, scenario tests, a sample cluster and a README.
 

@@ -1,7 +1,7 @@
 """Rust toolchain: discovery of Cargo, compilation to a guest, native tests.
 
-The SDK ships with kubewasp and is not published: a project's Cargo.toml has it under `.kubewasp`, a link of this machine.
-Cargo downloads the other crates of a project, the first time.
+The SDK ships with kubewasp and is not published: a project's Cargo.toml has it under `.kubewasp`, a link of this
+machine. Cargo downloads the other crates of a project, the first time.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def name_of(folder: Path) -> str:
 
 
 def find(project: Path) -> Rust:
-    """Cargo of the PATH, else of rustup's default folder, with the target of guests. A project may choose a toolchain."""
+    """Cargo of the PATH, else of rustup's folder, with the target of guests. A project may choose its toolchain."""
     home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "bin" / "cargo"
     command = shutil.which("cargo") or (str(home) if os.access(home, os.X_OK) else None)
     if command is None:
@@ -82,14 +82,17 @@ def _probe(command: str, project: str) -> Rust:
     number = _VERSION.search(said)
     if number is None or (int(number[1]), int(number[2])) < OLDEST:
         raise BuildError(
-            f"Rust plugins require Rust {_shown(OLDEST)} or newer, but {command} is {said or 'unknown'}; `rustup update`"
+            f"Rust plugins require Rust {_shown(OLDEST)} or newer, but {command} is {said or 'unknown'}; "
+            "run `rustup update`"
         )
     beside = Path(command).with_name("rustc")
     compiler = os.environ.get("RUSTC") or (str(beside) if beside.is_file() else "rustc")
     library = _said([compiler, "--print", "target-libdir", "--target", TARGET], project)
     if not any(Path(library).glob("libcore-*")):
         advice = (
-            f"`rustup target add {TARGET}`" if shutil.which("rustup") else "install Rust from https://rustup.rs, which has it"
+            f"`rustup target add {TARGET}`"
+            if shutil.which("rustup")
+            else "install Rust from https://rustup.rs, which has it"
         )
         raise BuildError(f"{compiler} lacks the target {TARGET}, required for Rust plugins: {advice}")
     return Rust(command, compiler, f"{said} {_said([compiler, '--version'], project)}")
@@ -108,7 +111,7 @@ def _said(command: Sequence[str], folder: str) -> str:
 
 
 def build(project: Path, target: Path) -> None:
-    """Compiles the project to a guest. Builds are reproducible: same sources, lock and Rust, same bytes in any folder."""
+    """Compiles the project to a guest. Builds are reproducible: same sources, lock and Rust, same bytes anywhere."""
     rust = _prepared(project)
     environment = {"CARGO_ENCODED_RUSTFLAGS": "\x1f".join(_remapped(project))}
     # Without a lock, or with one that Cargo.toml has outgrown, Cargo writes it.

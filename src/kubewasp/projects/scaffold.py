@@ -29,8 +29,37 @@ _GO_KEYWORDS: Final = frozenset(
 # Keywords of Rust that are not keywords of Python or Go.
 _RUST_KEYWORDS: Final = frozenset(
     (
-        *("abstract", "become", "box", "crate", "do", "dyn", "enum", "extern", "final", "fn", "gen", "impl", "let", "loop"),
-        *("macro", "mod", "move", "mut", "override", "priv", "pub", "ref", "self", "static", "super", "trait", "typeof"),
+        *(
+            "abstract",
+            "become",
+            "box",
+            "crate",
+            "do",
+            "dyn",
+            "enum",
+            "extern",
+            "final",
+            "fn",
+            "gen",
+            "impl",
+            "let",
+            "loop",
+        ),
+        *(
+            "macro",
+            "mod",
+            "move",
+            "mut",
+            "override",
+            "priv",
+            "pub",
+            "ref",
+            "self",
+            "static",
+            "super",
+            "trait",
+            "typeof",
+        ),
         *("unsafe", "unsized", "use", "virtual", "where"),
     )
 )

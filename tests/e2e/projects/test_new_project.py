@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.guests.build import ROOT
+from tests.guests.build import ROOT, rust_target
 from tests.test_docs import FENCE, PLAIN, commands, skeleton
 
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
@@ -36,14 +36,16 @@ def placements(folder: Path, *arguments: str) -> dict[str, str]:
     return {item["pod"]: item["node"] for item in found["placements"]}
 
 
-@pytest.mark.parametrize(("language", "source"), [("go", "main.go"), ("python", "plugin.py")])
+@pytest.mark.parametrize(("language", "source"), [("go", "main.go"), ("python", "plugin.py"), ("rust", "src/lib.rs")])
 def test_a_new_project_is_tested_built_and_used(tmp_path: Path, language: str, source: str) -> None:
+    if language == "rust":
+        rust_target()
     kubewasp(tmp_path, "plugin", "new", NAME, "--lang", language)
     folder = tmp_path / NAME
 
     tested = json.loads(kubewasp(folder, "plugin", "test", "-o", "json", "--junit", "results.xml"))
     outcomes = {suite["name"]: [test["outcome"] for test in suite["tests"]] for suite in tested["suites"]}
-    label = {"go": "Go", "python": "Python"}[language]
+    label = {"go": "Go", "python": "Python", "rust": "Rust"}[language]
     assert outcomes == {f"{label} tests": ["passed"] * 3, "build": ["passed"], "tests/scenarios.yaml": ["passed"] * 6}
     assert ET.parse(folder / "results.xml").getroot().attrib["failures"] == "0"
 
@@ -53,7 +55,7 @@ def test_a_new_project_is_tested_built_and_used(tmp_path: Path, language: str, s
 
     inspected = json.loads(kubewasp(folder, "plugin", "inspect", WASM, "-o", "json"))
     assert {"filter", "score"} <= set(inspected["hooks"]) <= {"prefilter", "filter", "score"}
-    assert inspected["kind"].startswith({"go": "core module", "python": "component"}[language])
+    assert inspected["kind"].startswith({"go": "core module", "python": "component", "rust": "core module"}[language])
 
     closed = ("--config", '{"closed": ["ssd"]}', "--node", "cluster.yaml", "-o", "json")
     calls = json.loads(kubewasp(folder, "plugin", "call", WASM, "filter", "score", *closed))
