@@ -1,7 +1,7 @@
 //! Small maps in objects: labels, annotations, node selectors, quantities.
 
 use crate::quantity::Quantity;
-use crate::wire::Message;
+use crate::wire::{text, Message};
 
 /// A small read-only map of an object: labels, annotations, a node selector. It stays encoded; a lookup is a scan.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,11 +19,12 @@ impl<'a> Map<'a> {
     pub fn get(self, key: &str) -> Option<&'a str> {
         let mut found = None;
         for entry in self.message.messages(self.field) {
-            if entry.bytes(1) == key.as_bytes() {
-                found = Some(entry); // the last of several counts
+            let (name, value) = entry.entry();
+            if name == key.as_bytes() {
+                found = Some(value); // the last of several counts
             }
         }
-        found.map(|entry| entry.text(2))
+        found.map(text)
     }
 
     /// Whether the key exists.
@@ -43,7 +44,7 @@ impl<'a> Map<'a> {
 
     /// Keys and values, in the order of the object.
     pub fn iter(self) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
-        self.message.messages(self.field).map(|entry| (entry.text(1), entry.text(2)))
+        self.message.messages(self.field).map(|entry| entry.entry()).map(|(key, value)| (text(key), text(value)))
     }
 
     /// Whether the map has all entries of another one, such as a node selector.
@@ -72,5 +73,19 @@ impl<'a> Quantities<'a> {
     /// Resources and their quantities, in the order of the object.
     pub fn iter(self) -> impl Iterator<Item = (&'a str, Quantity<'a>)> + 'a {
         self.message.messages(self.field).map(|entry| (entry.text(1), Quantity(entry.message(2).text(1))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_all_forms_are_found() {
+        // a=1; b without a value; key after the value; a second a; an empty key.
+        let bytes = b"\x5a\x06\x0a\x01a\x12\x011\x5a\x03\x0a\x01b\x5a\x06\x12\x012\x0a\x01c\x5a\x06\x0a\x01a\x12\x013\x5a\x03\x12\x014";
+        let map = Map::new(Message::new(bytes), 11);
+        assert_eq!(["a", "b", "c", "d", ""].map(|key| map.get(key)), [Some("3"), Some(""), Some("2"), None, Some("4")]);
+        assert_eq!((map.len(), map.is_empty()), (5, false));
     }
 }

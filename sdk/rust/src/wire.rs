@@ -96,7 +96,20 @@ impl<'a> Message<'a> {
         self.bytes
     }
 
-    fn all_bytes(self, field: u32) -> impl Iterator<Item = &'a [u8]> + 'a {
+    /// Key and value of an entry of a map, encoded. The first branch is the usual form: both present, both short.
+    #[inline]
+    pub(crate) fn entry(self) -> (&'a [u8], &'a [u8]) {
+        if let [0x0a, length @ 0..=0x7f, rest @ ..] = self.bytes {
+            if let Some((key, [0x12, length @ 0..=0x7f, value @ ..])) = rest.split_at_checked(usize::from(*length)) {
+                if value.len() == usize::from(*length) {
+                    return (key, value);
+                }
+            }
+        }
+        (self.bytes(1), self.bytes(2))
+    }
+
+    pub(crate) fn all_bytes(self, field: u32) -> impl Iterator<Item = &'a [u8]> + 'a {
         self.fields().filter_map(move |found| match found {
             (number, Value::Bytes(content)) if number == field => Some(content),
             _ => None,
@@ -113,7 +126,7 @@ impl<'a> Message<'a> {
     }
 }
 
-fn text(bytes: &[u8]) -> &str {
+pub(crate) fn text(bytes: &[u8]) -> &str {
     str::from_utf8(bytes).unwrap_or_default()
 }
 
@@ -144,7 +157,16 @@ impl<'a> Iterator for Fields<'a> {
 struct Raw<'a>(&'a [u8]);
 
 impl<'a> Raw<'a> {
+    #[inline]
     fn varint(&mut self) -> Option<u64> {
+        if let [byte @ 0..=0x7f, rest @ ..] = self.0 {
+            self.0 = rest; // most keys and lengths have one byte
+            return Some(u64::from(*byte));
+        }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Option<u64> {
         let mut number = 0;
         for (place, &byte) in self.0.iter().take(10).enumerate() {
             number |= u64::from(byte & 0x7f) << (7 * place);

@@ -1,6 +1,7 @@
 """Rust SDK: its own tests, clippy, format, the size of a small guest, and reproducible builds of projects."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kubewasp import Guest
-from kubewasp.projects import rust
+from kubewasp.projects import rust, scaffold
 from tests.guests.build import ROOT, rust_build_folder, rust_target
 from tests.simulation.simulating import node, pod
 from tests.test_nodenumber_parity import Wave, outcome
@@ -87,3 +88,14 @@ def test_flags_of_the_user_do_not_change_what_is_built(tmp_path: Path, monkeypat
         monkeypatch.setenv("CARGO_BUILD_TARGET", FREESTANDING)
         rust.build(example, tmp_path / "two.wasm")
     assert (tmp_path / "one.wasm").read_bytes() == (tmp_path / "two.wasm").read_bytes()
+
+
+def test_the_plugin_of_the_page_passes_the_test_of_the_page(tmp_path: Path) -> None:
+    rust_target()
+    text = (ROOT / "docs" / "sdk-rust.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```rust\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    scaffold.create(tmp_path / "page", "page", "rust")
+    (tmp_path / "page" / "src" / "lib.rs").write_text("\n".join(blocks))
+    with rust_build_folder():
+        results = rust.test(tmp_path / "page")
+    assert [(result.name, result.failure) for result in results] == [("keeps_pods_off_other_nodes", "")]
