@@ -65,8 +65,9 @@ def test_a_new_project_says_what_to_do_next(
 
 def test_the_language_must_be_told(kubewasp: Kubewasp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "missing option --lang: choose go, python or c" in kubewasp("plugin", "new", "x").usage_error
-    assert "expected go, python or c, got 'cobol'" in kubewasp("plugin", "new", "x", "--lang", "cobol").usage_error
+    languages = "go, python, rust, javascript, typescript or c"
+    assert f"missing option --lang: choose {languages}" in kubewasp("plugin", "new", "x").usage_error
+    assert f"expected {languages}, got 'cobol'" in kubewasp("plugin", "new", "x", "--lang", "cobol").usage_error
     assert kubewasp("plugin", "new", "X", "--lang", "go").err.startswith("error: 'X' is not a valid plugin name: ")
     assert list(tmp_path.iterdir()) == []
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from kubewasp.projects import c as c_projects
 from kubewasp.projects import go as go_projects
 from kubewasp.projects import javascript as javascript_projects
 from kubewasp.projects import python as python_projects
+from kubewasp.projects import rust as rust_projects
 from kubewasp.wasm.guest_module import load_guest_module
 from kubewasp.wasm.limits import Limits
 from tools import go_builds
@@ -109,6 +111,8 @@ def _build_command(go: go_projects.Go, folder: Path, target: Path) -> None:
 
 def project_guest(folder: Path) -> Path:
     """The guest of a plugin project, built as by `kubewasp plugin build`, with the current SDK, and compiled."""
+    if (folder / "Cargo.toml").exists():
+        return _rust_project(folder)
     language: toolchain.Toolchain
     parts: tuple[str, ...]
     if (folder / c_projects.MAIN).exists():
@@ -130,6 +134,42 @@ def project_guest(folder: Path) -> Path:
         load_guest_module(target.read_bytes(), Limits())
 
     return _built(f"project-{folder.name}", ingredients, build)
+
+
+def _rust_project(folder: Path) -> Path:
+    """Projects share a build folder: their crates are compiled once."""
+    rust_target()
+    ingredients = [rust_projects.find(folder).text.encode(), *build_cache.contents(toolchain.sdk("rust"))]
+    ingredients += build_cache.contents(folder, without=(".md", ".yaml"))
+
+    def build(target: Path) -> None:
+        with rust_build_folder():
+            rust_projects.build(folder, target)
+        load_guest_module(target.read_bytes(), Limits())
+
+    return _built(f"project-{folder.name}", ingredients, build)
+
+
+@contextmanager
+def rust_build_folder() -> Iterator[None]:
+    """Cargo's build folder of all tests, used by one process at a time."""
+    shared = BUILT.parent / "cargo"
+    shared.mkdir(parents=True, exist_ok=True)
+    before = os.environ.get("CARGO_TARGET_DIR")
+    with build_cache.locked(shared / "tests.lock"):
+        os.environ["CARGO_TARGET_DIR"] = str(shared)
+        try:
+            yield
+        finally:
+            os.environ.pop("CARGO_TARGET_DIR")
+            if before is not None:
+                os.environ["CARGO_TARGET_DIR"] = before
+
+
+@functools.cache
+def rust_target(target: str = rust_projects.TARGET) -> None:
+    """Installs a target of Rust, which a new machine lacks."""
+    _run(["rustup", "target", "add", target])
 
 
 def c_guest(name: str) -> Path:

@@ -14,7 +14,7 @@ import pytest
 from kubewasp.images import wasm_image
 from kubewasp.k8s.quantity import format_size
 from tests.cli.all_commands import KUBEWASP
-from tests.guests.build import ROOT, c_command, go_example
+from tests.guests.build import ROOT, c_command, go_example, rust_target
 from tests.test_docs import FENCE, PLAIN, commands, skeleton
 
 PAGE = (ROOT / "docs" / "wasm-in-containers.md").read_text(encoding="utf-8")
@@ -72,6 +72,8 @@ def test_the_program_is_the_same_in_every_language(language: str, example: Path)
         compiler = shutil.which("rustc")
         if compiler is None:
             pytest.skip("no rustc on the PATH")
+        if shutil.which("rustup"):
+            rust_target("wasm32-wasip1")
         options = ["--edition", "2021", "--target", "wasm32-wasip1", "-O", "-o", "greet.wasm", "greet.rs"]
         built = subprocess.run([compiler, *options], cwd=example, capture_output=True, text=True, check=False)
         if built.returncode and "E0463" in built.stderr:  # no standard library for the target

@@ -58,3 +58,20 @@ def test_a_link_in_place_of_the_stamp_is_replaced(folder: Path) -> None:
     build_stamp.write(folder, folder / "build" / "p.wasm")
     assert not other.exists()
     assert is_current(folder)
+
+
+def test_the_build_folder_of_cargo_is_no_source(folder: Path) -> None:
+    (folder / "target").mkdir()
+    (folder / "target" / "CACHEDIR.TAG").touch()
+    (folder / "target" / "p.d").touch()
+    assert is_current(folder)
+
+
+@pytest.mark.parametrize("path", ["../lib", "/opt/lib"])
+def test_a_crate_with_sources_in_other_folders_is_always_built(folder: Path, path: str) -> None:
+    (folder / "Cargo.toml").write_text('kubewasp-sdk = { path = ".kubewasp/kubewasp-sdk" }\n')
+    build_stamp.write(folder, folder / "build" / "p.wasm")
+    assert is_current(folder)
+    (folder / "Cargo.toml").write_text(f'lib = {{ path = "{path}" }}\n')
+    build_stamp.write(folder, folder / "build" / "p.wasm")
+    assert not is_current(folder)

@@ -55,7 +55,7 @@ def test_a_folder_that_is_no_project_is_told(tmp_path: Path) -> None:
     assert refused(tmp_path / "none") == f"no such folder: {tmp_path / 'none'}"
     assert refused(tmp_path) == (
         f"{tmp_path} is not a plugin project: it has neither go.mod (Go) nor plugin.py or pyproject.toml (Python) "
-        "nor plugin.js or plugin.mjs (JavaScript) nor plugin.ts (TypeScript) nor main.c (C); "
+        "nor Cargo.toml (Rust) nor plugin.js or plugin.mjs (JavaScript) nor plugin.ts (TypeScript) nor main.c (C); "
         "`kubewasp plugin new NAME` creates one"
     )
 

@@ -7,7 +7,7 @@ import pytest
 from kubewasp.projects import scaffold
 from kubewasp.projects.toolchain import BuildError
 
-LANGUAGES = ("go", "python")
+LANGUAGES = ("go", "python", "rust")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -53,6 +53,7 @@ def test_a_folder_with_anything_in_it_is_left_alone(tmp_path: Path) -> None:
         ("import", "not a keyword"),
         ("lambda", "not a keyword"),
         ("match", "not a keyword"),
+        ("impl", "not a keyword"),
     ],
 )
 def test_a_name_that_cannot_be_one_is_told(tmp_path: Path, name: str, expected: str) -> None:

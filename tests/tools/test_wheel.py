@@ -22,7 +22,12 @@ def test_the_wheel_has_the_package_and_the_sdks_and_no_tools(tmp_path: Path) -> 
     with zipfile.ZipFile(tmp_path / build_wheel(os.fspath(tmp_path))) as wheel:
         names = wheel.namelist()
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"kubewasp", "kubewasp_sdk"}
-    assert {"kubewasp/_sdk/go/go.mod", "kubewasp/_sdk/wit/plugin.wit", "kubewasp_sdk/py.typed"} <= set(names)
+    assert {
+        "kubewasp/_sdk/go/go.mod",
+        "kubewasp/_sdk/rust/src/lib.rs",
+        "kubewasp/_sdk/wit/plugin.wit",
+        "kubewasp_sdk/py.typed",
+    } <= set(names)
     assert not [name for name in names if name.startswith("kubewasp/_sdk/python")]
     assert [name for name in names if re.search(r"/(bench|testbed|tools|plots)/|svg\.py", name)] == []
 

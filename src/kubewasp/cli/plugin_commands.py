@@ -54,6 +54,7 @@ class Language(StrEnum):
 
     GO = "go"
     PYTHON = "python"
+    RUST = "rust"
     JAVASCRIPT = "javascript"
     TYPESCRIPT = "typescript"
     C = "c"
@@ -74,7 +75,9 @@ def new(
     ],
     lang: Annotated[
         Language,
-        typer.Option(metavar="go|python|javascript|typescript|c", help="Language of the plugin.", show_default=False),
+        typer.Option(
+            metavar="go|python|rust|javascript|typescript|c", help="Language of the plugin.", show_default=False
+        ),
     ],
 ) -> None:
     """Create a plugin project: code, unit tests, scenario tests, a sample cluster and a README.
@@ -83,9 +86,9 @@ def new(
 
     The template is a small working policy: it rejects some nodes and prefers
     others by a label from its configuration. Go plugins require Go 1.24 or newer,
-    Python plugins require componentize-py, C plugins zig. Nothing is downloaded.
-    JavaScript and TypeScript plugins require Node.js 20 or newer; npm installs
-    their tools once.
+    Python plugins require componentize-py, Rust plugins Rust 1.85 or newer, C
+    plugins zig, JavaScript and TypeScript plugins Node.js 20 or newer. Nothing is
+    downloaded, except crates by Cargo, and once the tools of JavaScript by npm.
 
     Example: kubewasp plugin new prefer-label --lang go
     """
@@ -107,9 +110,10 @@ def build(
     """Build a plugin project to build/NAME.wasm, load the result, and print its size and hooks.
 
     A folder with a go.mod is a Go project, a folder with a plugin.py or
-    pyproject.toml a Python project, one with a plugin.js JavaScript, one with a
-    plugin.ts TypeScript, one with a main.c C. Compiler errors are printed
-    unchanged; a failed build leaves the previous one untouched.
+    pyproject.toml a Python project, one with a Cargo.toml Rust, one with a
+    plugin.js JavaScript, one with a plugin.ts TypeScript, one with a main.c C.
+    Compiler errors are printed unchanged; a failed build leaves the previous one
+    untouched.
 
     Example: kubewasp plugin build prefer-label
     """

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 # Build products beside the sources.
 PRODUCTS = frozenset(
-    {"build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum", "compile_flags.txt", "node_modules"}
+    {"build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum", ".kubewasp", "compile_flags.txt", "node_modules"}
 )
+# A file in the build folder of Cargo and in caches of other tools: what is beside it is no source.
+CACHE_MARK = "CACHEDIR.TAG"
 
 
 def folder(part: str) -> Path:
@@ -55,8 +57,11 @@ def digest(ingredients: Iterable[bytes]) -> str:
 
 def contents(sources: Path, without: Collection[str] = ()) -> Iterator[bytes]:
     """Names and contents of all source files, except build products and files with the endings in `without`."""
+    caches = {path.parent for path in sources.glob(f"*/{CACHE_MARK}")}
     files = [
-        path for path in sources.rglob("*") if path.is_file() and not PRODUCTS & set(path.relative_to(sources).parts)
+        path
+        for path in sources.rglob("*")
+        if path.is_file() and not PRODUCTS & set(path.relative_to(sources).parts) and caches.isdisjoint(path.parents)
     ]
     for path in sorted(path for path in files if path.suffix not in without):
         yield path.relative_to(sources).as_posix().encode()

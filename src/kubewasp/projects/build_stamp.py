@@ -12,14 +12,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.projects.build_cache import PRODUCTS
+from kubewasp.projects.build_cache import CACHE_MARK, PRODUCTS
 from kubewasp.projects.toolchain import sdk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Modules of a Go project outside of its folder; their sources are not in the stamp.
-_OTHER_FOLDERS: Final = re.compile(r"=>\s*\"?[./]")
+# Parts of a Go or Rust project outside of its folder; their sources are not in the stamp.
+_OTHER_FOLDERS: Final = {
+    "go.mod": re.compile(r"=>\s*\"?[./]"),
+    "Cargo.toml": re.compile(r"\bpath\s*=\s*\"(?:/|\.\.)|\bworkspace\s*="),
+}
 
 
 def write(folder: Path, wasm: Path) -> None:
@@ -31,11 +34,10 @@ def write(folder: Path, wasm: Path) -> None:
 
 def is_current(folder: Path, wasm: Path) -> bool:
     """Whether the wasm needs no build. False in doubt."""
-    try:
-        if _OTHER_FOLDERS.search((folder / "go.mod").read_text(errors="replace")):
-            return False
-    except OSError:
-        pass
+    for file, elsewhere in _OTHER_FOLDERS.items():
+        with suppress(OSError):
+            if elsewhere.search((folder / file).read_text(errors="replace")):
+                return False
     try:
         return _stamp(wasm).read_text(encoding="ascii") == _digest(folder, wasm)
     except (OSError, UnicodeDecodeError):
@@ -48,7 +50,7 @@ def _stamp(wasm: Path) -> Path:
 
 def _digest(folder: Path, wasm: Path) -> str:
     found = hashlib.sha256()
-    roots = [folder, *(sdk(part) for part in ("go", "python", "javascript", "c", "wit"))]
+    roots = [folder, *(sdk(part) for part in ("go", "python", "rust", "javascript", "c", "wit"))]
     for path in [wasm, *(path for root in roots for path in _sources(root))]:
         state = path.stat()
         found.update(f"{path.resolve()}\0{state.st_size}\0{state.st_mtime_ns}\n".encode(errors="surrogateescape"))
@@ -56,9 +58,9 @@ def _digest(folder: Path, wasm: Path) -> str:
 
 
 def _sources(root: Path) -> Iterator[Path]:
-    """All files except build products, hidden ones, and those of virtual environments."""
+    """All files except build products, hidden ones, and those of caches and virtual environments."""
     for place, folders, files in os.walk(root):
-        if "pyvenv.cfg" in files:
+        if "pyvenv.cfg" in files or CACHE_MARK in files:
             folders.clear()
             continue
         folders[:] = sorted(name for name in folders if name not in PRODUCTS and not name.startswith("."))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.projects import build_stamp, c, go, javascript, project_links, python
+from kubewasp.projects import build_stamp, c, go, javascript, project_links, python, rust
 from kubewasp.projects.toolchain import BuildError
 from kubewasp.wasm.errors import GuestLoadError, GuestStartError
 from kubewasp.wasm.guest import Guest
@@ -107,6 +107,7 @@ def _content(path: Path) -> str:
 LANGUAGES: Final = (
     Language("go", "Go", ("go.mod",), go, _go_name),
     Language("python", "Python", ("plugin.py", "pyproject.toml"), python, _python_name),
+    Language("rust", "Rust", ("Cargo.toml",), rust, rust.name_of),
     Language("javascript", "JavaScript", javascript.JAVASCRIPT.entries, javascript.JAVASCRIPT, javascript.name_of),
     Language("typescript", "TypeScript", javascript.TYPESCRIPT.entries, javascript.TYPESCRIPT, javascript.name_of),
     Language("c", "C", (c.MAIN,), c, c.name_of),

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.projects.build_cache import PRODUCTS
+from kubewasp.projects.build_cache import CACHE_MARK, PRODUCTS
 from kubewasp.projects.toolchain import BuildError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def check_file(path: Path, folder: Path) -> None:
 
 def _links(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
-        if "pyvenv.cfg" in files and Path(place) != folder:
+        if ("pyvenv.cfg" in files or CACHE_MARK in files) and Path(place) != folder:
             folders.clear()
             continue
         names = [name for name in (*folders, *files) if not name.startswith(".") or name == _OURS]

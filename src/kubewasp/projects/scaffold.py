@@ -26,6 +26,43 @@ _GO_KEYWORDS: Final = frozenset(
         *("range", "select", "struct", "switch", "var"),
     )
 )
+# Keywords of Rust that are not keywords of Python or Go.
+_RUST_KEYWORDS: Final = frozenset(
+    (
+        *(
+            "abstract",
+            "become",
+            "box",
+            "crate",
+            "do",
+            "dyn",
+            "enum",
+            "extern",
+            "final",
+            "fn",
+            "gen",
+            "impl",
+            "let",
+            "loop",
+        ),
+        *(
+            "macro",
+            "mod",
+            "move",
+            "mut",
+            "override",
+            "priv",
+            "pub",
+            "ref",
+            "self",
+            "static",
+            "super",
+            "trait",
+            "typeof",
+        ),
+        *("unsafe", "unsized", "use", "virtual", "where"),
+    )
+)
 # Template files under another name, so that tools ignore them in the repository.
 _RENAMED: Final = {"gitignore": ".gitignore"}
 _LEFT_OUT: Final = frozenset(["__pycache__"])
@@ -37,7 +74,7 @@ def name_problem(name: str) -> str:
         return f"at most {_LONGEST} characters"
     if not _NAME.fullmatch(name):
         return "lower-case letters, digits and '-', beginning with a letter, such as prefer-label"
-    if keyword.iskeyword(name) or keyword.issoftkeyword(name) or name in _GO_KEYWORDS:
+    if keyword.iskeyword(name) or keyword.issoftkeyword(name) or name in _GO_KEYWORDS | _RUST_KEYWORDS:
         return "not a keyword of the language"
     return ""
 

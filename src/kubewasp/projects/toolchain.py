@@ -1,7 +1,7 @@
 """Toolchain interface of a plugin language, and the parts that all toolchains share.
 
-`go`, `python` and `javascript` implement it. The SDKs ship with kubewasp: a checkout has them in `sdk/`, an installed
-package has those of other languages in `_sdk/`, and that of Python beside itself, as the package `kubewasp_sdk`.
+`go`, `python`, `rust`, `javascript` and `c` implement it. The SDKs ship with kubewasp: a checkout has them in `sdk/`, an
+installed package has those of other languages in `_sdk/`, and that of Python beside itself, as `kubewasp_sdk`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Toolchain(Protocol):
 
 
 def sdk(part: str) -> Path:
-    """Folder of an SDK: `go`, `javascript`, `c`, `wit`, or for `python` the package itself."""
+    """Folder of an SDK: `go`, `rust`, `javascript`, `c`, `wit`, or for `python` the package itself."""
     package = Path(__file__).parents[1]
     checkout = package.parents[1] / "sdk"
     places = (

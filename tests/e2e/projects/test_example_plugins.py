@@ -11,22 +11,30 @@ import pytest
 
 from kubewasp import Guest
 from kubewasp.projects import project, scaffold, scenario_runner, scenario_tests, suites
-from tests.guests.build import ROOT, project_guest
+from tests.guests.build import ROOT, project_guest, rust_build_folder, rust_target
 from tests.test_docs import FENCE, PLAIN, commands
 
 PLUGINS = ROOT / "examples" / "plugins"
 FOLDERS = sorted(path for path in PLUGINS.iterdir() if path.is_dir())
 SIGNING = {
-    *("business-hours", "cheapest-zone"),
-    *("nodenumber-c", "nodenumber-go", "nodenumber-javascript", "nodenumber-python"),
+    *("business-hours", "cheapest-zone", "shape-match"),
+    *("nodenumber-c", "nodenumber-go", "nodenumber-javascript", "nodenumber-python", "nodenumber-rust"),
 }
-MADE = shutil.ignore_patterns("build", "go.work*", "compile_flags.txt", "__pycache__", ".pytest_cache", "node_modules")
+MADE = shutil.ignore_patterns(
+    *("build", "target", ".kubewasp", "go.work*", "compile_flags.txt", "__pycache__", ".pytest_cache", "node_modules")
+)
 
 pytestmark = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 
 
 def test_the_native_tests_pass(folder: Path) -> None:
-    results = suites.native_suite(project.find(folder)).results
+    found = project.find(folder)
+    if found.language.name == "rust":
+        rust_target()
+        with rust_build_folder():
+            results = suites.native_suite(found).results
+    else:
+        results = suites.native_suite(found).results
     assert results
     assert [result for result in results if not result.passed] == []
 
@@ -40,7 +48,7 @@ def test_the_scenarios_pass(folder: Path) -> None:
 
 
 def test_only_plugins_that_sign_pods_are_known_as_such(folder: Path) -> None:
-    """Both SDKs import and export everything about signatures, for all plugins."""
+    """The SDKs import and export everything about signatures, for all plugins."""
     config = '{"priceLabel": "price"}' if folder.name == "cheapest-zone" else ""
     assert Guest.load(project_guest(folder), config=config).may_sign == (folder.name in SIGNING)
 
@@ -74,12 +82,16 @@ def test_the_page_shows_what_is_printed(folder: Path, tmp_path: Path) -> None:
 def test_the_page_lists_every_setting(folder: Path) -> None:
     page = (folder / "README.md").read_text(encoding="utf-8")
     files = [path for path in folder.iterdir() if path.suffix in (".go", ".py", ".js", ".ts", ".c")]
+    files += folder.glob("src/*.rs")
     sources = "".join(path.read_text(encoding="utf-8") for path in sorted(files))
     go_config = re.search(r"^type Config struct \{\n(.*?)^\}", sources, re.MULTILINE | re.DOTALL)
     c_config = re.search(r"^static const kw_setting settings\[\] = \{\n(.*?)^\};", sources, re.MULTILINE | re.DOTALL)
     python_config = re.search(r"^class Config:\n(.*?)^(?=\S)", sources, re.MULTILINE | re.DOTALL)
     schema = re.search(r"^const Config = schema\.object\(\{\n(.*?)^\}", sources, re.MULTILINE | re.DOTALL)
-    if go_config:
+    rust_config = re.search(r"^struct Config \{\n(.*?)^\}", sources, re.MULTILINE | re.DOTALL)
+    if rust_config:
+        settings = [camel_case(name) for name in re.findall(r"^    (\w+):", rust_config[1], re.MULTILINE)]
+    elif go_config:
         settings = re.findall(r'json:"(\w+)"', go_config[1])
     elif c_config:
         settings = re.findall(r'\{"(\w+)"', c_config[1])

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.guests.build import ROOT
+from tests.guests.build import ROOT, rust_target
 from tests.test_docs import FENCE, PLAIN, commands, skeleton
 
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
@@ -39,6 +39,7 @@ def placements(folder: Path, *arguments: str) -> dict[str, str]:
 LANGUAGES = {
     "go": ("Go", "main.go", "core module"),
     "python": ("Python", "plugin.py", "component"),
+    "rust": ("Rust", "src/lib.rs", "core module"),
     "javascript": ("JavaScript", "plugin.js", "component"),
     "typescript": ("TypeScript", "plugin.ts", "component"),
     "c": ("C", "main.c", "core module"),
@@ -47,6 +48,8 @@ LANGUAGES = {
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_new_project_is_tested_built_and_used(tmp_path: Path, language: str) -> None:
+    if language == "rust":
+        rust_target()
     kubewasp(tmp_path, "plugin", "new", NAME, "--lang", language)
     folder = tmp_path / NAME
 

@@ -1,0 +1,275 @@
+//! Views of pods.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cell::{Cell, OnceCell};
+use core::time::Duration;
+
+use crate::container::{self, Container};
+use crate::host;
+use crate::map::{Map, Quantities};
+use crate::metadata::{
+    self, ObjectReference, OwnerReference, Taint, Toleration, ANNOTATIONS, LABELS, META, SPEC, STATUS,
+};
+use crate::resource::{Resource, MOST, PREDEFINED};
+use crate::time::Timestamp;
+use crate::wire::Message;
+
+/// A view of an encoded pod; fields are decoded on access. The current pod is read on the first one.
+#[derive(Clone, Copy, Debug)]
+pub struct Pod<'a>(Source<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Source<'a> {
+    Current(&'a CurrentPod),
+    Encoded(Message<'a>),
+}
+
+/// The pod of a cycle, in memory of its own.
+///
+/// A guest that never reads its pod has no code that frees one: `free` is set by the first read.
+#[derive(Debug)]
+pub(crate) struct CurrentPod {
+    object: OnceCell<Box<[u8]>>,
+    free: Cell<Option<fn(&mut Self)>>,
+}
+
+impl CurrentPod {
+    pub(crate) const fn new() -> Self {
+        Self { object: OnceCell::new(), free: Cell::new(None) }
+    }
+
+    fn object(&self) -> &[u8] {
+        self.object.get_or_init(|| {
+            self.free.set(Some(|pod| pod.object = OnceCell::new()));
+            host::read(host::current_pod).into_boxed_slice()
+        })
+    }
+
+    #[inline]
+    pub(crate) fn forget(&mut self) {
+        if let Some(free) = self.free.take() {
+            free(self);
+        }
+    }
+}
+
+impl<'a> Pod<'a> {
+    /// A view of an encoded pod.
+    pub const fn new(object: Message<'a>) -> Self {
+        Self(Source::Encoded(object))
+    }
+
+    pub(crate) const fn current(pod: &'a CurrentPod) -> Self {
+        Self(Source::Current(pod))
+    }
+
+    /// The whole pod, for fields without a method.
+    pub fn proto(&self) -> Message<'a> {
+        match self.0 {
+            Source::Current(pod) => Message::new(pod.object()),
+            Source::Encoded(object) => object,
+        }
+    }
+
+    fn meta(&self) -> Message<'a> {
+        self.proto().message(META)
+    }
+
+    fn spec(&self) -> Message<'a> {
+        self.proto().message(SPEC)
+    }
+
+    /// `metadata.name`
+    pub fn name(&self) -> &'a str {
+        self.meta().text(1)
+    }
+
+    /// `metadata.namespace`
+    pub fn namespace(&self) -> &'a str {
+        self.meta().text(3)
+    }
+
+    /// `metadata.uid`
+    pub fn uid(&self) -> &'a str {
+        self.meta().text(5)
+    }
+
+    /// `metadata.labels`
+    pub fn labels(&self) -> Map<'a> {
+        Map::new(self.meta(), LABELS)
+    }
+
+    /// `metadata.annotations`
+    pub fn annotations(&self) -> Map<'a> {
+        Map::new(self.meta(), ANNOTATIONS)
+    }
+
+    /// `metadata.creationTimestamp`
+    pub fn creation_timestamp(&self) -> Option<Timestamp> {
+        Timestamp::read(self.meta(), 8)
+    }
+
+    /// `metadata.deletionTimestamp`: set while the pod is being deleted.
+    pub fn deletion_timestamp(&self) -> Option<Timestamp> {
+        Timestamp::read(self.meta(), 9)
+    }
+
+    /// `metadata.ownerReferences`
+    pub fn owner_references(&self) -> impl Iterator<Item = OwnerReference<'a>> + 'a {
+        metadata::owners(self.meta())
+    }
+
+    /// A reference to the pod, for events.
+    pub fn reference(&self) -> ObjectReference {
+        metadata::reference("Pod", self.meta())
+    }
+
+    /// `spec.nodeName`, the node of the pod.
+    pub fn node_name(&self) -> &'a str {
+        self.spec().text(10)
+    }
+
+    /// `spec.schedulerName`
+    pub fn scheduler_name(&self) -> &'a str {
+        self.spec().text(19)
+    }
+
+    /// `spec.priority`; 0 if there is none.
+    pub fn priority(&self) -> i32 {
+        self.spec().integer(25) as i32
+    }
+
+    /// `spec.priorityClassName`
+    pub fn priority_class_name(&self) -> &'a str {
+        self.spec().text(24)
+    }
+
+    /// `spec.preemptionPolicy`
+    pub fn preemption_policy(&self) -> &'a str {
+        self.spec().text(31)
+    }
+
+    /// `spec.hostNetwork`
+    pub fn host_network(&self) -> bool {
+        self.spec().boolean(11)
+    }
+
+    /// `spec.nodeSelector`
+    pub fn node_selector(&self) -> Map<'a> {
+        Map::new(self.spec(), 7)
+    }
+
+    /// `spec.tolerations`
+    pub fn tolerations(&self) -> impl Iterator<Item = Toleration<'a>> + 'a {
+        self.spec().messages(22).map(Toleration::read)
+    }
+
+    /// Whether the pod tolerates the taint.
+    pub fn tolerates(&self, taint: &Taint<'_>) -> bool {
+        self.tolerations().any(|toleration| toleration.tolerates(taint))
+    }
+
+    /// `spec.containers`
+    pub fn containers(&self) -> impl Iterator<Item = Container<'a>> + 'a {
+        self.spec().messages(2).map(Container::new)
+    }
+
+    /// `spec.initContainers`
+    pub fn init_containers(&self) -> impl Iterator<Item = Container<'a>> + 'a {
+        self.spec().messages(20).map(Container::new)
+    }
+
+    /// `spec.overhead`
+    pub fn overhead(&self) -> Quantities<'a> {
+        Quantities::new(self.spec(), 32)
+    }
+
+    /// Requests of the pod as a whole: `spec.resources.requests`
+    pub fn pod_level_requests(&self) -> Quantities<'a> {
+        Quantities::new(self.spec().message(40), 2)
+    }
+
+    /// Names in `spec.schedulingGates`
+    pub fn scheduling_gates(&self) -> impl Iterator<Item = &'a str> + 'a {
+        self.spec().messages(38).map(|gate| gate.text(1))
+    }
+
+    /// `spec.terminationGracePeriodSeconds`; 30 s by default, as in Kubernetes.
+    pub fn termination_grace_period(&self) -> Duration {
+        let spec = self.spec();
+        let seconds = if spec.has(4) { spec.integer(4) } else { 30 };
+        Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+    }
+
+    /// `status.phase`
+    pub fn phase(&self) -> &'a str {
+        self.proto().message(STATUS).text(1)
+    }
+
+    /// `status.nominatedNodeName`
+    pub fn nominated_node_name(&self) -> &'a str {
+        self.proto().message(STATUS).text(11)
+    }
+
+    /// The effective request for a resource by the rules of the scheduler: containers, init containers, sidecars, overhead,
+    /// pod-level resources. CPU is in millicores. For the current pod it is a number of the scheduler.
+    #[inline(always)]
+    pub fn requests(&self, resource: Resource) -> i64 {
+        match (self.0, resource.number()) {
+            _ if resource == Resource::PODS => 1,
+            (Source::Current(_), Some(number)) => known(2 + number),
+            _ => container::requests(self, resource),
+        }
+    }
+
+    /// Like `requests`, with a small default for containers that request no CPU or memory. It is available for CPU and
+    /// memory of the current pod; otherwise it equals `requests`.
+    pub fn non_zero_requests(&self, resource: Resource) -> i64 {
+        match (self.0, resource.number()) {
+            (Source::Current(_), Some(number @ (0 | 1))) => known(number),
+            _ => self.requests(resource),
+        }
+    }
+}
+
+/// A number that the scheduler has for the current pod.
+#[inline(always)]
+fn known(place: usize) -> i64 {
+    if place < 2 + PREDEFINED {
+        let mut numbers = [0; 2 + PREDEFINED];
+        host::pod_requests(&mut numbers[..=place]);
+        numbers[place]
+    } else {
+        let mut numbers = [0; 2 + MOST];
+        host::pod_requests(&mut numbers[..=place]);
+        numbers[place]
+    }
+}
+
+/// A list of pods, in memory of its own: the pods on a node, the pods that wait.
+#[derive(Clone, Debug, Default)]
+pub struct Pods(Vec<u8>);
+
+impl Pods {
+    /// The body of an encoded PodList.
+    pub(crate) fn new(list: Vec<u8>) -> Self {
+        Self(list)
+    }
+
+    /// The pods.
+    pub fn iter(&self) -> impl Iterator<Item = Pod<'_>> + '_ {
+        const ITEMS: u32 = 2;
+        Message::new(&self.0).messages(ITEMS).map(Pod::new)
+    }
+
+    /// Number of pods.
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+}
