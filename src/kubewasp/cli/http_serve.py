@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import signal
 from contextlib import suppress
 from dataclasses import replace
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
     from kubewasp.input_file import InputFile
     from kubewasp.web import WebApp, WebConfig
-    from kubewasp.web.web_config import Listen, RouteConfig
+    from kubewasp.web.handler_table import HandlerTable
+    from kubewasp.web.web_config import GuestConfig, Listen, RouteConfig
 
 logger = logging.getLogger(__name__)
 # Bursts of connections.
@@ -54,12 +56,13 @@ def _configured(path: InputFile, listen: tuple[str, int] | None) -> WebConfig:
 def show_routes(path: InputFile, *, form: str) -> None:
     """Prints the routes, after loading the guests as a check."""
     config = load_web_config(path)
-    create_app(replace(config, reload_seconds=0)).close()
+    app = create_app(replace(config, reload_seconds=0))
+    app.close()
     if form != "table":
-        print_document(_document(config), form)
+        print_document(_document(app.table), form)
         return
     rows = [
-        (route.shown, ",".join(route.methods) or "*", " → ".join(route.middlewares) or "-", _handler(route, config))
+        (route.shown, ",".join(route.methods) or "*", " → ".join(route.middlewares) or "-", _handler(route, app.table))
         for route in config.routes
     ]
     print_table(("PATH", "METHODS", "MIDDLEWARES", "HANDLER"), rows)
@@ -115,7 +118,7 @@ def _without_aborted(app: WebApp) -> ASGIApp:
 def _operations_app(app: WebApp, stopping: asyncio.Event) -> ASGIApp:
     health = Health()
     health.add("shutdown", lambda: "process is shutting down" if stopping.is_set() else "", to=("readyz",))
-    shown = lambda: _document(app.table.config)  # noqa: E731
+    shown = lambda: _document(app.table)  # noqa: E731
     return create_operations_app(health, app.metrics, shown, routes=reload_routes(app.reloader))
 
 
@@ -123,17 +126,18 @@ def _address(listen: Listen) -> Address:
     return Address(listen.host, listen.port, listen.certificate, listen.key)
 
 
-def _handler(route: RouteConfig, config: WebConfig) -> str:
+def _handler(route: RouteConfig, table: HandlerTable) -> str:
     if route.respond is not None:
         return f"respond {route.respond.status}"
-    return f"{route.handler} ({config.guests[route.handler].style})"
+    return f"{route.handler} ({table.guests[route.handler].style})"
 
 
-def _document(config: WebConfig) -> dict[str, Any]:
+def _document(table: HandlerTable) -> dict[str, Any]:
     """JSON form of a configuration, without possible secrets: variables and configurations of guests."""
+    config = table.config
     return {
         "guests": [
-            {"name": guest.name, "file": guest.place, "style": guest.style, "reuse": guest.reuse}
+            {"name": guest.name, "file": guest.place, "style": table.guests[guest.name].style, "reuse": _reuse(guest)}
             for guest in config.guests.values()
         ],
         "routes": [
@@ -148,3 +152,8 @@ def _document(config: WebConfig) -> dict[str, Any]:
             for route in config.routes
         ],
     }
+
+
+def _reuse(guest: GuestConfig) -> bool | int:
+    """As in the file: false, a number, or true."""
+    return guest.reuse > 1 if guest.reuse in (1, math.inf) else int(guest.reuse)
