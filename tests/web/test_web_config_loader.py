@@ -31,6 +31,7 @@ def test_smallest_and_largest() -> None:
             "operations": ":9090",
             "tls": {"certificate": "c.pem", "key": "k.pem"},
             "workers": 4,
+            "threads": 8,
             "connections": 10,
             "allowedHosts": ["site.example"],
             "trustedProxies": ["10.0.0.0/8", "::1"],

@@ -72,9 +72,9 @@ class WebApp:
         self.table = handler_table(config)
         self.reloader = WebReloader(lambda: self.table, self._take, config.reload_seconds, read=read, file=file)
         self.metrics = WebMetrics(lambda: list(self.guests.values()), self.reloader.counts)
-        self._threads = ThreadPoolExecutor(config.workers, thread_name_prefix="kubewasp-web")
+        self._threads = ThreadPoolExecutor(config.threads, thread_name_prefix="kubewasp-web")
         # A guest occupies its thread while it waits for the rest of a large body: half of the threads do not wait.
-        self._uploads = asyncio.Semaphore(max(1, config.workers // 2))
+        self._uploads = asyncio.Semaphore(max(1, config.threads // 2))
         self.reloader.start()
 
     @property
@@ -183,7 +183,7 @@ async def _turn(turns: asyncio.Semaphore, timeout: float) -> AsyncIterator[None]
         async with asyncio.timeout(timeout):
             await turns.acquire()
     except TimeoutError:
-        raise ClientError(503, f"more large bodies in progress than half of the workers for {timeout:g} s") from None
+        raise ClientError(503, f"more large bodies in progress than half of the threads for {timeout:g} s") from None
     try:
         yield
     finally:

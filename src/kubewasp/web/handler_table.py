@@ -22,6 +22,7 @@ _FIXED = {
     "listen": "listen",
     "operations": "operations",
     "workers": "workers",
+    "threads": "threads",
     "connections": "connections",
     "allowed_hosts": "allowedHosts",
     "trusted_proxies": "trustedProxies",

@@ -22,7 +22,8 @@ Style = Literal["wasi", "module", "run", "http-wasm"]
 STYLES: Final = ("wasi", "module", "run", "http-wasm")
 DEFAULT_CONTENT_TYPE: Final = "text/plain; charset=utf-8"
 DEFAULT_LISTEN: Final = "127.0.0.1:8080"
-DEFAULT_WORKERS: Final = 32
+MAX_WORKERS: Final = 64
+DEFAULT_THREADS: Final = 32
 DEFAULT_CONNECTIONS: Final = 2048
 _COUNT: Final = "instances"
 _TIMES: Final = ("timeout", "start_timeout", "client_timeout", "compile_timeout")
@@ -193,7 +194,8 @@ class WebConfig:
     routes: tuple[RouteConfig, ...]
     listen: Listen
     operations: Listen | None = None
-    workers: int = DEFAULT_WORKERS
+    workers: int = 1  # processes
+    threads: int = DEFAULT_THREADS  # of guests, per worker
     connections: int = DEFAULT_CONNECTIONS
     allowed_hosts: tuple[str, ...] = ()  # beside loopback names, on loopback addresses
     trusted_proxies: tuple[str, ...] = ()  # addresses and networks; their X-Forwarded-For counts

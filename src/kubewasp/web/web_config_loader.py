@@ -22,7 +22,8 @@ from kubewasp.web.web_config import (
     DEFAULT_CONNECTIONS,
     DEFAULT_CONTENT_TYPE,
     DEFAULT_LISTEN,
-    DEFAULT_WORKERS,
+    DEFAULT_THREADS,
+    MAX_WORKERS,
     STYLES,
     GuestConfig,
     Listen,
@@ -80,9 +81,13 @@ class _Reader:
         if bool(certificate) != bool(key):
             self._problems.required("tls.key" if certificate else "tls.certificate", "HTTPS needs certificate and key")
         operations = self._address(root, "operations", "") if root.has("operations") else None
-        workers = root.integer("workers", DEFAULT_WORKERS)
-        if not 1 <= workers <= 1000:
-            self._problems.invalid("workers", workers, "expected a number from 1 to 1000")
+        workers = root.integer("workers", 1)
+        if not 1 <= workers <= MAX_WORKERS:
+            what = f"expected a number of processes from 1 to {MAX_WORKERS}; guest threads are `threads`"
+            self._problems.invalid("workers", workers, what)
+        threads = root.integer("threads", DEFAULT_THREADS)
+        if not 1 <= threads <= 1000:
+            self._problems.invalid("threads", threads, "expected a number from 1 to 1000")
         connections = root.integer("connections", DEFAULT_CONNECTIONS)
         if not 1 <= connections <= 100_000:
             self._problems.invalid("connections", connections, "expected a number from 1 to 100000")
@@ -103,6 +108,7 @@ class _Reader:
             listen=Listen(listen.host, listen.port, certificate, key),
             operations=operations,
             workers=workers,
+            threads=threads,
             connections=connections,
             allowed_hosts=allowed_hosts,
             trusted_proxies=trusted_proxies,
