@@ -160,7 +160,17 @@ def rust_handler(folder: Path, name: str) -> Path:
 
     def build(target: Path) -> None:
         made = BUILT.parent / "rust-handlers"
-        command = ["cargo", "build", "--quiet", "--locked", "--release", "--target", target_name, "--example", name]
+        command: list[str | Path] = [
+            "cargo",
+            "build",
+            "--quiet",
+            "--locked",
+            "--release",
+            "--target",
+            target_name,
+            "--example",
+            name,
+        ]
         _run(command, cwd=folder, env=os.environ | {"CARGO_TARGET_DIR": str(made)})
         shutil.copyfile(made / target_name / "release" / "examples" / f"{name}.wasm", target)
 

@@ -65,7 +65,8 @@ class CoreRunner:
         self._ticker = module.engine.ticker
         self.prepares = bool(module.start) and config.reuse == 1
         self._pool = InstancePool(make, stats, uses=config.reuse)
-        make(False)  # a failing start function is reported now, not by the first request
+        with self._ticker.running():
+            make(False)  # a failing start function is reported now, not by the first request
 
     def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:
         self._ticker.begin()  # once for all calls of the request
@@ -83,7 +84,8 @@ class CoreRunner:
             self._ticker.end()
 
     def prepare(self) -> None:
-        self._pool.prepare()
+        with self._ticker.running():
+            self._pool.prepare()
 
 
 @dataclass(frozen=True, slots=True)

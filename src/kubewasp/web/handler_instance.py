@@ -34,7 +34,10 @@ _BRIEF_SECONDS = 0.025
 
 
 class HandlerInstance:
-    """Started guest, called by one thread at a time. Unusable after an error (`broken`)."""
+    """Started guest, called by one thread at a time. Unusable after an error (`broken`).
+
+    The engine's ticker must run while an instance is made and called: time limits are counted in its ticks.
+    """
 
     def __init__(
         self,
@@ -138,7 +141,6 @@ class HandlerInstance:
     ) -> object:
         self._until = time.monotonic() + seconds
         before = host_functions.serve(self)
-        self._ticker.begin()
         try:
             self._store.set_epoch_deadline(self._ticker.ticks(seconds))
             return function(*parameters)
@@ -148,7 +150,6 @@ class HandlerInstance:
             self.broken = True
             raise self._error(error, seconds) from None
         finally:
-            self._ticker.end()
             host_functions.serve(before)
 
     def failed(self, error: BaseException, function: str) -> None:

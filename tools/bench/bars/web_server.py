@@ -8,6 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from kubewasp.server.connection_table import HttpLimits
 from kubewasp.server.http_server import Address, AppServer, listening_sockets
 from kubewasp.web import create_app, read_web_config
 
@@ -51,7 +52,7 @@ async def _serve(document: str, listening: socket.socket) -> None:
         else:
             await app(scope, receive, send)
 
-    server = AppServer(either, Address(port=0), listening=listening)
+    server = AppServer(either, Address(port=0), limits=HttpLimits(requests=2048), listening=listening)
     await server.start()
     print(server.address.port, flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
