@@ -69,7 +69,7 @@ def asked(document: dict[str, Any], *contents: bytes, path: str = "/") -> tuple[
         async with client_of(app) as client:
             found = []
             for content in contents:
-                pipeline._pace.is_short = True
+                pipeline.pace.is_short = True
                 found.append(await client.post(path, content=content))
         app.close()
         return found

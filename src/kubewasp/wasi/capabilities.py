@@ -158,6 +158,8 @@ class Capabilities:
 
     def _current_directory(self) -> str | None:
         """Place of `.` below the root, if both are granted: C libraries have one name for the two."""
+        if len(self.preopens) < 2:
+            return None
         roots = [preopen for preopen in self.preopens if not plain_path(preopen.guest)]
         root = next((preopen for preopen in roots if preopen.guest.startswith("/")), None)
         current = next((preopen for preopen in roots if not preopen.guest.startswith("/")), None)

@@ -28,12 +28,12 @@ class Pipeline:
         self.guests = [guests[name] for name in names]
         self.limits = self.guests[-1].config.limits if self.guests else WebLimits()
         self.slots = asyncio.Semaphore(self.limits.instances)
-        self._pace = Pace()
+        self.pace = Pace()
 
     @property
     def is_short(self) -> bool:
         """Whether the next request may run on the event loop."""
-        return self._pace.is_short and all(guest.may_be_brief for guest in self.guests)
+        return self.pace.is_short and all(guest.may_be_brief for guest in self.guests)
 
     def run(self, request: Request, response: Response) -> None:
         """Runs on a guest thread; on the event loop if the request is brief (OverrunError)."""
@@ -41,9 +41,9 @@ class Pipeline:
         try:
             self._run_from(0, request, response)
         except OverrunError as error:
-            self._pace.overran(time.thread_time() - began, by_time=error.by_time)
+            self.pace.overran(time.thread_time() - began, by_time=error.by_time)
             raise
-        self._pace.took(time.thread_time() - began)
+        self.pace.took(time.thread_time() - began)
 
     def _run_from(self, index: int, request: Request, response: Response) -> None:
         if index < len(self.guests):

@@ -33,16 +33,16 @@ STYLES = {
 }
 # Far below the values of an idle machine: a guard against thread hand-overs and compilations per request.
 LEAST = {
-    "module": 0.12,
-    "module, reused": 0.15,
-    "run": 0.12,
-    "http-wasm": 0.12,
+    "module": 0.08,
+    "module, reused": 0.1,
+    "run": 0.08,
+    "http-wasm": 0.08,
     "wasi": 0.015,
     "wasi, standard Go": 0.007,
 }
 # With one server process per core: plain Python and the styles that run on the event loop.
 WITH_WORKERS = ("plain Python", "module", "module, reused", "http-wasm")
-LEAST_WITH_WORKERS = 0.12
+LEAST_WITH_WORKERS = 0.08
 CONNECTIONS = 32
 MANY = 1000
 SECONDS = 2.0
@@ -73,11 +73,16 @@ _GUESTS: Mapping[str, tuple[Callable[[], Path], str]] = {
 def bars(step: Callable[[str], None]) -> Iterator[Bar]:
     step("building guests")
     with _server() as (process, port):
-        loads = _throughput(port, step, STYLES)
+        loads = _throughput(process.pid, port, step, STYLES)
         plain = loads["plain Python"]
         name = "web: module, requests per second against a process per request"
         found, cgi = loads["module"], loads["process per request"]
-        yield Bar(name, found.rate / cgi.rate, "x", at_least=3, note=f"{_shown(found)}; a process {_shown(cgi)}")
+        yield Bar(name, found.rate / cgi.rate, "x", at_least=2, note=f"{_shown(found)}; a process {_shown(cgi)}")
+        name = "web: module, CPU time of a request against plain Python"
+        found = loads["module"]
+        note = f"{_cpu_shown(found)}; plain {_cpu_shown(plain)}; reused {_cpu_shown(loads['module, reused'])}; "
+        note += "; ".join(f"{style} {_cpu_shown(loads[style])}" for style in list(STYLES)[3:])
+        yield Bar(name, found.cpu_per_request / plain.cpu_per_request, "x", at_most=8, note=note)
         for style, least in LEAST.items():
             found = loads[style]
             name = f"web: {style}, requests per second against plain Python"
@@ -91,8 +96,8 @@ def bars(step: Callable[[str], None]) -> Iterator[Bar]:
         step("bodies of 100 MB")
         yield from _large(process.pid, port)
     count = os.cpu_count() or 1
-    with _server(count) as (_, port):
-        loads = _throughput(port, step, WITH_WORKERS)
+    with _server(count) as (process, port):
+        loads = _throughput(process.pid, port, step, WITH_WORKERS)
         plain = loads["plain Python"]
         for style in WITH_WORKERS[1:]:
             found = loads[style]
@@ -105,14 +110,26 @@ def _shown(found: load.Load) -> str:
     return f"{found.rate:,.0f}/s, p50 {found.percentile(0.5) * 1e3:.1f} ms, p99 {found.percentile(0.99) * 1e3:.1f} ms"
 
 
-def _throughput(port: int, step: Callable[[str], None], styles: Iterable[str]) -> dict[str, load.Load]:
+def _cpu_shown(found: load.Load) -> str:
+    return f"{found.cpu_per_request * 1e3:.2f} ms"
+
+
+def _cpu_seconds(pid: int) -> float:
+    """CPU time of a process, and of its children that have ended."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _throughput(pid: int, port: int, step: Callable[[str], None], styles: Iterable[str]) -> dict[str, load.Load]:
     """By turns, so that other load on the machine affects all of them."""
     loads = {style: load.Load() for style in styles}
     for number in range(ROUNDS):
         for style in styles:
             path = STYLES[style]
             step(f"round {number + 1}: {style}")
+            before = _cpu_seconds(pid)
             found = asyncio.run(load.run("127.0.0.1", port, path, connections=CONNECTIONS, seconds=SECONDS))
+            loads[style].cpu += _cpu_seconds(pid) - before
             if found.failures:
                 raise RuntimeError(f"{style}: {found.failures} requests failed")
             loads[style].seconds += found.seconds

@@ -54,7 +54,7 @@ async def _serve(document: str, listening: socket.socket) -> None:
 
     server = AppServer(either, Address(port=0), limits=HttpLimits(requests=2048), listening=listening)
     await server.start()
-    print(server.address.port, flush=True)
+    os.write(1, f"{server.address.port}\n".encode())  # at once: the processes share standard output
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     await server.stop()
     app.close()
