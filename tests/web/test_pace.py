@@ -91,13 +91,13 @@ def test_short_request_runs_on_the_event_loop() -> None:
 
 
 def test_long_request_is_repeated_on_a_thread_without_a_trace(caplog: pytest.LogCaptureFixture) -> None:
-    # 100 million steps take longer than the event loop allows.
+    # 300 million steps take longer than the event loop allows.
     run = """(local $count i32)
       (call $log (i32.const 0) (i32.const 0) (i32.const 5))
       (call $status (i32.const 202))
       (loop $again
         (local.set $count (i32.add (local.get $count) (i32.const 1)))
-        (br_if $again (i32.lt_u (local.get $count) (i32.const 100000000))))
+        (br_if $again (i32.lt_u (local.get $count) (i32.const 300000000))))
       (drop (call $read (i32.const 1000) (i32.const 10)))
       (call $write (i32.const 1000) (i32.const 3))
       (i64.const 0)"""

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _TRAP = re.compile(r"wasm trap: .*")
 _NEARLY_FULL = 0.9
-# Wall time of a call on the event loop. Guests get there if they take a fortieth of it (see `Pace`).
-_BRIEF_SECONDS = 0.025
+# Wall time of a call on the event loop. Guests get there if they take a fiftieth of it (see `Pace`).
+_BRIEF_SECONDS = 0.05
 
 
 class HandlerInstance:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# CPU time of a short request. The time limit on the event loop is 25 times as long.
+# CPU time of a short request. The time limit on the event loop is 50 times as long.
 SHORT_SECONDS: Final = 0.001
 # Short requests in a row before the next one runs on the event loop.
 _IN_A_ROW: Final = 8
