@@ -48,9 +48,9 @@ def build_program(go: Go, folder: Path, target: Path, settings: Settings = NATIV
     run(go, "build", *REPRODUCIBLE, _STRIPPED, "-o", target, ".", cwd=folder, settings=settings)
 
 
-def build_guest(go: Go, folder: Path, target: Path) -> None:
-    """A WASI reactor: a guest for hosts of the classic ABI."""
-    run(go, "build", "-buildmode=c-shared", *REPRODUCIBLE, _STRIPPED, "-o", target, ".", cwd=folder, settings=WASM)
+def build_guest(go: Go, folder: Path, target: Path, package: str = ".") -> None:
+    """A WASI reactor: a guest for hosts of the classic ABI, or a web handler."""
+    run(go, "build", "-buildmode=c-shared", *REPRODUCIBLE, _STRIPPED, "-o", target, package, cwd=folder, settings=WASM)
 
 
 def download(go: Go, module: str, release: str) -> dict[str, str]:

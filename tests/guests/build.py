@@ -79,6 +79,15 @@ def go_example(folder: Path) -> Path:
     return _go(folder, f"go-example-{folder.name}", _build_command)
 
 
+def go_handler(folder: Path, package: str) -> Path:
+    """The web handler of a package of the examples, a WASI reactor built by standard Go."""
+
+    def build(go: go_projects.Go, folder: Path, target: Path) -> None:
+        go_builds.build_guest(go, folder, target, f"./{package}")
+
+    return _go(folder, f"go-handler-{package}", build)
+
+
 def python_example(folder: Path) -> Path:
     """The component in a folder of the examples: app.py, for the world `handler` of its wit."""
 
@@ -183,6 +192,55 @@ def c_command(source: Path) -> Path:
     """A WASI command in C, with the C library that the package ziglang has."""
     zig = [sys.executable, "-m", "ziglang"]
     return _c(source, f"c-command-{source.stem}", [*zig, "cc", "-target", "wasm32-wasi"], _run([*zig, "version"]))
+
+
+def c_handler(source: Path) -> Path:
+    """A web handler in C, a WASI reactor that exports the allocator, with the options of its folder's memory.h."""
+    zig = [sys.executable, "-m", "ziglang"]
+    options = ["-mexec-model=reactor", "-Wl,--export=malloc", "-Wl,--export=free"]
+    compiler = [*zig, "cc", "-target", "wasm32-wasi", *options]
+    edition = _run([*zig, "version"]) + source.with_name("memory.h").read_text(encoding="utf-8")
+    return _c(source, f"c-handler-{source.stem}", compiler, edition)
+
+
+def rust_handler(folder: Path, name: str) -> Path:
+    """A web handler of the examples of a Rust crate, for wasm32-wasip1."""
+    target_name = "wasm32-wasip1"
+    if target_name not in _run(["rustup", "target", "list", "--installed"]).split():
+        _run(["rustup", "target", "add", target_name])
+
+    def build(target: Path) -> None:
+        made = BUILT.parent / "rust-handlers"
+        command: list[str | Path] = [
+            "cargo",
+            "build",
+            "--quiet",
+            "--locked",
+            "--release",
+            "--target",
+            target_name,
+            "--example",
+            name,
+        ]
+        _run(command, cwd=folder, env=os.environ | {"CARGO_TARGET_DIR": str(made)})
+        shutil.copyfile(made / target_name / "release" / "examples" / f"{name}.wasm", target)
+
+    ingredients = [_run(["rustc", "--version"]).encode(), *build_cache.contents(folder)]
+    return _built(f"rust-handler-{name}", ingredients, build)
+
+
+def javascript_example(folder: Path) -> Path:
+    """The component in a folder of the examples: app.js, for the world `handler` of its wit."""
+    tool = "@bytecodealliance/componentize-js@0.23.0"
+
+    def build(target: Path) -> None:
+        tools = BUILT.parent / "javascript-handlers"
+        tools.mkdir(parents=True, exist_ok=True)
+        _run(["npm", "install", "--prefix", tools, "--no-save", "--no-audit", "--no-fund", tool])
+        command: list[str | Path] = [tools / "node_modules" / ".bin" / "componentize-js", "app.js", "--wit", "wit"]
+        _run([*command, "--world-name", "handler", "--out", target, "--disable", "http", "fetch-event"], cwd=folder)
+
+    return _built(f"javascript-example-{folder.name}", [tool.encode(), *build_cache.contents(folder)], build)
 
 
 def _c(source: Path, name: str, compiler: list[str], compiler_version: str) -> Path:

@@ -47,6 +47,31 @@ def test_the_current_directory_is_granted_by_a_dot(
 
 
 @PROGRAMS
+def test_the_root_and_the_current_directory_are_granted_together(
+    program: Program, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(data)
+    for dirs in (["/:/", ".:."], [".:.", "/:/"], ["/:/:ro", ".:."], ["/:/:ro", ".:.:ro"]):
+        ran = program("read", f"{data}/file.txt", dirs=dirs)
+        assert (ran.code, ran.stdout) == (0, "content")
+        assert program("read", "/proc/self/comm", dirs=dirs).stdout
+
+
+def test_the_current_directory_is_where_go_starts_even_with_the_root(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(data)
+    assert gopher("read", "file.txt", dirs=["/:/", ".:."]).stdout == "content"
+
+
+def test_the_current_directory_is_writable_in_a_root_that_is_not(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(data)
+    dirs = ["/:/:ro", ".:."]
+    assert probe("create", f"{data}/new.txt", dirs=dirs).code == 0
+    assert probe("create", f"{data.parent}/new.txt", dirs=dirs).code == 1
+
+
+@PROGRAMS
 def test_a_file_is_not_there_without_a_grant_and_the_grant_is_named(program: Program, data: Path) -> None:
     ran = program("read", f"{data}/file.txt")
     assert (ran.code, ran.stdout) == (1, "")

@@ -96,3 +96,36 @@ ECHO = """
       (br $again))))
   (i64.const 0)
 """
+
+
+_RUN_ALLOCATOR = """
+  (global $next (mut i32) (i32.const 4096))
+  (global $pieces (mut i32) (i32.const 0))
+  (func $malloc (export "malloc") (param $size i32) (result i32)
+    (local $at i32)
+    (local.set $at (global.get $next))
+    (global.set $next (i32.add (global.get $next) (local.get $size)))
+    (global.set $pieces (i32.add (global.get $pieces) (i32.const 1)))
+    (local.get $at))
+  (func $free (export "free") (param i32)
+    (global.set $pieces (i32.sub (global.get $pieces) (i32.const 1))))
+"""
+
+
+def runner(
+    run: str, *, more: str = "", message: bool = False, module: str = "httpwasm", allocator: str = _RUN_ALLOCATOR
+) -> Path:
+    """Guest of style run; `run` is the body of its `run()`, or `run(ptr, len)` with `message`."""
+    parameters = "(param $at i32) (param $length i32)" if message else ""
+    return wat_text(
+        f"""(module
+          (import "{module}" "oputs" (func $oputs (param i32 i32)))
+          (import "{module}" "eputs" (func $eputs (param i32 i32)))
+          {"" if message else f'(import "{module}" "igets" (func $igets (result i64)))'}
+          (memory (export "memory") 2)
+          {allocator}
+          {more}
+          (func (export "_start"))
+          (func (export "run") {parameters} {run}))""",
+        "web-run",
+    )

@@ -194,9 +194,9 @@ def test_length_that_is_none(given: list[bytes]) -> None:
     assert asyncio.run(run()) == 400
 
 
-def test_slow_uploads_leave_half_of_the_workers_to_others() -> None:
+def test_slow_uploads_leave_half_of_the_threads_to_others() -> None:
     async def run() -> tuple[list[int], int]:
-        app = app_of({**one_handler(handler(ECHO, memory="3")), "workers": 4})
+        app = app_of({**one_handler(handler(ECHO, memory="3")), "threads": 4})
         go_on = asyncio.Event()
         statuses: list[int] = []
 
@@ -329,10 +329,10 @@ def test_failure_after_the_head_was_sent_aborts_the_response() -> None:
 
 
 def test_requests_run_at_the_same_time() -> None:
-    """No request gets the rest of its body before four are in their guests at once: half of the workers."""
+    """No request gets the rest of its body before four are in their guests at once: half of the threads."""
 
     async def run() -> tuple[list[int], int]:
-        app = app_of(one_handler(handler(ECHO, memory="3")) | {"workers": 8})
+        app = app_of(one_handler(handler(ECHO, memory="3")) | {"threads": 8})
         all_in = asyncio.Event()
         waiting, most, statuses = 0, 0, list[int]()
 

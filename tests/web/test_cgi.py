@@ -193,3 +193,19 @@ def test_variables_are_those_of_rfc_3875() -> None:
         "HTTP_HOST": "h",
         "HTTP_X_TWO": "1, 2",
     }
+
+
+def test_raw_output_is_the_body_as_it_is() -> None:
+    raw = {"raw": True}
+    response = answer("Status: 404\n\nno head", settings=raw)
+    assert (response.status_code, response.text) == (200, "Status: 404\n\nno head")
+    assert response.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer("", settings=raw).content == b""
+    echoed = answer(">", more=_ECHO, settings=raw, method="POST", content=b"x" * 200_000)
+    assert echoed.content == b">" + b"x" * 200_000
+    assert answer("<p>", settings={**raw, "contentType": "text/html"}).headers["content-type"] == "text/html"
+
+
+def test_raw_output_of_a_command_that_fails_is_not_sent() -> None:
+    response = answer("half", more="(call $exit (i32.const 3))", settings={"raw": True})
+    assert (response.status_code, "half" in response.text) == (500, False)

@@ -12,7 +12,7 @@ from kubewasp.web import create_app, load_web_config
 from kubewasp.web.web_metrics import WEB_METRICS
 from tests.guests import build
 from tests.test_docs import FENCE
-from tests.web.client import ask, client_of, one_handler
+from tests.web.client import app_of, ask, client_of, one_handler
 
 EXAMPLES = build.ROOT / "examples" / "http"
 PAGE = build.ROOT / "docs" / "http.md"
@@ -67,6 +67,47 @@ def test_handler_in_go() -> None:
     assert ask(document, path="/?name=ada").text == "good day, ada\n"
     assert ask(document, "POST", content=b"1234").text == "good day, world\nthank you for 4 bytes\n"
     assert ask(document, path="/?%zz").status_code == 400
+
+
+def _greets(message: Path, lines: Path, returned: Path) -> None:
+    """The three handlers of a language, as detected, on instances that are used again."""
+    assert ask(one_handler(message, "run"), "POST", content=b"ada").text == "hello, ada\n"
+    assert ask(one_handler(message, "run"), "POST").text == "hello, world\n"
+    assert ask(one_handler(lines, "run"), "POST", content=b"one\ntwo").text == "1 ONE\n2 TWO\n"
+    assert ask(one_handler(returned, "module"), path="/?ada").text == "hello, ada\n"
+
+
+@pytest.mark.parametrize("language", ["c", "go"])
+def test_handlers_with_helpers_for_ownership(language: str) -> None:
+    if language == "go":
+        found = [build.go_handler(EXAMPLES / "go", name) for name in ("message", "lines", "returned")]
+    else:
+        found = [build.c_handler(EXAMPLES / "c" / f"{name}.c") for name in ("message", "lines", "returned")]
+    _greets(*found)
+
+
+def test_ownership_holds_over_many_calls_of_one_instance() -> None:
+    """Neither the host nor a handler loses memory: lost messages would replace the instance every 40 calls."""
+    body = b"x" * 30_000
+    for file, limit in (
+        (build.c_handler(EXAMPLES / "c" / "message.c"), "23Mi"),  # 16 of them are the stack
+        (build.go_handler(EXAMPLES / "go", "message"), "16Mi"),
+    ):
+        document = one_handler(file, "run", reuse=True, limits={"memory": limit})
+        responses, created = _many(document, [body] * 400)
+        assert {(response.status_code, len(response.content)) for response in responses} == {(200, 30_008)}
+        assert created <= 3, file
+
+
+def _many(document: dict[str, Any], bodies: list[bytes]) -> tuple[list[httpx.Response], int]:
+    async def run() -> tuple[list[httpx.Response], int]:
+        app = app_of(document)
+        async with client_of(app) as client:
+            found = [await client.post("/", content=body) for body in bodies]
+        app.close()
+        return found, app.guests["main"].stats.created
+
+    return asyncio.run(run())
 
 
 def test_page_has_all_metrics() -> None:

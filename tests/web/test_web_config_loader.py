@@ -31,6 +31,7 @@ def test_smallest_and_largest() -> None:
             "operations": ":9090",
             "tls": {"certificate": "c.pem", "key": "k.pem"},
             "workers": 4,
+            "threads": 8,
             "connections": 10,
             "allowedHosts": ["site.example"],
             "trustedProxies": ["10.0.0.0/8", "::1"],
@@ -104,6 +105,30 @@ def test_smallest_and_largest() -> None:
         (
             {"guests": {"a": {"file": "x", "style": "module", "dirs": ["/"]}}, "routes": [_ROUTE]},
             "guests.a.dirs: Forbidden: only for guests of style wasi",
+        ),
+        (
+            {"guests": {"a": {"file": "x", "style": "module", "raw": True}}, "routes": [_ROUTE]},
+            "guests.a.raw: Forbidden: only for guests of style wasi",
+        ),
+        (
+            {"guests": {"a": {"file": "x", "style": "wasi", "contentType": "a/b"}}, "routes": [_ROUTE]},
+            "guests.a.contentType: Forbidden: only for guests of style run, and style wasi with raw: true",
+        ),
+        (
+            {"guests": {"a": {"file": "x", "contentType": "a\r\nb"}}, "routes": [_ROUTE]},
+            "guests.a.contentType: Invalid value",
+        ),
+        (
+            {"guests": {"a": {"file": "x", "style": "module", "importModule": "m"}}, "routes": [_ROUTE]},
+            "guests.a.importModule: Forbidden: only for guests of style run",
+        ),
+        (
+            {"guests": {"a": {"file": "x", "importModule": "http_handler"}}, "routes": [_ROUTE]},
+            "guests.a.importModule: Invalid value",
+        ),
+        (
+            {"guests": {"a": {"file": "x", "reuse": 0}}, "routes": [_ROUTE]},
+            "guests.a.reuse: Invalid value: 0: expected true, false or a number of requests from 1",
         ),
         (
             {"guests": {"a": {"file": "x", "style": "http-wasm"}}, "routes": [{"path": "/", "handler": "a"}]},

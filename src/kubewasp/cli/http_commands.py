@@ -22,6 +22,16 @@ def serve(
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Listen address; overrides the file. Port 0: any free port.")
     ] = "",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=64,
+            help="Worker processes; overrides the file. One per core is usual.",
+            show_default="1",
+        ),
+    ] = None,
     logging_format: LoggingFormat = LogFormat.TEXT,
     verbosity: Verbosity = 0,
 ) -> None:
@@ -29,21 +39,22 @@ def serve(
 
     Logs the address, problems and shutdown on stderr.
 
-    Guests have one of three styles: wasi (one WASI command per request, as CGI), module (exports run, malloc and free)
-    and http-wasm (middleware of the public http-wasm ABI). Minimal file:
+    Guests have one of four styles: wasi (one WASI command per request, as CGI), run (text in, text out), module
+    (status, headers, streamed bodies) and http-wasm (middleware of the public http-wasm ABI). Minimal file:
 
-        guests: {hello: {file: hello.wasm, style: wasi}}
+        guests: {hello: {file: hello.wasm}}
         routes: [{prefix: /, handler: hello}]
 
     Guests and the configuration are reloaded when their files change, and on SIGHUP; an unusable version is not taken.
 
-    Example: kubewasp http serve --config examples/http/web.yaml
+    Example: kubewasp http serve --config examples/http/web.yaml --workers 2
     """
     from kubewasp.cli import http_serve
     from kubewasp.cli.inputs import Inputs
 
     address = listen_address(listen) if listen else None
-    http_serve.serve(Inputs().file(config), address, logging_format.value, verbosity)
+    options = http_serve.ServeOptions(address, workers, logging_format.value, verbosity)
+    http_serve.serve(Inputs().file(config), options)
 
 
 @app.command()

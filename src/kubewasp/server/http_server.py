@@ -7,6 +7,7 @@ import errno
 import logging
 import socket
 import ssl
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -91,6 +92,7 @@ class AppServer:
         reserved_paths: Sequence[str] = HEALTH_PATHS,
         backlog: int = 128,
         grace_seconds: int = _GRACE_SECONDS,
+        listening: socket.socket | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """`allowed_hosts`: beside loopback names, on loopback addresses; `*`: all.
@@ -98,6 +100,7 @@ class AppServer:
         `trusted_proxies`: addresses and networks whose X-Forwarded-For and X-Forwarded-Proto count.
         `reserved_paths`: answered however many other requests are in progress.
         `backlog`: connections not yet accepted; `grace_seconds`: time for open requests at the end.
+        `listening`: a socket of `listening_sockets` in place of a new one.
         """
         self.address = address
         self._app = app
@@ -107,6 +110,7 @@ class AppServer:
         self._reserved_paths = tuple(path.encode() for path in reserved_paths)
         self._backlog = backlog
         self._grace_seconds = grace_seconds
+        self._listening = listening
         self._clock = clock
         self._server: _Server | None = None
         self._task: asyncio.Task[None] | None = None
@@ -118,7 +122,7 @@ class AppServer:
     async def start(self) -> None:
         """Starts the server; returns once it accepts requests. Raises ServeError."""
         config = self._config()
-        listening = _listening(self.address, self._backlog)
+        listening = self._listening or _listening(self.address, self._backlog)
         self.address = replace(self.address, port=listening.getsockname()[1])
         guard = Guard(
             ConnectionTable(self._limits.within_open_files(), self._clock.now()),
@@ -211,12 +215,26 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _listening(address: Address, backlog: int) -> socket.socket:
+def listening_sockets(address: Address, backlog: int, count: int) -> list[socket.socket]:
+    """Sockets of several processes for one address, over which the system spreads connections.
+
+    One socket for all where the system does not: a process then takes the connections that it is the first to accept.
+    """
+    if sys.platform != "linux":
+        first = _listening(address, backlog)
+        return [first, *(first.dup() for _ in range(count - 1))]
+    first = _listening(address, backlog, shared=True)
+    address = replace(address, port=first.getsockname()[1])
+    return [first, *(_listening(address, backlog, shared=True) for _ in range(count - 1))]
+
+
+def _listening(address: Address, backlog: int, *, shared: bool = False) -> socket.socket:
     if not 0 <= address.port <= _MAX_PORT:
         raise ServeError(f"cannot listen on {address}: expected a port from 0 to {_MAX_PORT}")
     try:
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        made = socket.create_server((address.host, address.port), family=family, backlog=backlog)
+        place = address.host, address.port
+        made = socket.create_server(place, family=family, backlog=backlog, reuse_port=shared)
         # asyncio sets TCP_NODELAY only on sockets with an explicit protocol; without it, a response takes 40 ms.
         return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=made.detach())
     except OSError as error:

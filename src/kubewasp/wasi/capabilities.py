@@ -6,9 +6,9 @@ import math
 import os
 import posixpath
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from kubewasp.errors import KubewaspError
 from kubewasp.k8s.duration import format_duration
@@ -148,19 +148,47 @@ class Capabilities:
 
     def preopens_in_order(self) -> list[Preopen]:
         """Preopens in the order of their descriptors, the root first: Go programs start in the first one."""
-        return sorted(self.preopens, key=lambda preopen: preopen.shown_as != "/")
+        return sorted(self._placed().values(), key=lambda preopen: preopen.shown_as != "/")
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The environment, with PWD where the current directory is a part of the granted root."""
+        place = self._current_directory()
+        return self.environment if place is None else {"PWD": place, **self.environment}
+
+    def _current_directory(self) -> str | None:
+        """Place of `.` below the root, if both are granted: C libraries have one name for the two."""
+        if len(self.preopens) < 2:
+            return None
+        roots = [preopen for preopen in self.preopens if not plain_path(preopen.guest)]
+        root = next((preopen for preopen in roots if preopen.guest.startswith("/")), None)
+        current = next((preopen for preopen in roots if not preopen.guest.startswith("/")), None)
+        if root is None or current is None:
+            return None
+        top, inner = Path(root.host).resolve(), Path(current.host).resolve()
+        return f"/{plain_path(inner.relative_to(top).as_posix())}" if inner.is_relative_to(top) else None
+
+    def _placed(self) -> dict[str, Preopen]:
+        """Preopens by their normalised names; CapabilityError if two have the same."""
+        option, place = self.names.directory, self._current_directory()
+        known: dict[str, Preopen] = {}
+        for preopen in self.preopens:
+            is_current = place is not None and not plain_path(preopen.guest) and not preopen.guest.startswith("/")
+            placed = replace(preopen, guest=cast("str", place)) if is_current else preopen
+            other = known.setdefault(plain_path(placed.guest), placed)
+            if other is placed or (is_current and other.read_only == preopen.read_only):
+                continue
+            raise CapabilityError(
+                f"{option} {other} and {option} {preopen}: same name {preopen.guest} in the program; "
+                f"rename one of them: {option} HOST:GUEST"
+            )
+        return known
 
     def _check_preopens(self) -> None:
         option = self.names.directory
-        known: dict[str, Preopen] = {}
         for preopen in self.preopens:
             preopen.check(self.names)
-            other = known.setdefault(plain_path(preopen.guest), preopen)
-            if other is not preopen:
-                raise CapabilityError(
-                    f"{option} {other} and {option} {preopen}: same name {preopen.guest} in the program; "
-                    f"rename one of them: {option} HOST:GUEST"
-                )
+        self._placed()
         writable = [(Path(item.host).resolve(), item) for item in self.preopens if not item.read_only]
         for preopen in self.preopens:
             for path, other in writable:

@@ -132,7 +132,7 @@ def wasi_config(
     """Name, arguments, variables, preopens (None: the sentinel), and the inherited standard streams."""
     wasi = WasiConfig()
     wasi.argv = [program.name, *capabilities.arguments]
-    wasi.env = list(capabilities.environment.items())
+    wasi.env = list(capabilities.variables.items())
     for preopen in opened:
         if preopen is None:
             wasi.preopen_dir(cast("str", _sentinel()), "/", False)

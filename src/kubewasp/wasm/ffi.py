@@ -7,6 +7,7 @@ pinned exactly. The tests of the adapter and of web guests fail if an update cha
   than a microsecond may then cost a thread switch. Those keep the lock; compiling, freeing and guest code release it.
 - `ImportableMemory`: wasmtime-py cannot pass a shared memory as an import.
 - `AdapterCall` and `GuestCall`: `Func.__call__` looks up the function's type each time (36 µs against 3 µs).
+- `GuestMemory`: `Memory` makes several objects for each look at an address or a size.
 - `define_function`: wasmtime-py's host functions cost 20 µs per call and keep exceptions in a global of all threads.
 - `linked` and `instantiated`: each import costs 13 µs otherwise.
 - `on_deadline` and `epoch_increment`: wasmtime-py has no epoch callback, and a kernel timer needs a C function.
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
-    from wasmtime import Config, Engine, Linker, Module
+    from wasmtime import Config, Engine, InstancePre, Linker, Module
 
 PAGE = 65536
 MAX_PAGES = 65536
@@ -146,13 +147,18 @@ class AdapterCall:
             raise Trap._from_ptr(trap)
 
 
+_TrapPointer: Any = ctypes.POINTER(ffi.wasm_trap_t)
+
+
 class GuestCall:
     """An exported function with at most two i32 parameters, and one result (`i32`, `i64`) or none (an empty name).
 
     The runtime checks no types of unchecked calls: for exports whose types were checked at load time only.
     """
 
-    __slots__ = ("_context", "_function", "_keep", "_result", "_values")
+    __slots__ = ("_call", "_context", "_function", "_keep", "_result", "_values")
+    _releasing: Any = staticmethod(ffi.wasmtime_func_call_unchecked)
+    _keeping: Any = staticmethod(keeping_lock("wasmtime_func_call_unchecked"))
 
     def __init__(self, store: Store, function: Func, result: str) -> None:
         self._context = store._context()
@@ -160,18 +166,50 @@ class GuestCall:
         self._function = ctypes.byref(function._func)
         self._result = result
         self._values = (ffi.wasmtime_val_raw_t * 2)()
+        self._call: Any = self._releasing
+
+    def keep_lock(self, keep: bool) -> None:
+        """As `AdapterCall.keep_lock`."""
+        self._call = self._keeping if keep else self._releasing
 
     def __call__(self, *parameters: int) -> int:
         for index, value in enumerate(parameters):
             self._values[index].i32 = value
-        trap = ctypes.POINTER(ffi.wasm_trap_t)()
-        call = ffi.wasmtime_func_call_unchecked
-        error = call(self._context, self._function, self._values, 2, ctypes.byref(trap))
+        trap = _TrapPointer()
+        error = self._call(self._context, self._function, self._values, 2, ctypes.byref(trap))
         if error:
             raise WasmtimeError._from_ptr(error)
         if trap:
             raise Trap._from_ptr(trap)
         return int(getattr(self._values[0], self._result)) if self._result else 0
+
+
+class GuestMemory:
+    """Size and address of a memory of a store. The store must live as long."""
+
+    __slots__ = ("_context", "_keep", "_memory")
+    _data: Any = staticmethod(_library["wasmtime_memory_data"])
+    _size: Any = staticmethod(_library["wasmtime_memory_data_size"])
+
+    def __init__(self, store: Store, memory: Memory) -> None:
+        self._context = store._context()
+        self._keep = memory
+        self._memory = ctypes.byref(memory._memory)
+
+    @property
+    def size(self) -> int:
+        return int(self._size(self._context, self._memory))
+
+    def place(self, address: int, length: int) -> int:
+        """Address in this process of a part of the memory; IndexError if it is outside."""
+        size = self._size(self._context, self._memory)
+        if address + length > size:
+            raise IndexError(f"{length} bytes at {address} are outside of the guest's memory of {size} bytes")
+        return int(self._data(self._context, self._memory)) + address
+
+
+for _function, _result in ((GuestMemory._data, ctypes.c_size_t), (GuestMemory._size, ctypes.c_size_t)):
+    _function.argtypes, _function.restype = bindings._wasmtime_memory_data.argtypes, _result
 
 
 def exported_function(store: Store, instance: Instance, name: bytes) -> Func:
@@ -230,6 +268,21 @@ def instantiated(store: Store, module: Module, imports: Sequence[Any]) -> Instan
     if trap:
         raise Trap._from_ptr(trap)
     return Instance._from_raw(instance)
+
+
+def instantiated_from(prepared: InstancePre, store: Store, *, keep_lock: bool) -> Instance:
+    """An instance of a linked module; with the lock kept, its start section must be short."""
+    instance, trap = ffi.wasmtime_instance_t(), _TrapPointer()
+    instantiate = _instantiate_keeping if keep_lock else ffi.wasmtime_instance_pre_instantiate
+    error = instantiate(prepared.ptr(), store._context(), ctypes.byref(instance), ctypes.byref(trap))
+    if error:
+        raise WasmtimeError._from_ptr(error)
+    if trap:
+        raise Trap._from_ptr(trap)
+    return Instance._from_raw(instance)
+
+
+_instantiate_keeping: Any = keeping_lock("wasmtime_instance_pre_instantiate")
 
 
 def define_function(

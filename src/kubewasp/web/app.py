@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 import time
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.web.asgi_bodies import RequestBody, ResponseBody
-from kubewasp.web.errors import CLIENT_CLOSED_REQUEST, ClientError, GuestError
+from kubewasp.web.errors import CLIENT_CLOSED_REQUEST, ClientError, GuestError, OverrunError
 from kubewasp.web.handler_table import handler_table
 from kubewasp.web.http_messages import Headers, Request, Response
 from kubewasp.web.web_metrics import WebMetrics
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from kubewasp.web.guests import Guest
     from kubewasp.web.handler_table import HandlerTable
+    from kubewasp.web.http_messages import Body
     from kubewasp.web.routing import Pipeline
     from kubewasp.web.web_config import RouteConfig, WebConfig
 
@@ -71,9 +72,9 @@ class WebApp:
         self.table = handler_table(config)
         self.reloader = WebReloader(lambda: self.table, self._take, config.reload_seconds, read=read, file=file)
         self.metrics = WebMetrics(lambda: list(self.guests.values()), self.reloader.counts)
-        self._threads = ThreadPoolExecutor(config.workers, thread_name_prefix="kubewasp-web")
+        self._threads = ThreadPoolExecutor(config.threads, thread_name_prefix="kubewasp-web")
         # A guest occupies its thread while it waits for the rest of a large body: half of the threads do not wait.
-        self._uploads = asyncio.Semaphore(max(1, config.workers // 2))
+        self._uploads = asyncio.Semaphore(max(1, config.threads // 2))
         self.reloader.start()
 
     @property
@@ -138,19 +139,38 @@ class WebApp:
         if length is not None and length > limits.request_body:
             raise ClientError(413, f"request body is over the limit of {limits.request_body} bytes")
         body = RequestBody(receive, length, limits.request_body, limits.client_timeout)
-        await body.begin()
-        request = exchange.request(body, pipeline.route)
+        if length != 0:
+            await body.begin()
+        is_short = pipeline.is_short and not body.is_streamed and not pipeline.slots.locked()
+        if not is_short or not await self._run_here(pipeline, exchange, body):
+            await self._run_on_thread(pipeline, exchange, body)
+        for guest in pipeline.guests:
+            if guest.prepares:
+                asyncio.get_running_loop().run_in_executor(self._threads, guest.prepare)
+
+    async def _run_here(self, pipeline: Pipeline, exchange: _Exchange, body: RequestBody) -> bool:
+        """Runs a short request on the event loop. False, without any effect, if it is not short."""
+        sink = exchange.sink(pipeline.limits.client_timeout, brief=True)
+        response = Response(sink, pipeline.limits.response_body)
+        try:
+            pipeline.run(exchange.request(body.whole(), pipeline.route, brief=True), response)
+        except OverrunError:
+            return False
+        exchange.response = response
+        await sink.finish(response)
+        return True
+
+    async def _run_on_thread(self, pipeline: Pipeline, exchange: _Exchange, body: RequestBody) -> None:
+        limits = pipeline.limits
         sink = exchange.sink(limits.client_timeout)
         response = exchange.response = Response(sink, limits.response_body)
+        request = exchange.request(body, pipeline.route)
         if body.is_streamed:
             async with _turn(self._uploads, limits.client_timeout):
                 await self._call(pipeline, request, response)
         else:
             await self._call(pipeline, request, response)
         await sink.finish(response)
-        for guest in pipeline.guests:
-            if guest.prepares:
-                asyncio.get_running_loop().run_in_executor(self._threads, guest.prepare)
 
     async def _call(self, pipeline: Pipeline, request: Request, response: Response) -> None:
         async with pipeline.slots:
@@ -163,7 +183,7 @@ async def _turn(turns: asyncio.Semaphore, timeout: float) -> AsyncIterator[None]
         async with asyncio.timeout(timeout):
             await turns.acquire()
     except TimeoutError:
-        raise ClientError(503, f"more large bodies in progress than half of the workers for {timeout:g} s") from None
+        raise ClientError(503, f"more large bodies in progress than half of the threads for {timeout:g} s") from None
     try:
         yield
     finally:
@@ -184,7 +204,7 @@ class _Exchange:
         self._send = send
         self._headers = Headers(scope["headers"])
         given = self._headers.first(REQUEST_ID) or b""
-        self.id = given.decode() if _VALID_ID.fullmatch(given) else uuid.uuid4().hex
+        self.id = given.decode() if _VALID_ID.fullmatch(given) else os.urandom(16).hex()
 
     @property
     def client(self) -> str:
@@ -205,8 +225,10 @@ class _Exchange:
         """HTTP/2 and newer: bodies need neither content-length nor transfer-encoding."""
         return not str(self._scope.get("http_version", "1.1")).startswith("1")
 
-    def request(self, body: RequestBody, route: RouteConfig) -> Request:
-        self._headers.set(REQUEST_ID, self.id.encode())
+    def request(self, body: Body, route: RouteConfig, *, brief: bool = False) -> Request:
+        """The request for the guests, which may change it."""
+        headers = Headers(self._headers.pairs)
+        headers.set(REQUEST_ID, self.id.encode())
         scope = self._scope
         root = scope.get("root_path", "")
         matched = len(route.path.rstrip("/")) if route.is_prefix else len(self.path)
@@ -214,7 +236,7 @@ class _Exchange:
             method=self.method,
             path=scope.get("raw_path") or scope["path"].encode(),
             query=scope.get("query_string", b""),
-            headers=self._headers,
+            headers=headers,
             body=body,
             id=self.id,
             protocol=f"HTTP/{scope.get('http_version', '1.1')}",
@@ -223,10 +245,11 @@ class _Exchange:
             server=tuple(scope.get("server") or ("", 0)),
             script=root + self.path[:matched],
             path_info=self.path[matched:],
+            brief=brief,
         )
 
-    def sink(self, timeout: float) -> ResponseBody:
-        return ResponseBody(self._send_counted, [(REQUEST_ID, self.id.encode())], timeout)
+    def sink(self, timeout: float, *, brief: bool = False) -> ResponseBody:
+        return ResponseBody(self._send_counted, [(REQUEST_ID, self.id.encode())], timeout, brief=brief)
 
     async def refuse(self, status: int, allowed: Sequence[str] = ()) -> None:
         """Response for a request without a route."""

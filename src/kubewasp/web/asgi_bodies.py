@@ -10,8 +10,8 @@ import asyncio
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from kubewasp.web.errors import CLIENT_CLOSED_REQUEST, ClientError, GuestError
-from kubewasp.web.http_messages import NO_BODY
+from kubewasp.web.errors import CLIENT_CLOSED_REQUEST, ClientError, GuestError, OverrunError
+from kubewasp.web.http_messages import NO_BODY, BytesBody
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -68,6 +68,10 @@ class RequestBody:
         """True after `begin` if the guest may have to wait for the rest."""
         return self._more
 
+    def whole(self) -> BytesBody:
+        """A copy of a body that is not streamed."""
+        return BytesBody(bytes(self._ready))
+
     def _take(self, message: Message) -> None:
         if message["type"] == "http.disconnect":
             raise ClientError(CLIENT_CLOSED_REQUEST, "client disconnected")
@@ -85,8 +89,9 @@ class RequestBody:
 class ResponseBody:
     """`Sink` over ASGI `send`. `write` runs on a guest thread, `finish` on the event loop."""
 
-    def __init__(self, send: Send, extra: list[tuple[bytes, bytes]], timeout: float) -> None:
-        """`extra`: headers added to every response."""
+    def __init__(self, send: Send, extra: list[tuple[bytes, bytes]], timeout: float, *, brief: bool = False) -> None:
+        """`extra`: headers added to every response. `brief`: `write` runs on the event loop, too."""
+        self._brief = brief
         self._send = send
         self._extra = extra
         self._timeout = timeout
@@ -96,6 +101,8 @@ class ResponseBody:
     def write(self, chunk: bytes, response: Response) -> None:
         self._pending += chunk
         if len(self._pending) >= CHUNK:
+            if self._brief:
+                raise OverrunError("response is long")
             too_slow = ClientError(CLIENT_CLOSED_REQUEST, f"client accepted nothing for {self._timeout:g} s")
             _on_loop(self._flush(response), self._loop, self._timeout, too_slow)
 

@@ -1,6 +1,7 @@
 """Guests of style `wasi`: one WASI command per request, with the CGI interface (RFC 3875).
 
-Meta-variables and stdin hold the request; stdout has the head of the response, an empty line and the body.
+Meta-variables and stdin hold the request; stdout has the head of the response, an empty line and the body. Raw guests
+have the same input, and stdout is the body as it is.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class CommandRunner:
     """`Runner` with one run of the command per request; no state outlives a request."""
 
     prepares = False
+    may_be_brief = False
 
     def __init__(self, config: GuestConfig, wasm: bytes, stats: PoolStats) -> None:
         self._config = config
@@ -63,7 +65,7 @@ class CommandRunner:
 
     def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:  # noqa: ARG002
         output = Output(self._config.limits.output)
-        head = _Head(response)
+        head = _Body(response, self._config.content_type) if self._config.raw else _Head(response)
         self._stats.begin(made=True)
         try:
             outcome = run(
@@ -139,6 +141,17 @@ def meta_variables(request: Request) -> dict[str, str]:
 
 def _text(value: bytes | None) -> str:
     return "" if value is None else value.decode("latin-1")
+
+
+class _Body:
+    """Sink for stdout of raw guests: all of it is the body."""
+
+    is_complete = True
+    shown = ""
+
+    def __init__(self, response: Response, content_type: str) -> None:
+        response.headers.set(b"content-type", content_type.encode())
+        self.take = response.write
 
 
 class _Head:

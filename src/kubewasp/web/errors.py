@@ -40,6 +40,18 @@ class GuestError(KubewaspError):
         return STATUS_OF[self.kind]
 
 
+class OverrunError(KubewaspError):
+    """Request that is too much for the event loop: its guests run for long, wait or write much.
+
+    It has had no effect, and is repeated on a thread (docs/rationale.md, "Short web requests on the event loop").
+    """
+
+    def __init__(self, detail: str, *, by_time: bool = False) -> None:
+        """`by_time`: possibly because the machine was busy."""
+        super().__init__(detail)
+        self.by_time = by_time
+
+
 class ClientError(KubewaspError):
     """Request that is invalid, too large, too slow or one too many, or whose client has disconnected (status 499)."""
 

@@ -21,10 +21,29 @@ class Output:
         self._limit = limit
         self._left = limit
         self._content = bytearray()
+        self._held: list[tuple[int, str]] | None = None
 
-    def begin(self) -> None:
-        """Resets the allowance for a new request."""
+    def begin(self, *, hold: bool = False) -> None:
+        """Resets the allowance for a new request. With `hold`, log lines are kept until its end."""
         self._left = self._limit
+        self._held = (self._held or []) if hold else None
+
+    def discard(self) -> None:
+        """Forgets all lines: the request is repeated."""
+        self._content = bytearray()
+        self._held = None
+
+    def hold(self, level: int, line: str) -> bool:
+        """Keeps a log line, if lines are held."""
+        if self._held is None:
+            return False
+        self._held.append((level, line))
+        return True
+
+    def held(self) -> list[tuple[int, str]]:
+        """Log lines held since the last call."""
+        found, self._held = self._held or [], None
+        return found
 
     def take(self, chunk: bytes) -> int:
         """Keeps the bytes that are within the limit; reports all of them as written."""
@@ -39,6 +58,8 @@ class Output:
 
     def lines(self) -> list[str]:
         """Non-empty lines since the last call."""
+        if not self._content:
+            return []
         text, self._content = self._content.decode(errors="replace"), bytearray()
         return [line for line in text.splitlines() if line.strip()]
 
@@ -51,11 +72,15 @@ def is_enabled(level: int) -> bool:
 def log(guest: str, output: Output, level: int, message: bytes, request_id: str) -> None:
     """Logs one line of a guest, cut at the output limit."""
     if is_enabled(level) and (allowed := output.bounded(message)):
-        _log_line(_logging_level(level), allowed.decode(errors="replace"), guest, request_id)
+        line = allowed.decode(errors="replace")
+        if not output.hold(_logging_level(level), line):
+            _log_line(_logging_level(level), line, guest, request_id)
 
 
 def log_lines(guest: str, output: Output, request_id: str) -> None:
-    """Logs the lines that a guest has printed."""
+    """Logs the lines that a guest has printed, and those that were held."""
+    for level, line in output.held():
+        _log_line(level, line, guest, request_id)
     for line in output.lines():
         _log_line(logging.INFO, line, guest, request_id)
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from kubewasp.registry.references import Reference
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest_files import signature_files
-from kubewasp.web import handler_abi, handler_module, middleware_abi
+from kubewasp.web import handler_abi, handler_module, middleware_abi, run_abi
 from kubewasp.web.cgi import CommandRunner
 from kubewasp.web.errors import GuestError
+from kubewasp.web.guest_style import detect_style
 from kubewasp.web.handler_instance import HandlerInstance
 from kubewasp.web.handler_pool import InstancePool, PoolStats
+from kubewasp.web.web_config import misplaced_settings, role_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from kubewasp.wasm.source import GuestSources
     from kubewasp.web.http_messages import Request, Response
-    from kubewasp.web.web_config import GuestConfig
+    from kubewasp.web.web_config import GuestConfig, Style
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +35,10 @@ class Runner(Protocol):
         """Handles the request, or calls `following` for the rest of the pipeline; GuestError or ClientError."""
 
     @property
+    def may_be_brief(self) -> bool:
+        """Whether short requests may run on the event loop: the guest can wait for nothing but the host."""
+
+    @property
     def prepares(self) -> bool:
         """Whether `prepare` is useful between requests."""
 
@@ -41,29 +47,45 @@ class Runner(Protocol):
 
 
 class CoreRunner:
-    """Runner for the styles `module` and `http-wasm`: core modules with a pool of instances."""
+    """Runner for the styles `module`, `run` and `http-wasm`: core modules with a pool of instances."""
 
-    def __init__(self, config: GuestConfig, wasm: bytes, stats: PoolStats) -> None:
-        module = handler_module.load_handler_module(wasm, config.style, config.limits)
+    may_be_brief = True
+
+    def __init__(self, config: GuestConfig, style: Style, wasm: bytes, stats: PoolStats) -> None:
+        module = handler_module.load_handler_module(wasm, style, config.limits, config.import_module)
         text = config.config.encode()
 
-        def make() -> HandlerInstance:
-            return HandlerInstance(module, config.limits, name=config.name, config=text, env=config.env)
+        def make(brief: bool) -> HandlerInstance:
+            return HandlerInstance(module, config.limits, name=config.name, config=text, env=config.env, brief=brief)
 
-        self._is_middleware = config.style == "http-wasm"
-        self.prepares = bool(module.start) and not config.reuse
-        self._pool = InstancePool(make, stats, reuse=config.reuse)
-        make()  # a failing start function is reported now, not by the first request
+        self._style = style
+        self._takes_message = ("run", 2, "") in module.abi.exports
+        self._content_type = config.content_type.encode()
+        self._buffer = config.limits.buffer
+        self._ticker = module.engine.ticker
+        self.prepares = bool(module.start) and config.reuse == 1
+        self._pool = InstancePool(make, stats, uses=config.reuse)
+        with self._ticker.running():
+            make(False)  # a failing start function is reported now, not by the first request
 
     def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:
-        with self._pool.instance(request.id) as instance:
-            if self._is_middleware:
-                middleware_abi.run(instance, middleware_abi.MiddlewareExchange(request, response), following)
-            else:
-                handler_abi.run(instance, handler_abi.HandlerExchange(request, response))
+        self._ticker.begin()  # once for all calls of the request
+        try:
+            with self._pool.instance(request.id, brief=request.brief) as instance:
+                if self._style == "http-wasm":
+                    middleware_abi.run(instance, middleware_abi.MiddlewareExchange(request, response), following)
+                elif self._style == "module":
+                    handler_abi.run(instance, handler_abi.HandlerExchange(request, response))
+                else:
+                    response.headers.set(b"content-type", self._content_type)
+                    exchange = run_abi.RunExchange(request, response, self._buffer)
+                    run_abi.run(instance, exchange, takes_message=self._takes_message)
+        finally:
+            self._ticker.end()
 
     def prepare(self) -> None:
-        self._pool.prepare()
+        with self._ticker.running():
+            self._pool.prepare()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +108,7 @@ class Guest:
         self.reloads = {"success": 0, "failure": 0}
         self._version = self._file_version()
         self._meaning = ""  # of a reference
+        self._style: Style | None = config.style
         self._runner = self._load(config.place)
 
     def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:
@@ -94,6 +117,15 @@ class Guest:
         except GuestError as error:
             error.guest = error.guest or self.name
             raise
+
+    @property
+    def style(self) -> Style:
+        """Its style, from the configuration or from its exports."""
+        return cast("Style", self._style)
+
+    @property
+    def may_be_brief(self) -> bool:
+        return self._runner.may_be_brief
 
     @property
     def prepares(self) -> bool:
@@ -144,12 +176,24 @@ class Guest:
         config = self.config
         fetched = self._sources.fetch(place, max_bytes=config.limits.guest_size, pull_policy=config.image_pull_policy)
         self._meaning = fetched.version
+        style = config.style or self._detected(fetched.wasm)
         try:
-            if self.config.style == "wasi":
-                return CommandRunner(self.config, fetched.wasm, self.stats)
-            return CoreRunner(self.config, fetched.wasm, self.stats)
+            if style == "wasi":
+                runner: Runner = CommandRunner(config, fetched.wasm, self.stats)
+            else:
+                runner = CoreRunner(config, style, fetched.wasm, self.stats)
         except GuestError as error:
             raise GuestLoadError(f"wasm: guest start failed: {error.detail}") from None
+        self._style = style
+        return runner
+
+    def _detected(self, wasm: bytes) -> Style:
+        style = detect_style(wasm)
+        if self._style is not None and role_problem(self.name, style, is_middleware=self._style == "http-wasm"):
+            raise GuestLoadError(f"wasm: guest of style {self._style} was replaced by one of style {style}")
+        for field, problem in misplaced_settings(self.config, style):
+            raise GuestLoadError(f"wasm: guest has style {style}; {field}: {problem}")
+        return style
 
     def _file_version(self) -> tuple[_FileVersion | None, ...] | None:
         """Versions of the file and of its signatures: a guest may be replaced before its signature is."""

@@ -32,19 +32,26 @@ class HandlerExchange:
 
 def run(instance: HandlerInstance, exchange: HandlerExchange) -> None:
     """Calls the guest's `run`; its result is the end of the body."""
-    instance.exchange = exchange
-    try:
-        result = instance.call("run") & 0xFFFFFFFFFFFFFFFF
+    last = b""
+
+    def steps() -> None:
+        nonlocal last
+        result = instance.call_again("run") & 0xFFFFFFFFFFFFFFFF
         if result:
             address, length = result >> 32, result & 0xFFFFFFFF
             try:
                 last = instance.read(address, length)
             except IndexError as error:
                 raise GuestError("answer", f"result of run: {error}") from None
-            instance.call("free", address)
-            exchange.response.write(last)
+            instance.call_again("free", address)
+
+    instance.exchange = exchange
+    try:
+        instance.within(steps)
     finally:
         instance.exchange = None
+    if last:
+        exchange.response.write(last)
 
 
 def _exchange(instance: HandlerInstance) -> HandlerExchange:
@@ -55,16 +62,7 @@ def _exchange(instance: HandlerInstance) -> HandlerExchange:
 
 def _hand_over(instance: HandlerInstance, content: bytes) -> int:
     """Allocates with the guest's malloc. An empty string has an address too: 0 means "absent"."""
-    length = max(len(content), 1)
-    address = instance.call_again("malloc", length) & 0xFFFFFFFF
-    if not address:
-        raise GuestError("abi", f"malloc returned 0 for {length} bytes")
-    try:
-        instance.check(address, length)
-    except IndexError as error:
-        raise GuestError("abi", f"result of malloc: {error}") from None
-    instance.write(address, content)
-    return address << 32 | len(content)
+    return instance.allocate(content) << 32 | len(content)
 
 
 def _method(instance: HandlerInstance) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,16 +17,16 @@ from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.footprint import Bounds, bounds
 from kubewasp.wasm.footprint import read as read_footprint
-from kubewasp.web import handler_abi, middleware_abi
+from kubewasp.web import handler_abi, middleware_abi, run_abi
 from kubewasp.web.host_functions import WASI, define
 
 if TYPE_CHECKING:
     from wasmtime import InstancePre
 
     from kubewasp.web.host_functions import Abi
-    from kubewasp.web.web_config import WebLimits
+    from kubewasp.web.web_config import Style, WebLimits
 
-ABIS: Final = {"module": handler_abi.ABI, "http-wasm": middleware_abi.ABI}
+_ABIS: Final = {"module": handler_abi.ABI, "http-wasm": middleware_abi.ABI}
 _START: Final = ("_initialize", "_start")
 
 
@@ -39,7 +40,17 @@ class WebEngine:
         self.linker = Linker(self.engine)
         self.linker.define_wasi()
         self.linker.allow_shadowing = True
-        define(self.linker, ABIS.values())
+        define(self.linker, _ABIS.values())
+        self._run_modules: set[str] = set()
+        self._lock = threading.Lock()
+
+    def instances_of(self, module: Module, abi: Abi) -> InstancePre:
+        """The linked module. Host functions of style `run` are defined for each name in use."""
+        with self._lock:
+            if abi not in _ABIS.values() and abi.module not in self._run_modules:
+                define(self.linker, [abi])
+                self._run_modules.add(abi.module)
+            return self.linker.instantiate_pre(module)
 
 
 _web_engine = one_for_each(WebEngine)
@@ -59,9 +70,8 @@ class HandlerModule:
     bounds: Bounds
 
 
-def load_handler_module(wasm: bytes, style: str, limits: WebLimits) -> HandlerModule:
+def load_handler_module(wasm: bytes, style: Style, limits: WebLimits, import_module: str = "") -> HandlerModule:
     """Compiles a guest, or loads it from the cache, and checks imports, exports and memory."""
-    abi = ABIS[style]
     try:
         binary.check_header(wasm)
         if binary.is_component(wasm):
@@ -74,8 +84,9 @@ def load_handler_module(wasm: bytes, style: str, limits: WebLimits) -> HandlerMo
         if module is None:
             module = compile_and_keep(Module, engine.engine, engine.settings, wasm, limits=limits.compilation)
         footprint = read_footprint(wasm)
+        abi = _abi(module, wasm, style, import_module)
         _check_imports(module, abi, style)
-        prepared = engine.linker.instantiate_pre(module)
+        prepared = engine.instances_of(module, abi)
         exported = binary.signatures(wasm).exported
     except (WasmtimeError, binary.BinaryError) as error:
         raise GuestLoadError(f"wasm: {' '.join(str(error).split())}") from None
@@ -94,9 +105,19 @@ def load_handler_module(wasm: bytes, style: str, limits: WebLimits) -> HandlerMo
     )
 
 
+def _abi(module: Module, wasm: bytes, style: Style, import_module: str) -> Abi:
+    if style in _ABIS:
+        return _ABIS[style]
+    name = import_module or run_abi.DEFAULT_MODULE
+    if any(not isinstance(item.type, FuncType) for item in module.imports):
+        return run_abi.abi(name, run_abi.LINES, reads_lines=False)  # refused below
+    reads_lines = any((item.module, item.name) == (name, "igets") for item in module.imports)
+    return run_abi.abi(name, binary.signatures(wasm).exported.get("run", ""), reads_lines=reads_lines)
+
+
 def _check_imports(module: Module, abi: Abi, style: str) -> None:
     known = [function.name for function in abi.functions]
-    others = {other.module: name for name, other in ABIS.items() if other is not abi}
+    others = {other.module: name for name, other in _ABIS.items() if other is not abi}
     for item in module.imports:
         where = f'module "{item.module}" name "{item.name}"'
         if item.module in others:
@@ -106,9 +127,8 @@ def _check_imports(module: Module, abi: Abi, style: str) -> None:
         if item.module == abi.module and item.name not in known:
             raise GuestLoadError(f"wasm: guest imports an unknown function: {where}; offered: {', '.join(known)}")
         if item.module not in (abi.module, WASI):
-            raise GuestLoadError(
-                f"wasm: guest imports an unknown function: {where}; style {style} offers {abi.module} and {WASI}"
-            )
+            offered = f"{abi.module} and {WASI}{'; the name is set by importModule' if style == 'run' else ''}"
+            raise GuestLoadError(f"wasm: guest imports an unknown function: {where}; style {style} offers {offered}")
 
 
 def _check_exports(module: Module, exported: dict[str, str], abi: Abi, style: str) -> None:
@@ -117,6 +137,8 @@ def _check_exports(module: Module, exported: dict[str, str], abi: Abi, style: st
         wanted = _signature(parameters, result)
         if name not in functions:
             raise GuestLoadError(f"wasm: guest doesn't export func[{name}]; style {style} needs {name}{wanted}")
+        if style == "run" and name == "run" and exported.get(name) not in (run_abi.LINES, run_abi.MESSAGE):
+            wanted = f"{run_abi.LINES} or {run_abi.MESSAGE}"
         if exported.get(name) != wanted:
             raise GuestLoadError(
                 f"wasm: guest exports the wrong signature for func[{name}]: {exported.get(name)}. should be {wanted}"

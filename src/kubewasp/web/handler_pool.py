@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.web.errors import ClientError, GuestError
+from kubewasp.web.errors import ClientError, GuestError, OverrunError
 from kubewasp.web.guest_output import log_lines
 
 if TYPE_CHECKING:
@@ -43,50 +44,68 @@ class PoolStats:
 
 
 class InstancePool:
-    """Instances of one version of a guest."""
+    """Instances of one version of a guest. Each serves `uses` requests, one after the other."""
 
-    def __init__(self, make: Callable[[], HandlerInstance], stats: PoolStats, *, reuse: bool) -> None:
+    def __init__(self, make: Callable[[bool], HandlerInstance], stats: PoolStats, *, uses: float = 1) -> None:
+        """`make` starts an instance, on the event loop for a brief request if True."""
         self._make = make
         self._stats = stats
-        self._reuse = reuse
-        self._idle: list[HandlerInstance] = []
+        self._uses = uses
+        self._idle: list[_Pooled] = []
         self._lock = threading.Lock()
 
     @contextmanager
-    def instance(self, request_id: str) -> Iterator[HandlerInstance]:
+    def instance(self, request_id: str, *, brief: bool = False) -> Iterator[HandlerInstance]:
         """An instance for one request."""
-        instance = self._take()
+        pooled = self._take(brief)
+        instance = pooled.instance
         try:
+            instance.begin(brief=brief)
             yield instance
+        except OverrunError:
+            instance.broken = True
+            instance.output.discard()
+            raise
         except (GuestError, ClientError):
             instance.broken = True  # left in an unknown state
             raise
         finally:
             log_lines(instance.name, instance.output, request_id)
-            self._give_back(instance)
+            self._give_back(pooled)
 
     def prepare(self) -> None:
         """Starts an instance ahead, so that the next request does not wait for a start function."""
         if len(self._idle) < _AHEAD:
-            fresh = self._fresh()
+            fresh = _Pooled(self._fresh(brief=False), self._uses)
             with self._lock:
                 self._idle.append(fresh)
 
-    def _take(self) -> HandlerInstance:
+    def _take(self, brief: bool) -> _Pooled:
         with self._lock:
             idle = self._idle.pop() if self._idle else None
-        taken = idle or self._fresh()
+        taken = idle or _Pooled(self._fresh(brief), self._uses)
         self._stats.begin()
         return taken
 
-    def _fresh(self) -> HandlerInstance:
-        instance = self._make()
+    def _fresh(self, brief: bool) -> HandlerInstance:
+        instance = self._make(brief)
         self._stats.made()
         return instance
 
-    def _give_back(self, instance: HandlerInstance) -> None:
+    def _give_back(self, pooled: _Pooled) -> None:
         self._stats.end()
-        if self._reuse and not instance.broken and instance.memory_bytes < instance.limits.memory * _HIGH_WATER:
-            instance.output.begin()
+        pooled.left -= 1
+        instance = pooled.instance
+        if pooled.left <= 0 or instance.broken:
+            return
+        if instance.memory_bytes < instance.limits.memory * _HIGH_WATER:
             with self._lock:
-                self._idle.append(instance)
+                self._idle.append(pooled)
+
+
+@dataclass(slots=True)
+class _Pooled:
+    """Instance, and the number of requests that it may still serve."""
+
+    instance: HandlerInstance
+    left: float

@@ -9,6 +9,7 @@ from kubewasp.framework.config.model import ConfigError, Problem
 from kubewasp.wasm.source import GuestSources
 from kubewasp.web.guests import load_guest
 from kubewasp.web.routing import RouteTable
+from kubewasp.web.web_config import role_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +22,7 @@ _FIXED = {
     "listen": "listen",
     "operations": "operations",
     "workers": "workers",
+    "threads": "threads",
     "connections": "connections",
     "allowed_hosts": "allowedHosts",
     "trusted_proxies": "trustedProxies",
@@ -46,7 +48,21 @@ def handler_table(config: WebConfig, before: HandlerTable | None = None) -> Hand
         name: known[name] if name in known and known[name].config == guest else load_guest(guest, sources)
         for name, guest in config.guests.items()
     }
+    _check_roles(config, guests)
     return HandlerTable(config, guests, RouteTable(config.routes, guests))
+
+
+def _check_roles(config: WebConfig, guests: Mapping[str, Guest]) -> None:
+    """ConfigError for middlewares and handlers whose style, from their exports, is another one."""
+    problems = []
+    for index, route in enumerate(config.routes):
+        roles = [(name, f"middlewares[{at}]", True) for at, name in enumerate(route.middlewares)]
+        roles += [(route.handler, "handler", False)] if route.handler else []
+        for name, field, is_middleware in roles:
+            if problem := role_problem(name, guests[name].style, is_middleware=is_middleware):
+                problems.append(Problem(f"routes[{index}].{field}", problem))
+    if problems:
+        raise ConfigError(problems, source=config.source)
 
 
 def check_fixed(running: WebConfig, config: WebConfig) -> None:

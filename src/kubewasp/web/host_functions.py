@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kubewasp.web.handler_instance import HandlerInstance
 
 WASI: Final = "wasi_snapshot_preview1"
+# Names of imports that have a meaning of their own.
+RESERVED_MODULES: Final = (WASI, "kubewasp_http", "http_handler")
 _MAX_SUBSCRIPTIONS: Final = 1024
 
 

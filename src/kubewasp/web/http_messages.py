@@ -107,6 +107,7 @@ class Request:
     server: tuple[str, int] = ("", 0)
     script: str = ""  # decoded path up to the end of the route's path or prefix (SCRIPT_NAME)
     path_info: str = ""  # decoded rest of the path (PATH_INFO)
+    brief: bool = False  # on the event loop: guests must be quick and must not wait (OverrunError)
 
     @property
     def target(self) -> bytes:

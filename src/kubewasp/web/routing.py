@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kubewasp.web.errors import OverrunError
+from kubewasp.web.pace import Pace
 from kubewasp.web.web_config import WebLimits
 
 if TYPE_CHECKING:
@@ -25,10 +28,22 @@ class Pipeline:
         self.guests = [guests[name] for name in names]
         self.limits = self.guests[-1].config.limits if self.guests else WebLimits()
         self.slots = asyncio.Semaphore(self.limits.instances)
+        self.pace = Pace()
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the next request may run on the event loop."""
+        return self.pace.is_short and all(guest.may_be_brief for guest in self.guests)
 
     def run(self, request: Request, response: Response) -> None:
-        """Runs on a guest thread."""
-        self._run_from(0, request, response)
+        """Runs on a guest thread; on the event loop if the request is brief (OverrunError)."""
+        began = time.thread_time()
+        try:
+            self._run_from(0, request, response)
+        except OverrunError as error:
+            self.pace.overran(time.thread_time() - began, by_time=error.by_time)
+            raise
+        self.pace.took(time.thread_time() - began)
 
     def _run_from(self, index: int, request: Request, response: Response) -> None:
         if index < len(self.guests):

@@ -12,16 +12,18 @@ from kubewasp.registry.settings import RegistrySettings
 from kubewasp.wasm.limits import COMPILATION, KIB, MIB, CompileLimits, config_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from kubewasp.registry.settings import PullPolicy
     from kubewasp.trust.policy import TrustPolicy
 
-Style = Literal["wasi", "module", "http-wasm"]
-STYLES: Final = ("wasi", "module", "http-wasm")
+Style = Literal["wasi", "module", "run", "http-wasm"]
+STYLES: Final = ("wasi", "module", "run", "http-wasm")
+DEFAULT_CONTENT_TYPE: Final = "text/plain; charset=utf-8"
 DEFAULT_LISTEN: Final = "127.0.0.1:8080"
-DEFAULT_WORKERS: Final = 32
+MAX_WORKERS: Final = 64
+DEFAULT_THREADS: Final = 32
 DEFAULT_CONNECTIONS: Final = 2048
 _COUNT: Final = "instances"
 _TIMES: Final = ("timeout", "start_timeout", "client_timeout", "compile_timeout")
@@ -108,13 +110,16 @@ class GuestConfig:
 
     name: str
     file: Path
-    style: Style
+    style: Style | None  # None: from its exports
     folder: Path
     config: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     args: tuple[str, ...] = ()
     dirs: tuple[str, ...] = ()
-    reuse: bool = False
+    raw: bool = False  # style wasi: standard output is the body, without a head
+    content_type: str = DEFAULT_CONTENT_TYPE  # of guests that cannot set one
+    import_module: str = ""  # style run: name of the host's functions
+    reuse: float = 1  # requests per instance; infinite: as many as come
     limits: WebLimits = field(default_factory=WebLimits)
     reference: str = ""
     image_pull_policy: PullPolicy | None = None
@@ -122,6 +127,28 @@ class GuestConfig:
     @property
     def place(self) -> str:
         return self.reference or str(self.file)
+
+
+def misplaced_settings(guest: GuestConfig, style: Style) -> Iterator[tuple[str, str]]:
+    """Fields that are set and that guests of a style do not have, with the problem of each."""
+    for name, given in (("args", guest.args), ("dirs", guest.dirs), ("raw", guest.raw)):
+        if given and style != "wasi":
+            yield name, "only for guests of style wasi"
+    if guest.import_module and style != "run":
+        yield "importModule", "only for guests of style run"
+    if guest.content_type != DEFAULT_CONTENT_TYPE and style != "run" and not guest.raw:
+        yield "contentType", "only for guests of style run, and style wasi with raw: true; others set the header"
+    if guest.reuse != 1 and style == "wasi":
+        yield "reuse", "a WASI command runs once per request"
+
+
+def role_problem(name: str, style: Style, *, is_middleware: bool) -> str:
+    """Why a guest of a style cannot be a middleware, or a handler; empty if it can."""
+    if is_middleware and style != "http-wasm":
+        return f'guest "{name}" has style {style}; middlewares have style http-wasm'
+    if not is_middleware and style == "http-wasm":
+        return f'guest "{name}" has style http-wasm: list it under middlewares, and add respond'
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +194,8 @@ class WebConfig:
     routes: tuple[RouteConfig, ...]
     listen: Listen
     operations: Listen | None = None
-    workers: int = DEFAULT_WORKERS
+    workers: int = 1  # processes
+    threads: int = DEFAULT_THREADS  # of guests, per worker
     connections: int = DEFAULT_CONNECTIONS
     allowed_hosts: tuple[str, ...] = ()  # beside loopback names, on loopback addresses
     trusted_proxies: tuple[str, ...] = ()  # addresses and networks; their X-Forwarded-For counts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -16,10 +17,13 @@ from kubewasp.input_file import input_file
 from kubewasp.registry.references import is_reference
 from kubewasp.server.allowed_hosts import HOST_FORM, is_host
 from kubewasp.server.http_server import ServeError, host_and_port
+from kubewasp.web.host_functions import RESERVED_MODULES
 from kubewasp.web.web_config import (
     DEFAULT_CONNECTIONS,
+    DEFAULT_CONTENT_TYPE,
     DEFAULT_LISTEN,
-    DEFAULT_WORKERS,
+    DEFAULT_THREADS,
+    MAX_WORKERS,
     STYLES,
     GuestConfig,
     Listen,
@@ -28,6 +32,8 @@ from kubewasp.web.web_config import (
     Style,
     WebConfig,
     WebLimits,
+    misplaced_settings,
+    role_problem,
 )
 
 if TYPE_CHECKING:
@@ -39,6 +45,9 @@ if TYPE_CHECKING:
 _METHOD: Final = re.compile(r"[A-Z][A-Z-]{0,30}")
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTENT_TYPE: Final = re.compile(r"[\x20-\x7e]{1,200}")
+_MAX_NAME: Final = 100
+_MAX_REUSE: Final = 1_000_000
 _VARIABLE: Final = re.compile(r"[^=\0]+")
 
 
@@ -72,9 +81,13 @@ class _Reader:
         if bool(certificate) != bool(key):
             self._problems.required("tls.key" if certificate else "tls.certificate", "HTTPS needs certificate and key")
         operations = self._address(root, "operations", "") if root.has("operations") else None
-        workers = root.integer("workers", DEFAULT_WORKERS)
-        if not 1 <= workers <= 1000:
-            self._problems.invalid("workers", workers, "expected a number from 1 to 1000")
+        workers = root.integer("workers", 1)
+        if not 1 <= workers <= MAX_WORKERS:
+            what = f"expected a number of processes from 1 to {MAX_WORKERS}; guest threads are `threads`"
+            self._problems.invalid("workers", workers, what)
+        threads = root.integer("threads", DEFAULT_THREADS)
+        if not 1 <= threads <= 1000:
+            self._problems.invalid("threads", threads, "expected a number from 1 to 1000")
         connections = root.integer("connections", DEFAULT_CONNECTIONS)
         if not 1 <= connections <= 100_000:
             self._problems.invalid("connections", connections, "expected a number from 1 to 100000")
@@ -95,6 +108,7 @@ class _Reader:
             listen=Listen(listen.host, listen.port, certificate, key),
             operations=operations,
             workers=workers,
+            threads=threads,
             connections=connections,
             allowed_hosts=allowed_hosts,
             trusted_proxies=trusted_proxies,
@@ -156,31 +170,30 @@ class _Reader:
         style = section.text("style")
         if not file:
             self._problems.required(section.at("file"), "path of the guest's .wasm or .wat, or an oci:// address")
-        if not style:
-            self._problems.required(section.at("style"), f"one of {', '.join(STYLES)}")
-        elif style not in STYLES:
+        if style and style not in STYLES:
             self._problems.unsupported(section.at("style"), style, STYLES)
         guest = GuestConfig(
             name=name,
             file=Path(file) if is_reference(file) else self._folder / file,
-            style=cast("Style", style),
+            style=cast("Style", style) if style else None,
             folder=self._folder,
             config=section.text("config"),
             env=self._env(section),
             args=tuple(section.texts("args")),
             dirs=tuple(section.texts("dirs")),
-            reuse=section.boolean("reuse"),
+            raw=section.boolean("raw"),
+            content_type=self._content_type(section),
+            import_module=self._import_module(section),
+            reuse=self._reuse(section),
             limits=self._limits(section),
             reference=file if is_reference(file) else "",
             image_pull_policy=read_pull_policy(section),
         )
         if guest.reference and (problem := reference_problem(file)):
             self._problems.add(section.at("file"), problem)
-        for field, given in (("args", guest.args), ("dirs", guest.dirs)):
-            if given and style != "wasi":
-                self._problems.forbidden(section.at(field), "only for guests of style wasi")
-        if guest.reuse and style == "wasi":
-            self._problems.forbidden(section.at("reuse"), "a WASI command runs once per request")
+        if guest.style in STYLES:
+            for field, problem in misplaced_settings(guest, guest.style):
+                self._problems.forbidden(section.at(field), problem)
         section.refuse_unknown()
         return guest
 
@@ -189,6 +202,29 @@ class _Reader:
         for name, value in given.items():
             if not isinstance(value, str) or "\0" in value or not _VARIABLE.fullmatch(name):
                 self._problems.add(section.at("env"), f"{name}: expected NAME: text, without NUL and '=' in the name")
+        return given
+
+    def _content_type(self, section: Section) -> str:
+        given = section.text("contentType", DEFAULT_CONTENT_TYPE)
+        if not _CONTENT_TYPE.fullmatch(given):
+            self._problems.invalid(section.at("contentType"), given, "expected a type such as text/html; charset=utf-8")
+        return given
+
+    def _import_module(self, section: Section) -> str:
+        given = section.text("importModule")
+        if section.has("importModule") and (not 0 < len(given) <= _MAX_NAME or given in RESERVED_MODULES):
+            problem = f"expected a name of up to {_MAX_NAME} characters, not {' or '.join(RESERVED_MODULES)}"
+            self._problems.invalid(section.at("importModule"), given, problem)
+        return given
+
+    def _reuse(self, section: Section) -> float:
+        given = section.take("reuse")
+        if given is None or isinstance(given, bool):
+            return math.inf if given else 1
+        if not isinstance(given, int) or not 1 <= given <= _MAX_REUSE:
+            what = f"expected true, false or a number of requests from 1 to {_MAX_REUSE}"
+            self._problems.invalid(section.at("reuse"), given, what)
+            return 1
         return given
 
     def _limits(self, section: Section) -> WebLimits:
@@ -226,10 +262,8 @@ class _Reader:
         if guest is None:
             known = f"defined: {', '.join(guests)}" if guests else "no guests are defined"
             self._problems.add(at, f'unknown guest "{name}"; {known}')
-        elif is_middleware and guest.style != "http-wasm":
-            self._problems.add(at, f'guest "{name}" has style {guest.style}; middlewares have style http-wasm')
-        elif not is_middleware and guest.style == "http-wasm":
-            self._problems.add(at, f'guest "{name}" has style http-wasm: list it under middlewares, and add respond')
+        elif guest.style in STYLES and (problem := role_problem(guest.name, guest.style, is_middleware=is_middleware)):
+            self._problems.add(at, problem)
 
     def _respond(self, section: Section) -> Respond:
         status = section.integer("status", 200)

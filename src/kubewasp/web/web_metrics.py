@@ -12,6 +12,7 @@ from prometheus_client.exposition import choose_encoder
 from kubewasp import __version__
 from kubewasp.server.instruments import Counter, Gauge, Histogram, ReadCounter
 from kubewasp.server.metric_list import MetricInfo, exponential
+from kubewasp.web.worker_metrics import RESTARTS, WORKERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -49,7 +50,19 @@ CONFIG_RELOADS: Final = MetricInfo(
 BUILD: Final = MetricInfo(
     "kubewasp_build_info", "gauge", "Always 1; versions are in the labels.", ("version", "python", "wasmtime")
 )
-WEB_METRICS: Final = (REQUESTS, SECONDS, FAILURES, IN_FLIGHT, CREATED, IN_USE, RELOADS, CONFIG_RELOADS, BUILD)
+WEB_METRICS: Final = (
+    REQUESTS,
+    SECONDS,
+    FAILURES,
+    IN_FLIGHT,
+    CREATED,
+    IN_USE,
+    RELOADS,
+    CONFIG_RELOADS,
+    WORKERS,
+    RESTARTS,
+    BUILD,
+)
 
 
 class WebMetrics:

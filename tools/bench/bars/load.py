@@ -9,15 +9,20 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Load:
-    """Outcome of a load: seconds of each request, failures, total time."""
+    """Outcome of a load: seconds of each request, failures, total time, CPU time of the server if measured."""
 
     seconds: list[float] = field(default_factory=list)
     failures: int = 0
     took: float = 0.0
+    cpu: float = 0.0
 
     @property
     def rate(self) -> float:
         return len(self.seconds) / self.took
+
+    @property
+    def cpu_per_request(self) -> float:
+        return self.cpu / len(self.seconds)
 
     def percentile(self, share: float) -> float:
         return sorted(self.seconds)[min(int(len(self.seconds) * share), len(self.seconds) - 1)]

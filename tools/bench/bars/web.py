@@ -19,17 +19,30 @@ from tools.bench.bars.bar import Bar
 from tools.testbed.process import importable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 STYLES = {
     "plain Python": "/plain",
     "module": "/module",
+    "module, reused": "/reused",
+    "run": "/run",
     "http-wasm": "/middleware",
     "wasi": "/wasi",
     "wasi, standard Go": "/go",
+    "process per request": "/cgi",
 }
-# Far below the values of an idle machine: a guard against lost thread hand-overs and compilations per request.
-LEAST = {"module": 0.03, "http-wasm": 0.03, "wasi": 0.015, "wasi, standard Go": 0.007}
+# Far below the values of an idle machine: a guard against thread hand-overs and compilations per request.
+LEAST = {
+    "module": 0.08,
+    "module, reused": 0.1,
+    "run": 0.08,
+    "http-wasm": 0.08,
+    "wasi": 0.015,
+    "wasi, standard Go": 0.007,
+}
+# With one server process per core: plain Python and the styles that run on the event loop.
+WITH_WORKERS = ("plain Python", "module", "module, reused", "http-wasm")
+LEAST_WITH_WORKERS = 0.08
 CONNECTIONS = 32
 MANY = 1000
 SECONDS = 2.0
@@ -47,6 +60,8 @@ def _go() -> Path:
 
 _GUESTS: Mapping[str, tuple[Callable[[], Path], str]] = {
     "module": (partial(_wat, "web_module"), "module"),
+    "reused": (partial(_wat, "web_module"), "module"),
+    "run": (partial(_wat, "web_run"), "run"),
     "middleware": (partial(_wat, "web_middleware"), "http-wasm"),
     "wasi": (partial(_wat, "web_wasi"), "wasi"),
     "go": (_go, "wasi"),
@@ -58,8 +73,16 @@ _GUESTS: Mapping[str, tuple[Callable[[], Path], str]] = {
 def bars(step: Callable[[str], None]) -> Iterator[Bar]:
     step("building guests")
     with _server() as (process, port):
-        loads = _throughput(port, step)
+        loads = _throughput(process.pid, port, step, STYLES)
         plain = loads["plain Python"]
+        name = "web: module, requests per second against a process per request"
+        found, cgi = loads["module"], loads["process per request"]
+        yield Bar(name, found.rate / cgi.rate, "x", at_least=2, note=f"{_shown(found)}; a process {_shown(cgi)}")
+        name = "web: module, CPU time of a request against plain Python"
+        found = loads["module"]
+        note = f"{_cpu_shown(found)}; plain {_cpu_shown(plain)}; reused {_cpu_shown(loads['module, reused'])}; "
+        note += "; ".join(f"{style} {_cpu_shown(loads[style])}" for style in list(STYLES)[3:])
+        yield Bar(name, found.cpu_per_request / plain.cpu_per_request, "x", at_most=8, note=note)
         for style, least in LEAST.items():
             found = loads[style]
             name = f"web: {style}, requests per second against plain Python"
@@ -72,19 +95,41 @@ def bars(step: Callable[[str], None]) -> Iterator[Bar]:
         yield Bar(name, many.failures, "", at_most=0, note=_shown(many))
         step("bodies of 100 MB")
         yield from _large(process.pid, port)
+    count = os.cpu_count() or 1
+    with _server(count) as (process, port):
+        loads = _throughput(process.pid, port, step, WITH_WORKERS)
+        plain = loads["plain Python"]
+        for style in WITH_WORKERS[1:]:
+            found = loads[style]
+            name = f"web: {style}, {count} workers, requests per second against plain Python"
+            note = f"{_shown(found)}; plain {_shown(plain)}"
+            yield Bar(name, found.rate / plain.rate, "x", at_least=LEAST_WITH_WORKERS, note=note)
 
 
 def _shown(found: load.Load) -> str:
     return f"{found.rate:,.0f}/s, p50 {found.percentile(0.5) * 1e3:.1f} ms, p99 {found.percentile(0.99) * 1e3:.1f} ms"
 
 
-def _throughput(port: int, step: Callable[[str], None]) -> dict[str, load.Load]:
+def _cpu_shown(found: load.Load) -> str:
+    return f"{found.cpu_per_request * 1e3:.2f} ms"
+
+
+def _cpu_seconds(pid: int) -> float:
+    """CPU time of a process, and of its children that have ended."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _throughput(pid: int, port: int, step: Callable[[str], None], styles: Iterable[str]) -> dict[str, load.Load]:
     """By turns, so that other load on the machine affects all of them."""
-    loads = {style: load.Load() for style in STYLES}
+    loads = {style: load.Load() for style in styles}
     for number in range(ROUNDS):
-        for style, path in STYLES.items():
+        for style in styles:
+            path = STYLES[style]
             step(f"round {number + 1}: {style}")
+            before = _cpu_seconds(pid)
             found = asyncio.run(load.run("127.0.0.1", port, path, connections=CONNECTIONS, seconds=SECONDS))
+            loads[style].cpu += _cpu_seconds(pid) - before
             if found.failures:
                 raise RuntimeError(f"{style}: {found.failures} requests failed")
             loads[style].seconds += found.seconds
@@ -111,13 +156,14 @@ def _memory(pid: int, field: str) -> float:
 
 
 @contextmanager
-def _server() -> Iterator[tuple[subprocess.Popen[str], int]]:
-    command = [sys.executable, "-m", "tools.bench.bars.web_server", json.dumps(document())]
+def _server(count: int = 1) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    command = [sys.executable, "-m", "tools.bench.bars.web_server", json.dumps(document()), str(count)]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | importable(), text=True
     )
     try:
-        yield process, int(process.stdout.readline())  # type: ignore[union-attr]
+        ports = {int(process.stdout.readline()) for _ in range(count)}  # type: ignore[union-attr]
+        yield process, ports.pop()
     finally:
         process.communicate()
 
@@ -125,7 +171,9 @@ def _server() -> Iterator[tuple[subprocess.Popen[str], int]]:
 def document(names: Sequence[str] = tuple(_GUESTS)) -> dict[str, object]:
     """The configuration of a site with these guests, each at a path of its name."""
     chosen = {name: _GUESTS[name] for name in names}
-    guests = {name: {"file": str(file()), "style": style} for name, (file, style) in chosen.items()}
+    guests = {
+        name: {"file": str(file()), "style": style, "reuse": name == "reused"} for name, (file, style) in chosen.items()
+    }
     routes: list[dict[str, object]] = [
         {"path": f"/{name}", "handler": name} for name, (_, style) in chosen.items() if style != "http-wasm"
     ]

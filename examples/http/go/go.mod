@@ -1,0 +1,3 @@
+module example/handlers
+
+go 1.24
