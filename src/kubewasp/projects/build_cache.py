@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 
 # Build products beside the sources.
 PRODUCTS = frozenset(
-    {"build", "__pycache__", ".pytest_cache", "go.work", "go.work.sum", ".kubewasp", "compile_flags.txt", "node_modules"}
+    {
+        "build",
+        "__pycache__",
+        ".pytest_cache",
+        "go.work",
+        "go.work.sum",
+        ".kubewasp",
+        "compile_flags.txt",
+        "node_modules",
+    }
 )
 # A file in the build folder of Cargo and in caches of other tools: what is beside it is no source.
 CACHE_MARK = "CACHEDIR.TAG"

@@ -1,7 +1,7 @@
 """Toolchain interface of a plugin language, and the parts that all toolchains share.
 
-`go`, `python`, `rust`, `javascript` and `c` implement it. The SDKs ship with kubewasp: a checkout has them in `sdk/`, an
-installed package has those of other languages in `_sdk/`, and that of Python beside itself, as `kubewasp_sdk`.
+`go`, `python`, `rust`, `javascript` and `c` implement it. The SDKs ship with kubewasp: a checkout has them in `sdk/`,
+an installed package has those of other languages in `_sdk/`, and that of Python beside itself, as `kubewasp_sdk`.
 """
 
 from __future__ import annotations
