@@ -353,7 +353,7 @@ class Framework:
         for plugin in self.reserve:
             began = time.perf_counter()
             outcome = plugin.reserve(state, pod, node)
-            status = _annotated(outcome, plugin, state, pod) if isinstance(outcome, BindingResult) else outcome
+            status = outcome if outcome.__class__ is Status else _annotated(outcome, plugin, state, pod)
             if state.is_sampled:
                 self._sampled("Reserve", plugin, status, began)
             if not status.is_success:
@@ -397,7 +397,7 @@ class Framework:
                 continue
             began = time.perf_counter()
             outcome = plugin.pre_bind(state, pod, node)
-            status = _annotated(outcome, plugin, state, pod) if isinstance(outcome, BindingResult) else outcome
+            status = outcome if outcome.__class__ is Status else _annotated(outcome, plugin, state, pod)
             if state.is_sampled:
                 self._sampled("PreBind", plugin, status, began)
             if status.code == Code.WAIT:
@@ -453,8 +453,10 @@ def _of(points: Mapping[str, Sequence[tuple[Plugin, int]]], point: str) -> list[
     return [plugin for plugin, _ in points.get(point, ())]
 
 
-def _annotated(result: BindingResult, plugin: Plugin, state: CycleState, pod: Pod) -> Status:
+def _annotated(result: Status | BindingResult, plugin: Plugin, state: CycleState, pod: Pod) -> Status:
     """The status of Reserve or PreBind; adds annotations of a success to the state."""
+    if isinstance(result, Status):
+        return result
     if result.status.is_success and result.annotations:
         try:
             state.annotations = merged(state.annotations, result.annotations, plugin.name, pod)

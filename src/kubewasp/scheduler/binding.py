@@ -161,7 +161,8 @@ class BindingCycle:
         framework.run_post_bind(state, assumed, assumed.node)
         self._queue.delete(assumed.uid)
         state.close()
-        return Attempt(queued.pod, node=assumed.node, annotations=tuple(state.annotations.values()))
+        chosen = tuple(state.annotations.values()) if state.annotations else ()
+        return Attempt(queued.pod, node=assumed.node, annotations=chosen)
 
     # ------------------------------------------------------------------ the way back
 
