@@ -109,7 +109,8 @@ def test_a_change_of_the_policy_changes_placements_and_is_noticed(tmp_path: Path
 
 
 def test_the_page_shows_what_happens(tmp_path: Path) -> None:
-    shown = [item for kind, body in FENCE.findall(PAGE) if kind == "text" for item in commands(body)]
+    *shown, (profile, _) = [item for kind, body in FENCE.findall(PAGE) if kind == "text" for item in commands(body)]
+    assert profile.startswith("kubewasp plugin profile ")  # its functions and times are those of a machine
     assert [command.split()[1:3] for command, _ in shown] == [
         ["plugin", "new"],
         ["plugin", "test"],
