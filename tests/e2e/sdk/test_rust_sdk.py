@@ -34,7 +34,7 @@ def cargo(*arguments: str) -> str:
 
 
 def test_the_tests_of_the_crate_pass() -> None:
-    assert cargo("test", "--locked").count("test result: ok") >= 4
+    assert cargo("test").count("test result: ok") >= 4
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_tests_of_the_crate_pass() -> None:
 def test_clippy_has_no_warnings(options: list[str]) -> None:
     rust_target()
     rust_target(FREESTANDING)
-    cargo("clippy", "--locked", *options, "--", "-D", "warnings")
+    cargo("clippy", *options, "--", "-D", "warnings")
 
 
 def test_the_code_has_the_format_of_the_project() -> None:
@@ -54,7 +54,7 @@ def test_the_code_has_the_format_of_the_project() -> None:
 
 def test_a_small_guest_has_less_than_half_a_kilobyte() -> None:
     rust_target(FREESTANDING)
-    cargo("build", "--locked", "--release", "--example", "tiny", *SMALL)
+    cargo("build", "--release", "--example", "tiny", *SMALL)
     wasm = ROOT / ".build" / "cargo" / FREESTANDING / "release" / "examples" / "tiny.wasm"
     assert wasm.stat().st_size < 500
     guest = Guest.load(wasm)
