@@ -203,12 +203,12 @@ export class FakeCluster {
 
   #bind(item) {
     const { plugin, state, pod, node } = item;
+    put(item); // as in the scheduler: Reserve sees the pod on its node
     if (has(plugin, "reserve")) {
       const status = asStatus(annotating(item, () => plugin.reserve(state, pod, node)), "reserve");
       if (!status.isSuccess) return [this.#giveUp(item, status), false];
+      put(item);
     }
-    node._pods.set(pod.uid, pod);
-    count(node);
     if (has(plugin, "permit")) {
       const answer = plugin.permit(state, pod, node);
       if (answer instanceof Wait) {
@@ -230,6 +230,7 @@ export class FakeCluster {
       const status = asStatus(hook === "preBind" ? annotating(item, call) : call(), hook);
       if (!status.isSuccess && status.code !== Code.Skip) return this.#giveUp(item, status);
     }
+    put(item);
     this.bound[pod.name] = node.name;
     if (item.annotations.size > 0) this.annotations[pod.name] = Object.fromEntries(item.annotations);
     if (has(plugin, "postBind")) plugin.postBind(state, pod, node);
@@ -290,6 +291,18 @@ function annotating({ plugin, annotations }, call) {
   } finally {
     plugin._scheduler.annotations = null;
   }
+}
+
+/** Puts the pod on its node, with its annotations: other pods' hooks see them. */
+function put({ pod, node, annotations }) {
+  node._pods.set(pod.uid, annotations.size > 0 ? annotated(pod, annotations) : pod);
+  count(node);
+}
+
+function annotated(pod, annotations) {
+  const metadata = pod.raw.metadata;
+  const own = { ...metadata.annotations, ...Object.fromEntries(annotations) };
+  return new Pod(JSON.stringify({ ...pod.raw, metadata: { ...metadata, annotations: own } }));
 }
 
 /** Resource totals of a node, from its object and pods. */

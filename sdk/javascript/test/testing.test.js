@@ -61,6 +61,23 @@ test("waiting pods are bound when they are allowed, with their annotations", () 
   assert.deepEqual([cluster.nodes.get("n").podCount, cluster.nodes.get("n").free("cpu")], [2, 3000]);
 });
 
+class Numbers extends Plugin {
+  static wants = ["pods"];
+  reserve(state, pod, node) {
+    assert.ok(node.pods.some((other) => other.uid === pod.uid), "the pod is on its node");
+    this.annotate("example.com/number", String(node.pods.filter((other) => other.annotations["example.com/number"]).length));
+  }
+}
+
+test("the next pod sees the annotations of a binding", () => {
+  const cluster = new FakeCluster([makeNode("n")]);
+  const plugin = cluster.start(Numbers);
+  for (const name of ["0", "1", "2"]) {
+    cluster.schedule(plugin, makePod(name));
+    assert.equal(cluster.annotations[name]["example.com/number"], name);
+  }
+});
+
 test("waiting pods are given up after their time", () => {
   const cluster = new FakeCluster([makeNode("n")]);
   cluster.schedule(cluster.start(Gang), makePod("a"));

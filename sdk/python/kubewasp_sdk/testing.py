@@ -249,6 +249,7 @@ class FakeCluster:
     def _bind(self, plugin: Plugin, state: CycleState, pod: Pod, node: NodeInfo) -> tuple[Status, bool]:
         has = _Overrides(plugin)
         self.annotations.pop(pod.name, None)
+        self._put(pod, node)  # as in the scheduler: Reserve sees the pod on its node
         if has("reserve"):
             status = self._annotating(plugin, "reserve", state, pod, node)
             if not status.is_success:

@@ -185,7 +185,7 @@ impl<T> NodeCache<T> {
     }
 
     /// The value for the node, computed now if the node is new or changed.
-    pub fn get(&mut self, node: &Node<'_>, compute: impl FnOnce(&Node<'_>) -> T) -> &T {
+    pub fn get(&mut self, node: &Node<'_>, compute: impl FnOnce(&Node<'_>) -> T) -> &mut T {
         let Some((row, object, all)) = node.place() else {
             return self.latest.insert(compute(node)); // a node outside of the cluster
         };

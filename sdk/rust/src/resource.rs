@@ -1,5 +1,7 @@
 //! Resources of nodes that pods request.
 
+use alloc::borrow::Cow;
+
 use crate::host;
 
 /// A resource of nodes that pods request. CPU is in millicores, memory and storage in bytes, others in units.
@@ -26,8 +28,12 @@ impl Resource {
     pub const PODS: Resource = Resource { number: 3, name: "pods" };
 
     /// An extended resource, e.g. `nvidia.com/gpu`. Call it once, in `Plugin::new`: a guest has at most 64 resources. One
-    /// more has no amounts.
-    pub fn named(name: &'static str) -> Resource {
+    /// more has no amounts. A name from the configuration is kept for the life of the guest.
+    pub fn named(name: impl Into<Cow<'static, str>>) -> Resource {
+        let name = match name.into() {
+            Cow::Borrowed(name) => name,
+            Cow::Owned(name) => name.leak(),
+        };
         Resource { number: host::resource(name), name }
     }
 

@@ -223,6 +223,32 @@ fn pod(name: &str) -> testing::Pod {
 }
 
 #[test]
+fn the_next_pod_sees_the_annotations_of_a_binding() {
+    struct Numbers;
+    impl Plugin for Numbers {
+        type State = ();
+        fn new() -> Result<Self, Error> {
+            Ok(Self)
+        }
+    }
+    impl Reserve for Numbers {
+        fn reserve(&mut self, cycle: &mut Cycle<()>, node: &Node) -> Verdict {
+            let pods = node.pods();
+            assert!(pods.iter().any(|pod| pod.uid() == cycle.pod.uid()), "the pod is on its node");
+            let taken = pods.iter().filter(|pod| pod.annotations().get("example.com/number").is_some()).count();
+            annotate("example.com/number", &taken.to_string());
+            Ok(())
+        }
+    }
+    register!(Numbers);
+
+    let plugin = testing::load::<Numbers>(testing::Cluster::new([testing::Node::new("a")]), "").unwrap();
+    for number in ["0", "1", "2"] {
+        assert_eq!(plugin.schedule(pod(number)).annotations[0].1, number);
+    }
+}
+
+#[test]
 fn a_pod_goes_through_all_hooks() {
     let plugin = everything();
     let outcome = plugin.schedule(pod("web"));

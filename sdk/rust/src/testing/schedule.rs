@@ -127,10 +127,11 @@ impl<P: Registered> Plugin<P> {
     fn reserve(&self, mut cycle: Cycle<P>, mut outcome: Outcome) -> Outcome {
         cycle.pod.node_name.clone_from(&outcome.node);
         let assumed = cycle.pod.clone();
-        self.cluster().add_pod(assumed.clone());
+        self.cluster().add_pod(assumed);
         if let Err(status) = cycle.reserve(&outcome.node) {
             return self.undo(cycle, outcome, status);
         }
+        let assumed = self.annotate(&mut cycle);
         match cycle.permit(&outcome.node) {
             Ok(Permission::Allow) => self.bind(cycle, outcome),
             Ok(Permission::Wait(timeout, _)) => {
@@ -152,9 +153,23 @@ impl<P: Registered> Plugin<P> {
         if let Err(status) = bound {
             return self.undo(cycle, outcome, status);
         }
+        self.annotate(&mut cycle);
         cycle.post_bind(&outcome.node);
         outcome.annotations = cycle.annotations();
         outcome
+    }
+
+    /// The pod on its node, with the annotations of its binding: other pods' hooks see them.
+    fn annotate(&self, cycle: &mut Cycle<P>) -> Pod {
+        let mut pod = cycle.pod.clone();
+        let annotations = cycle.annotations();
+        if !annotations.is_empty() {
+            pod.annotations.extend(annotations);
+            let mut cluster = self.cluster();
+            cluster.remove_pod(&pod);
+            cluster.add_pod(pod.clone());
+        }
+        pod
     }
 
     fn undo(&self, mut cycle: Cycle<P>, outcome: Outcome, status: Status) -> Outcome {
