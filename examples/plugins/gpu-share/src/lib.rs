@@ -20,6 +20,8 @@ use policy::{kind, Ask, NodeState, Policy};
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 struct Config {
     policy: Policy,
+    /// Of nodes with the same score, the one with the first name is the best: repeatable in any order of the nodes.
+    ties_by_name: bool,
     /// Resource of nodes and pods: thousandths of GPUs.
     resource: String,
     /// Annotation of a pod: numbers of its GPUs.
@@ -34,6 +36,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             policy: Policy::default(),
+            ties_by_name: false,
             resource: "kubewasp.dev/gpu-milli".into(),
             annotation: "kubewasp.dev/gpus".into(),
             model_label: "nvidia.com/gpu.product".into(),
@@ -58,11 +61,11 @@ struct GpuShare {
 const MOST_SHAPES: usize = 4096;
 
 /// Values of one pod between hooks.
-#[derive(Clone, Default)]
+#[derive(Clone, Copy, Default)]
 struct State {
     ask: Ask,
     shape: usize,
-    /// Row of the node that Random has chosen.
+    /// Row of the node that is the best, if that is decided for all nodes at once.
     chosen: Option<usize>,
 }
 
@@ -114,6 +117,33 @@ impl GpuShare {
         let (resource, annotation) = (self.resource, &self.config.annotation);
         let state = self.nodes.get(node, |node| read(node, resource, annotation, possible, ""));
         (state, possible)
+    }
+
+    /// The score of a node, kept until the node changes.
+    fn rate(&mut self, State { ask, shape, .. }: State, node: &Node) -> i64 {
+        let policy = self.config.policy;
+        let (state, possible) = self.node(node);
+        if let Some(Some(score)) = state.scores.get(shape) {
+            return *score;
+        }
+        let score = policy.score(ask, state, possible).clamp(0, MAX_SCORE);
+        if state.scores.len() <= shape {
+            state.scores.resize(shape + 1, None);
+        }
+        state.scores[shape] = Some(score);
+        score
+    }
+
+    /// Row of the node with the first name of those with the best score.
+    fn first_of_the_best(&mut self, state: State, nodes: &Nodes) -> Option<usize> {
+        let mut best: Option<(i64, Node)> = None;
+        for node in nodes.iter() {
+            let score = self.rate(state, &node);
+            if best.is_none_or(|(top, first)| score > top || (score == top && node.name() < first.name())) {
+                best = Some((score, node));
+            }
+        }
+        best.map(|(_, node)| node.row())
     }
 
     /// splitmix64
@@ -190,32 +220,32 @@ impl Filter for GpuShare {
 }
 
 impl PreScore for GpuShare {
+    /// Decides about all nodes, where a node alone does not tell its score.
     fn pre_score(&mut self, cycle: &mut Cycle<State>, nodes: &Nodes) -> Verdict {
-        if self.config.policy == Policy::Random {
+        cycle.state.chosen = if self.config.policy == Policy::Random {
             let at = Self::next_random(&mut self.random) % nodes.len().max(1) as u64;
-            cycle.state.chosen = nodes.iter().nth(at as usize).map(|node| node.row());
-        }
+            nodes.iter().nth(at as usize).map(|node| node.row())
+        } else if self.config.ties_by_name {
+            self.first_of_the_best(*cycle.state, nodes)
+        } else {
+            None
+        };
         Ok(())
     }
 }
 
 impl Score for GpuShare {
     fn score(&mut self, cycle: &mut Cycle<State>, node: &Node) -> Result<i64, Status> {
-        let policy = self.config.policy;
-        if policy == Policy::Random {
-            return Ok(if cycle.state.chosen == Some(node.row()) { MAX_SCORE } else { 0 });
+        let is_best = cycle.state.chosen.map(|row| row == node.row());
+        if self.config.policy == Policy::Random {
+            return Ok(if is_best == Some(true) { MAX_SCORE } else { 0 });
         }
-        let State { ask, shape, .. } = *cycle.state;
-        let (state, possible) = self.node(node);
-        if let Some(Some(score)) = state.scores.get(shape) {
-            return Ok(*score);
-        }
-        let score = policy.score(ask, state, possible).clamp(0, MAX_SCORE);
-        if state.scores.len() <= shape {
-            state.scores.resize(shape + 1, None);
-        }
-        state.scores[shape] = Some(score);
-        Ok(score)
+        let score = self.rate(*cycle.state, node);
+        Ok(match is_best {
+            None => score,
+            Some(true) => score.max(1),
+            Some(false) => (score - 1).max(0),
+        })
     }
 }
 

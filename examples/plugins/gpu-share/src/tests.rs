@@ -148,6 +148,17 @@ fn a_pod_whose_choice_is_unknown_counts_where_it_fits_tightest() {
 }
 
 #[test]
+fn ties_go_to_the_first_name() {
+    let nodes = || Cluster::new([node("b", 2), node("a", 2), node("c", 4)]);
+    let scores = |config| load::<GpuShare>(nodes(), config).unwrap().schedule(pod("web", 1000)).scores;
+
+    let equal = scores("");
+    assert_eq!(equal["a"], equal["b"]);
+    let ordered = scores(r#"{"tiesByName": true}"#);
+    assert!(ordered["a"] > ordered["b"] && ordered["b"] > ordered["c"], "{ordered:?}");
+}
+
+#[test]
 fn more_than_one_gpu_must_be_whole_ones() {
     let plugin = load::<GpuShare>(cluster(2, []), &with("bestFit")).unwrap();
 
