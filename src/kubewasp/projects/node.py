@@ -7,6 +7,7 @@ not run. A user's project is not touched.
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ from kubewasp.projects.toolchain import BuildError
 
 OLDEST: Final = 20
 SCRIPTS: Final = Path(__file__).parent / "node_scripts"
+COMPONENTIZE: Final = "@bytecodealliance/componentize-js"
 _PINNED: Final = ("package.json", "package-lock.json")
 _INSTALL: Final = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 _TIMEOUT: Final = 900
@@ -29,7 +31,7 @@ _LONGEST: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A Node.js of a supported version."""
+    """A Node.js of a supported version, or a package for it."""
 
     command: str
     version: str
@@ -89,6 +91,18 @@ def tools() -> Path:
     except OSError as error:
         raise BuildError(f"{where} cannot be written: {error}") from None
     return target
+
+
+def componentize_js() -> Node:
+    """The pinned componentize-js, if it is installed. Its command is the folder of the package."""
+    folder = build_cache.folder("node-tools") / lock_digest() / "node_modules" / COMPONENTIZE
+    try:
+        version = json.loads((folder / "package.json").read_bytes())["version"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise BuildError(
+            "componentize-js is not installed; the first build of a JavaScript or TypeScript plugin installs it"
+        ) from None
+    return Node(str(folder), str(version))
 
 
 def _install(where: Path, target: Path) -> None:
