@@ -40,8 +40,8 @@ def encode(
     for item, number in functions.items():
         mapping = _HOST if item.is_host else _GUEST
         document.append((4, _message((1, number), (2, mapping), (4, _message((1, number))))))
-        name = texts.add(item.name)
-        document.append((5, _message((1, number), (2, name), (3, name))))
+        text = texts.add(item.name)
+        document.append((5, _message((1, number), (2, text), (3, text))))
     duration = sum(stacks.values()) * period_ns
     document += [(9, ended_ns - duration), (10, duration), (11, cpu), (12, period_ns), (14, texts.add("cpu"))]
     document += [(6, text.encode()) for text in texts.numbers]
