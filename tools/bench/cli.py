@@ -116,6 +116,30 @@ def counts(
 
 
 @app.command()
+def languages(
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this language, e.g. go, rust-tiny, zig, or collectors. Repeatable."),
+    ] = None,
+    tinygo: TinyGo = None,
+    docs: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Page whose tables are replaced, e.g. docs/languages.md.")
+    ] = None,
+) -> None:
+    """Measure the example policy nodenumber in every language, and kinds of collectors, as Markdown tables.
+
+    Size, load, cost per node in the first cycle and later ones, and memory, on 5,000 nodes, as `kubewasp plugin bench`
+    measures them. Guests are built first, once; that takes some minutes.
+
+    Example: python -m tools.bench languages --only go --only rust
+    """
+    from tools.bench import guests, languages_command
+
+    guests.use_tinygo_guests(tinygo)
+    languages_command.run(only or (), docs=docs)
+
+
+@app.command()
 def compare(
     before: Annotated[Path, typer.Argument(metavar="A.json", help="A result.", show_default=False)],
     after: Annotated[Path, typer.Argument(metavar="B.json", help="Another one.", show_default=False)],

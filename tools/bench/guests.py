@@ -47,8 +47,8 @@ def guest(policy: str, language: str) -> Path:
     """The wasm file of a policy; Unavailable where its toolchain is missing."""
     if language == "wat":
         return _assembled(policy)
-    if language == TINYGO and (folder := os.environ.get(_TINYGO_GUESTS)):
-        return _given(Path(folder) / f"{policy}.wasm")
+    if language == TINYGO and (given := given_tinygo_guest(policy)):
+        return given
     return project(SOURCES / f"{policy}-{'go' if language == TINYGO else language}", language)
 
 
@@ -59,6 +59,17 @@ def use_tinygo_guests(folder: Path | None) -> None:
     if not any(folder.glob("*.wasm")):
         raise KubewaspError(f"{folder}: no *.wasm; a folder with guests that TinyGo built is required, POLICY.wasm")
     os.environ[_TINYGO_GUESTS] = str(folder.resolve())
+
+
+def given_tinygo_guest(policy: str) -> Path | None:
+    """The file in the folder of TinyGo's guests, if there is one; Unavailable if it lacks the policy."""
+    folder = os.environ.get(_TINYGO_GUESTS)
+    if not folder:
+        return None
+    path = Path(folder) / f"{policy}.wasm"
+    if not path.is_file():
+        raise Unavailable(f"{path}: no such file")
+    return path
 
 
 def has_tinygo() -> bool:
@@ -88,12 +99,6 @@ def assembled(name: str, source: str) -> Path:
 
 def _assembled(policy: str) -> Path:
     return assembled(f"{policy}-wat", text(policy))
-
-
-def _given(path: Path) -> Path:
-    if not path.is_file():
-        raise Unavailable(f"{path}: no such file")
-    return path
 
 
 def _project(folder: Path, language: str) -> Path:
