@@ -50,15 +50,15 @@ def test_every_language_has_a_row_and_a_missing_toolchain_a_warning(bench: Comma
 
 def test_a_row_has_size_loads_costs_and_memory() -> None:
     assert rows(page.of_languages([FIGURES]))[2] == [
-        *("Rust", "Cargo", "154.3Ki", "812 ms", "6.5 ms", "3.25 µs", "0.06 µs", "0.08 µs", "1.1Mi"),
+        *("Rust", "Cargo", "154.3Ki", "812 ms", "6.50 ms", "3.25 µs", "0.060 µs", "0.080 µs", "1.1Mi"),
     ]
     slow = replace(FIGURES, load_cold=9_800.0)
-    assert "9.8 s" in page.of_languages([slow])
+    assert "9.80 s" in page.of_languages([slow])
 
 
 def test_collectors_have_times_memory_and_instances(bench: Command) -> None:
     found = rows(bench("languages", "--only", "collectors").out)
-    assert found[2] == ["Go, as it is", "2.48 ms", "2.53 ms", "4.5 ms", "8Mi", "3"]
+    assert found[2] == ["Go, as it is", "2.48 ms", "2.53 ms", "4.50 ms", "8Mi", "3"]
     assert len(found) == 3
 
 
@@ -70,13 +70,13 @@ def test_languages_can_be_chosen(bench: Command) -> None:
 
 
 def test_tables_are_written_into_a_page_between_their_marks(bench: Command, tmp_path: Path) -> None:
-    text = "# Page\n<!-- begin: languages -->\nold\n<!-- end: languages -->\nrest\n"
+    text = "# Page\n<!-- begin: languages -->\nearlier\n<!-- end: languages -->\nrest\n"
     (tmp_path / "page.md").write_text(text)
     assert bench("languages", "--only", "c", "--docs", "page.md").code == 0
     written = (tmp_path / "page.md").read_text()
     assert written.startswith("# Page\n<!-- begin: languages -->\n\n| language |")
     assert written.endswith("|\n\n<!-- end: languages -->\nrest\n")
-    assert "old" not in written
+    assert "earlier" not in written
     with pytest.raises(KubewaspError, match="no lines '<!-- begin: collectors -->'"):
         page.write(tmp_path / "page.md", {"collectors": "table"})
 
