@@ -50,7 +50,7 @@ def test_every_language_has_a_row_and_a_missing_toolchain_a_warning(bench: Comma
 
 def test_a_row_has_size_loads_costs_and_memory() -> None:
     assert rows(page.of_languages([FIGURES]))[2] == [
-        *("Rust", "Cargo", "154.3Ki", "812 ms", "6.50 ms", "3.25 µs", "0.060 µs", "0.080 µs", "1.1Mi"),
+        *("Rust", "Cargo", "154.3Ki", "812 ms", "6.50 ms", "3.25 µs", "0.060 µs", "0.080 µs", "1.1Mi")
     ]
     slow = replace(FIGURES, load_cold=9_800.0)
     assert "9.80 s" in page.of_languages([slow])
@@ -88,7 +88,7 @@ def test_the_page_has_every_language_and_every_collector() -> None:
 
 
 def test_a_guest_with_other_answers_is_an_error() -> None:
-    with pytest.raises(FormError, match="nodenumber, wat, pod web-3: .* instead of"):
+    with pytest.raises(FormError, match=r"nodenumber, wat, pod web-3: .* instead of"):
         example_guests.check("wat", guests.guest("nodenumber", "wat"))
 
 
