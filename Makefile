@@ -3,11 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test check e2e bench bench-cluster bench-report counts bars fuzz soak recording conformance lint format docs lock clean
+.PHONY: help demo test check e2e bench bench-cluster bench-languages bench-report counts bars fuzz soak recording conformance lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv/.runtime ## a cluster in memory without and with a wasm policy; no Kubernetes needed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
@@ -28,11 +28,14 @@ e2e: .venv/.dev ## the tests against a real API server and registries (builds th
 	@$(BIN)/python -m tools.testbed.debian_programs
 	@$(BIN)/python -m pytest -n0 $(if $(findstring tests/,$(ARGS)),,tests/e2e) $(ARGS)
 
-bench: .venv/.dev ## plugins in every form, beside their peers (about 12 minutes; ARGS=--quick: one)
+bench: .venv/.dev ## plugins in every form, beside their peers (about 18 minutes; ARGS=--quick: one)
 	@$(BIN)/python -m tools.bench plugin --out .build/bench/latest.json $(ARGS)
 
 bench-cluster: .venv/.dev ## whole scheduling, beside kube-scheduler (about 35 minutes; ARGS=--quick: two)
 	@$(BIN)/python -m tools.bench scheduler --out .build/bench/latest.json $(ARGS)
+
+bench-languages: .venv/.dev ## one policy in every language, and collectors, as tables (about 4 minutes)
+	@$(BIN)/python -m tools.bench languages $(ARGS)
 
 bench-report: .venv/.dev ## docs/benchmarks.md and its charts, from docs/benchmarks.json
 	@$(BIN)/python -m tools.bench report docs/benchmarks.json --docs docs

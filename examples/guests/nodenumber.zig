@@ -7,29 +7,40 @@
 // Older versions may write @cImport({ @cDefine("KW_DECLARE_ONLY", "1"); @cInclude("kubewasp.h"); }) instead of @import.
 const kw = @import("kubewasp.zig");
 
+// The plugin's configuration: guestConfig, as JSON.
+var reverse = false; // prefer nodes with another number instead
+var reserved: i64 = -1; // nodes with this number accept no pods
+
+// The pod's digit, read once per cycle and not once per node.
+var wanted: ?u8 = null;
+
 fn lastDigit(name: kw.kw_text) ?u8 {
     if (name.len == 0) return null;
     const last = name.at[name.len - 1];
     return if (last >= '0' and last <= '9') last - '0' else null;
 }
 
-// The pod's digit, read once per cycle and not once per node.
-var wanted: ?u8 = null;
+export fn _initialize() void {
+    const settings = [_]kw.kw_setting{
+        .{ .name = "reverse", .kind = kw.KW_BOOL, .place = &reverse },
+        .{ .name = "reserved", .kind = kw.KW_INT, .place = &reserved },
+    };
+    kw.kw_started(kw.kw_read_config(&settings, settings.len));
+}
+
+export fn filter() i32 {
+    const digit = lastDigit(kw.kw_node_name(kw.kw_current_node())) orelse return kw.KW_SUCCESS;
+    if (digit != reserved) return kw.KW_SUCCESS;
+    return kw.kw_unschedulable("node number %d is reserved", @as(c_int, digit));
+}
 
 export fn prescore() i32 {
     wanted = lastDigit(kw.kw_pod_name(kw.kw_current_pod()));
     return kw.KW_SUCCESS;
 }
 
-export fn filter() i32 {
-    const node = kw.kw_current_node();
-    if (kw.kw_node_label(node, "closed").len > 0)
-        return kw.kw_unschedulable("node %t is closed", kw.kw_node_name(node));
-    return kw.KW_SUCCESS;
-}
-
 export fn score() i64 {
-    const digit = lastDigit(kw.kw_node_name(kw.kw_current_node()));
-    const same = digit != null and wanted != null and digit.? == wanted.?;
-    return kw.kw_score_result(if (same) 10 else 0, kw.KW_SUCCESS);
+    const digit = lastDigit(kw.kw_node_name(kw.kw_current_node())) orelse return 0;
+    const number = wanted orelse return 0;
+    return kw.kw_score_result(if ((digit == number) != reverse) 10 else 0, kw.KW_SUCCESS);
 }

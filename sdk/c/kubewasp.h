@@ -380,7 +380,7 @@ KW_API void kw_key_text(kw_key *key, kw_text text);
  *     macro                                parameters               the body returns
  */
 /*     KW_START()                           –                        kw_status; not Success refuses the guest */
-#define KW_START() KW_HOOK_(kw_status, start_, void, KW_HOOK_START_, _initialize, void, kw_started_(kw_user_start_()))
+#define KW_START() KW_HOOK_(kw_status, start_, void, KW_HOOK_START_, _initialize, void, kw_started(kw_user_start_()))
 /*     KW_ENQUEUE()                         –                        nothing; calls kw_register_event */
 #define KW_ENQUEUE() KW_HOOK_(void, enqueue_, void, 0, enqueue, void, (kw_user_enqueue_(), kw_send_events_()))
 /*     KW_PRE_ENQUEUE(pod)                  kw_pod *                 kw_status */
@@ -460,6 +460,8 @@ KW_API kw_node *kw_current_node(void);
 /* The result of `score` and of `permit`. */
 KW_API int64_t kw_score_result(int64_t score, kw_status status);
 KW_API int64_t kw_permit_result(kw_status status, uint32_t timeout_ms);
+/* The end of `_initialize`; a status other than KW_SUCCESS refuses the guest, with the reason of kw_failed. */
+KW_API void kw_started(kw_status status);
 
 #define KW_COMMA_ ,
 #define KW_HOOK_START_ 31
@@ -1620,7 +1622,7 @@ KW_API kw_status kw_read_config(const kw_setting *settings, uint32_t count) {
 
 /* ------------------------------------------------------------------ hooks */
 
-KW_API void kw_started_(kw_status status) {
+KW_API void kw_started(kw_status status) {
     if (status == KW_SUCCESS) return;
     kw_text text = kw_state_.reason.len ? kw_state_.reason : kw_str("the plugin refuses to start");
 #ifdef __wasm__

@@ -1,3 +1,4 @@
+import gzip
 import json
 from pathlib import Path
 
@@ -46,6 +47,34 @@ def test_the_profile_is_in_the_format_of_firefox(kubewasp: Kubewasp, tmp_path: P
     assert len(thread["samples"]["stack"]) > 0
 
 
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (("--out", "p.pb.gz"), "p.pb.gz"),
+        (("--format", "pprof"), "profile.pb.gz"),
+        (("--format", "pprof", "--out", "p.json"), "p.json"),
+    ],
+)
+def test_pprof_is_chosen_by_the_name_of_the_file_or_by_an_option(
+    kubewasp: Kubewasp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = kubewasp("plugin", "profile", burner(), *SMALL, *options)
+    assert ended.code == 0, ended.err
+    assert "open it with go tool pprof" in ended.out
+    assert b"expensive_label_scan" in gzip.decompress((tmp_path / name).read_bytes())
+
+
+@pytest.mark.parametrize("options", [(), ("--format", "firefox")])
+def test_without_a_file_the_profile_is_firefoxs(
+    kubewasp: Kubewasp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = kubewasp("plugin", "profile", burner(), *SMALL, *options, "-o", "json").json
+    assert (found["profile"], found["profile_format"]) == ("profile.json", "firefox")
+    assert "threads" in json.loads((tmp_path / "profile.json").read_bytes())
+
+
 def test_a_guest_without_names_is_told_so(kubewasp: Kubewasp, tmp_path: Path) -> None:
     ended = kubewasp("plugin", "profile", unnamed_burner(), *SMALL, "--out", tmp_path / "p.json")
     assert "built without a name section (stripped)" in ended.out
@@ -56,7 +85,8 @@ def test_a_component_is_one_clear_error(kubewasp: Kubewasp, tmp_path: Path) -> N
     (tmp_path / "probe.wasm").write_bytes(probe_wasm())
     ended = kubewasp("plugin", "profile", tmp_path / "probe.wasm", *SMALL, "--out", tmp_path / "p.json")
     assert ended.code == 1
-    assert "a component cannot be profiled: the runtime samples core modules only" in ended.err
+    assert "cannot be profiled: the runtime's C interface has no profiler for components" in ended.err
+    assert "`kubewasp plugin bench` has the times of its hooks" in ended.err
     assert not (tmp_path / "p.json").exists()
 
 

@@ -160,7 +160,7 @@ def _rust_project(folder: Path) -> Path:
 
 
 @contextmanager
-def rust_build_folder() -> Iterator[None]:
+def rust_build_folder() -> Iterator[Path]:
     """Cargo's build folder of all tests, used by one process at a time."""
     shared = BUILT.parent / "cargo"
     shared.mkdir(parents=True, exist_ok=True)
@@ -168,7 +168,7 @@ def rust_build_folder() -> Iterator[None]:
     with build_cache.locked(shared / "tests.lock"):
         os.environ["CARGO_TARGET_DIR"] = str(shared)
         try:
-            yield
+            yield shared
         finally:
             os.environ.pop("CARGO_TARGET_DIR")
             if before is not None:
@@ -203,27 +203,57 @@ def c_handler(source: Path) -> Path:
     return _c(source, f"c-handler-{source.stem}", compiler, edition)
 
 
-def rust_handler(folder: Path, name: str) -> Path:
-    """A web handler of the examples of a Rust crate, for wasm32-wasip1."""
-    target_name = "wasm32-wasip1"
-    if target_name not in _run(["rustup", "target", "list", "--installed"]).split():
-        _run(["rustup", "target", "add", target_name])
+def zig_guest(source: Path) -> Path:
+    """A guest in Zig that links the C SDK, built as its first lines say."""
+    zig, sdk = c_projects.find(), toolchain.sdk("c")
 
     def build(target: Path) -> None:
-        made = BUILT.parent / "rust-handlers"
-        command: list[str | Path] = [
-            "cargo",
-            "build",
-            "--quiet",
-            "--locked",
-            "--release",
-            "--target",
-            target_name,
-            "--example",
-            name,
-        ]
-        _run(command, cwd=folder, env=os.environ | {"CARGO_TARGET_DIR": str(made)})
-        shutil.copyfile(made / target_name / "release" / "examples" / f"{name}.wasm", target)
+        folder = target.parent / "work"
+        folder.mkdir()
+        shutil.copy(source, folder)
+        wasm = ("-target", "wasm32-freestanding", f"-I{sdk}")
+        header = _run([*zig.command, "translate-c", *wasm, "-DKW_DECLARE_ONLY", sdk / "kubewasp.h"])
+        (folder / "kubewasp.zig").write_text(header, encoding="utf-8")
+        options = ("-O", "ReleaseSmall", "-fno-entry", "-rdynamic", f"-femit-bin={target}")
+        _run([*zig.command, "build-exe", source.name, sdk / "kubewasp.c", *wasm, *options], cwd=folder)
+
+    return _built(f"zig-{source.stem}", [zig.version.encode(), source.read_bytes(), *build_cache.contents(sdk)], build)
+
+
+def assemblyscript_guest(source: Path) -> Path:
+    """A guest of the AssemblyScript compiler's default build."""
+    compiler = "assemblyscript@0.28.20"
+
+    def build(target: Path) -> None:
+        tools = BUILT.parent / "assemblyscript"
+        with _npm_tool(tools, compiler):
+            asc = tools / "node_modules" / ".bin" / "asc"
+            _run([asc, source.name, "-o", target, "--optimize", "--runtime", "minimal"], cwd=source.parent)
+
+    return _built(f"assemblyscript-{source.stem}", [compiler.encode(), source.read_bytes()], build)
+
+
+@contextmanager
+def _npm_tool(tools: Path, package: str) -> Iterator[None]:
+    """A package in that folder, installed once, for one process at a time."""
+    tools.mkdir(parents=True, exist_ok=True)
+    installed = tools / "installed"
+    with build_cache.locked(tools / "tests.lock"):
+        if not installed.exists() or installed.read_text() != package:
+            _run(["npm", "install", "--prefix", tools, "--no-save", "--no-audit", "--no-fund", package])
+            installed.write_text(package)
+        yield
+
+
+def rust_handler(folder: Path, name: str) -> Path:
+    """A web handler of the examples of a Rust crate."""
+    rust_target()
+    options = ["--quiet", "--locked", "--release", "--target", rust_projects.TARGET, "--example", name]
+
+    def build(target: Path) -> None:
+        with rust_build_folder() as made:
+            _run(["cargo", "build", *options], cwd=folder)
+            shutil.copyfile(made / rust_projects.TARGET / "release" / "examples" / f"{name}.wasm", target)
 
     ingredients = [_run(["rustc", "--version"]).encode(), *build_cache.contents(folder)]
     return _built(f"rust-handler-{name}", ingredients, build)
@@ -231,16 +261,14 @@ def rust_handler(folder: Path, name: str) -> Path:
 
 def javascript_example(folder: Path) -> Path:
     """The component in a folder of the examples: app.js, for the world `handler` of its wit."""
-    tool = "@bytecodealliance/componentize-js@0.23.0"
 
     def build(target: Path) -> None:
-        tools = BUILT.parent / "javascript-handlers"
-        tools.mkdir(parents=True, exist_ok=True)
-        _run(["npm", "install", "--prefix", tools, "--no-save", "--no-audit", "--no-fund", tool])
-        command: list[str | Path] = [tools / "node_modules" / ".bin" / "componentize-js", "app.js", "--wit", "wit"]
-        _run([*command, "--world-name", "handler", "--out", target, "--disable", "http", "fetch-event"], cwd=folder)
+        componentize = node.tools() / "node_modules" / ".bin" / "componentize-js"
+        command: list[str | Path] = [componentize, "app.js", "--wit", "wit", "--world-name", "handler"]
+        _run([*command, "--out", target, "--disable", "http", "fetch-event"], cwd=folder)
 
-    return _built(f"javascript-example-{folder.name}", [tool.encode(), *build_cache.contents(folder)], build)
+    ingredients = [node.lock_digest().encode(), *build_cache.contents(folder)]
+    return _built(f"javascript-example-{folder.name}", ingredients, build)
 
 
 def _c(source: Path, name: str, compiler: list[str], compiler_version: str) -> Path:

@@ -9,6 +9,7 @@ import pytest
 from kubewasp.projects import c, installation, project, toolchain
 from kubewasp.projects.toolchain import BuildError
 from kubewasp.wasm.guest import Guest
+from tests.projects.toolchains import fake_tool
 
 PLUGIN = """#include "kubewasp.h"
 
@@ -46,9 +47,7 @@ def probed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str | None) 
     monkeypatch.setenv("PATH", str(tmp_path))
     c._probe.cache_clear()
     if script is not None:
-        fake = tmp_path / "zig"
-        fake.write_text(f"#!/bin/sh\n{script}\n")
-        fake.chmod(0o755)
+        fake_tool(tmp_path, "zig", script)
 
 
 # ---------------------------------------------------------------------- finding zig

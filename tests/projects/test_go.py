@@ -12,6 +12,7 @@ from kubewasp.projects import go, toolchain
 from kubewasp.projects.installation import install_command
 from kubewasp.projects.toolchain import BuildError
 from kubewasp.wasm.guest import Guest
+from tests.projects.toolchains import fake_tool
 
 MODULE = "module example.test/prefer\n\ngo 1.24\n\nrequire kubewasp.dev/sdk v0.0.0\n"
 PLUGIN = """package main
@@ -84,14 +85,6 @@ def only_fake_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def fake_go(folder: Path, says: str) -> Path:
-    folder.mkdir(exist_ok=True, parents=True)
-    script = folder / "go"
-    script.write_text(f"#!/bin/sh\n{says}\n")
-    script.chmod(0o755)
-    return script
-
-
 # ---------------------------------------------------------------------- which Go
 
 
@@ -102,26 +95,26 @@ def test_a_missing_go_is_explained(only_fake_go: Path, project: Path, tmp_path: 
 
 
 def test_an_old_go_is_named_with_its_version(only_fake_go: Path) -> None:
-    script = fake_go(only_fake_go, "echo go version go1.22.3 linux/amd64")
+    script = fake_tool(only_fake_go, "go", "echo go version go1.22.3 linux/amd64")
     with pytest.raises(BuildError) as caught:
         go.find()
     assert f"{script} is 1.22.3" in str(caught.value)
 
 
 def test_a_go_that_does_not_run_is_told_in_its_own_words(only_fake_go: Path) -> None:
-    fake_go(only_fake_go, "echo cannot find GOROOT >&2; exit 2")
+    fake_tool(only_fake_go, "go", "echo cannot find GOROOT >&2; exit 2")
     with pytest.raises(BuildError, match="cannot find GOROOT"):
         go.find()
 
 
 def test_go_is_never_asked_to_download_another_one(only_fake_go: Path) -> None:
-    fake_go(only_fake_go, 'test "$GOTOOLCHAIN" = local && echo go version go1.26.1 linux/amd64')
+    fake_tool(only_fake_go, "go", 'test "$GOTOOLCHAIN" = local && echo go version go1.26.1 linux/amd64')
     assert go.find().version == (1, 26, 1)
 
 
 def test_the_go_beside_python_is_used_where_that_of_the_path_is_too_old(only_fake_go: Path, tmp_path: Path) -> None:
-    fake_go(only_fake_go, "echo go version go1.19 linux/amd64")
-    beside = fake_go(tmp_path / "venv", "echo go version go1.24 linux/amd64")
+    fake_tool(only_fake_go, "go", "echo go version go1.19 linux/amd64")
+    beside = fake_tool(tmp_path / "venv", "go", "echo go version go1.24 linux/amd64")
     assert go.find().command == str(beside)
 
 

@@ -2,26 +2,19 @@
 
 import json
 import shutil
-import stat
 from pathlib import Path
 
 import pytest
 
 from kubewasp.projects import build_cache, javascript, node, project, scaffold
 from kubewasp.projects.toolchain import BuildError, sdk
+from tests.projects.toolchains import fake_tool
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     scaffold.create(tmp_path / "mine", "mine", "javascript")
     return tmp_path / "mine"
-
-
-def fake_tool(folder: Path, name: str, script: str) -> None:
-    folder.mkdir(exist_ok=True)
-    path = folder / name
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
 # ---------------------------------------------------------------------- projects

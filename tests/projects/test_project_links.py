@@ -97,3 +97,32 @@ def test_an_imported_file_is_inside_also_where_links_are_not_searched(folder: Pa
         python_checks.check(project.find(folder).folder)
     assert "key.py is a link to" in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+# ---------------------------------------------------------------------- links to the SDK
+
+
+def test_a_link_is_made_with_its_folders_and_renewed(tmp_path: Path) -> None:
+    place = tmp_path / "node_modules" / "@kubewasp" / "sdk"
+    for target in (tmp_path / "old", tmp_path / "new", tmp_path / "new"):
+        project_links.point(place, target)
+        assert place.readlink() == target
+    assert list(place.parent.iterdir()) == [place]
+
+
+def test_a_copy_of_the_sdk_that_the_author_has_made_is_kept(tmp_path: Path) -> None:
+    for make in (Path.mkdir, Path.touch):
+        make(place := tmp_path / make.__name__)
+        project_links.point(place, tmp_path / "sdk")
+        assert not place.is_symlink()
+
+
+def test_a_file_of_ours_is_renewed_and_one_of_the_author_is_kept(tmp_path: Path) -> None:
+    place = tmp_path / "go.work"
+    for content in ("// ours\none", "// ours\ntwo"):
+        project_links.write(place, content, ours="// ours")
+        assert place.read_text() == content
+    assert list(tmp_path.iterdir()) == [place]
+    place.write_text("mine")
+    project_links.write(place, "// ours\nthree", ours="// ours")
+    assert place.read_text() == "mine"

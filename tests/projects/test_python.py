@@ -8,6 +8,7 @@ import pytest
 from kubewasp.projects import python, python_checks
 from kubewasp.projects.installation import install_command
 from kubewasp.projects.toolchain import BuildError, TestResult
+from tests.projects.toolchains import fake_tool
 
 PLUGIN = """
 from kubewasp_sdk import Plugin
@@ -184,9 +185,7 @@ def test_a_missing_tool_is_explained(project: Path, monkeypatch: pytest.MonkeyPa
 def test_a_tool_of_another_version_is_explained(
     project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str
 ) -> None:
-    tool = tmp_path / "componentize-py"
-    tool.write_text(f"#!/bin/sh\necho {version}\n")
-    tool.chmod(0o755)
+    fake_tool(tmp_path, "componentize-py", f"echo {version}")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(BuildError, match="is an unsupported version") as raised:
         python.build(project, tmp_path / "out.wasm")
@@ -194,14 +193,14 @@ def test_a_tool_of_another_version_is_explained(
 
 
 def test_the_same_sources_are_compiled_once(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    tool, target = tmp_path / "componentize-py", tmp_path / "out.wasm"
-    tool.write_text("""#!/bin/sh
+    target = tmp_path / "out.wasm"
+    script = """
 if [ "$1" = --version ]; then echo componentize-py 0.25.1; exit; fi
 for last; do :; done
 echo run >> "$(dirname "$0")/runs"
 echo component > "$last"
-""")
-    tool.chmod(0o755)
+"""
+    fake_tool(tmp_path, "componentize-py", script)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("KUBEWASP_CACHE_DIR", str(tmp_path / "cache"))
 

@@ -10,6 +10,7 @@ from kubewasp.projects import project as projects
 from kubewasp.projects import rust, rust_tests, scaffold, toolchain
 from kubewasp.projects.toolchain import BuildError
 from tests.guests.build import example
+from tests.projects.toolchains import fake_tool
 
 VERSION = "cargo 1.95.0 (f2d3ce0bd 2026-03-21)"
 
@@ -27,9 +28,7 @@ class FakeRust:
         self.script("rustc", f'case "$1" in --print) echo {self.library};; *) echo rustc 1.95.0;; esac')
 
     def script(self, name: str, text: str) -> None:
-        path = self.bin / name
-        path.write_text(f"#!{self.bin / 'sh'}\n{text}\n")
-        path.chmod(0o755)
+        fake_tool(self.bin, name, text, shell=str(self.bin / "sh"))
 
     def cargo(self, answer: str, *, version: str = VERSION) -> None:
         said = f'[ "$1" = --version ] && echo "{version}" && exit 0'

@@ -11,6 +11,15 @@ from kubewasp.projects.toolchain import BuildError, TestResult
 from tests.guests.build import example
 
 
+def fake_tool(folder: Path, name: str, script: str, shell: str = "/bin/sh") -> Path:
+    """A command with that shell script, in a folder for the PATH."""
+    folder.mkdir(exist_ok=True, parents=True)
+    path = folder / name
+    path.write_text(f"#!{shell}\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
 class FakeToolchain:
     """Builds a guest that is there already; or says `broken`."""
 

@@ -2,14 +2,13 @@
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import kubewasp_sdk
 import pytest
 
 from kubewasp.framework import cluster_events as host_events
-from kubewasp.projects import node
+from kubewasp.projects import node, toolchain
 from kubewasp.projects.toolchain import BuildError, sdk
 from tests.guests.build import ROOT
 
@@ -23,28 +22,15 @@ except BuildError as error:
 
 
 def printed(code: str) -> object:
-    done = subprocess.run(
-        [node.find().command, "--input-type=module", "--eval", code],
-        cwd=FOLDER,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = toolchain.captured([node.find().command, "--input-type=module", "--eval", code], cwd=FOLDER, timeout=60)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("file", sorted(path.name for path in (FOLDER / "test").glob("*.test.js")))
 def test_the_tests_of_the_sdk_pass(file: str) -> None:
-    done = subprocess.run(
-        [node.find().command, "--test", f"test/{file}"],
-        cwd=FOLDER,
-        env=node.environment(None, FOLDER),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
+    done = toolchain.captured(
+        [node.find().command, "--test", f"test/{file}"], cwd=FOLDER, env=node.environment(None, FOLDER), timeout=120
     )
     assert done.returncode == 0, done.stdout
     assert int(re.search(r"^# pass (\d+)$", done.stdout, re.MULTILINE)[1]) > 5  # type: ignore[index]
@@ -99,13 +85,10 @@ def test_no_source_is_long() -> None:
 @pytest.mark.parametrize("code", re.findall(r"^```js\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL))
 def test_the_examples_of_the_page_run(code: str, tmp_path: Path) -> None:
     (tmp_path / "example.mjs").write_text(code)
-    done = subprocess.run(
+    done = toolchain.captured(
         [node.find().command, "--import", (node.SCRIPTS / "register.mjs").as_uri(), "example.mjs"],
         cwd=tmp_path,
         env=node.environment(None, FOLDER),
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=60,
     )
     assert done.returncode == 0, done.stderr

@@ -17,7 +17,7 @@ _HANDLER_IMPORTS = """
   (import "kubewasp_http" "response_write" (func $write (param i32 i32)))
   (import "kubewasp_http" "log" (func $log (param i32 i32 i32)))
 """
-# Bump allocator with a count of allocations; `write_string` writes a string of the host and frees it.
+# Bump allocator with a count of allocations.
 _ALLOCATOR = """
   (global $next (mut i32) (i32.const 4096))
   (global $pieces (mut i32) (i32.const 0))
@@ -29,6 +29,11 @@ _ALLOCATOR = """
     (local.get $at))
   (func $free (export "free") (param i32)
     (global.set $pieces (i32.sub (global.get $pieces) (i32.const 1))))
+"""
+# `write_string` writes a string of the host and frees it.
+_STRING_ALLOCATOR = (
+    _ALLOCATOR
+    + """
   (func $address (param i64) (result i32) (i32.wrap_i64 (i64.shr_u (local.get 0) (i64.const 32))))
   (func $length (param i64) (result i32) (i32.wrap_i64 (local.get 0)))
   (func $pack (param i32 i32) (result i64)
@@ -38,9 +43,10 @@ _ALLOCATOR = """
       (call $write (call $address (local.get $string)) (call $length (local.get $string)))
       (call $free (call $address (local.get $string))))))
 """
+)
 
 
-def handler(run: str, *, more: str = "", memory: str = "2", allocator: str = _ALLOCATOR) -> Path:
+def handler(run: str, *, more: str = "", memory: str = "2", allocator: str = _STRING_ALLOCATOR) -> Path:
     """Guest of style module; `run` is the body of its `run`, with an i64 as the result."""
     return wat_text(
         f"""(module {_HANDLER_IMPORTS}
@@ -98,22 +104,8 @@ ECHO = """
 """
 
 
-_RUN_ALLOCATOR = """
-  (global $next (mut i32) (i32.const 4096))
-  (global $pieces (mut i32) (i32.const 0))
-  (func $malloc (export "malloc") (param $size i32) (result i32)
-    (local $at i32)
-    (local.set $at (global.get $next))
-    (global.set $next (i32.add (global.get $next) (local.get $size)))
-    (global.set $pieces (i32.add (global.get $pieces) (i32.const 1)))
-    (local.get $at))
-  (func $free (export "free") (param i32)
-    (global.set $pieces (i32.sub (global.get $pieces) (i32.const 1))))
-"""
-
-
 def runner(
-    run: str, *, more: str = "", message: bool = False, module: str = "httpwasm", allocator: str = _RUN_ALLOCATOR
+    run: str, *, more: str = "", message: bool = False, module: str = "httpwasm", allocator: str = _ALLOCATOR
 ) -> Path:
     """Guest of style run; `run` is the body of its `run()`, or `run(ptr, len)` with `message`."""
     parameters = "(param $at i32) (param $length i32)" if message else ""

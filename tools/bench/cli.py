@@ -16,6 +16,10 @@ app = CommandGroup(help="Benchmarks of plugins and whole scheduling on this mach
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Result file; other layers in it are kept.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and repetitions: a minute, and coarse figures.")]
 ResultFile = Annotated[Path, typer.Argument(metavar="RESULT.json", help="Result file of `plugin` and `scheduler`.")]
+TinyGo = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Guests that TinyGo built, POLICY.wasm, where `tinygo` is not on the PATH."),
+]
 _LATEST = Path("bench-result.json")
 
 
@@ -37,23 +41,25 @@ def plugin(
     quick: Quick = False,
     form: Annotated[
         list[str] | None,
-        typer.Option(metavar="FORM", help="Only this form, e.g. go, wat, in-process, extender-names. Repeatable."),
+        typer.Option(metavar="FORM", help="Only this form, e.g. go, rust, in-process, extender-names. Repeatable."),
     ] = None,
     nodes: Annotated[
         list[int] | None, typer.Option(metavar="N", min=1, max=100_000, help="Only this number of nodes. Repeatable.")
     ] = None,
+    tinygo: TinyGo = None,
     out: Out = _LATEST,
     output: Format = Output.TABLE,
 ) -> None:
-    """Measure three policies in every form: built in, Python, Go and Python guests, wasm text, callbacks, extender.
+    """Measure three policies in every form: built in, Python, guests of each language, wasm text, callbacks, extender.
 
     Loading, the first cycle, cycles with nothing changed and with 1 % of the nodes changed, for 100 to 20,000 nodes;
     time breakdown, memory and fuel; beside them the same guest on a Go host. Guests are built first, once.
 
     Example: python -m tools.bench plugin --quick
     """
-    from tools.bench import run_command
+    from tools.bench import guests, run_command
 
+    guests.use_tinygo_guests(tinygo)
     run_command.plugin(quick=quick, forms=form or (), nodes=nodes or (), out=out, form=output.value)
 
 
@@ -107,6 +113,30 @@ def counts(
 
     if not counts_command.run(only=only or (), check=check, out=out, form=output.value):
         raise typer.Exit(1)
+
+
+@app.command()
+def languages(
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this language, e.g. go, rust-tiny, zig, or collectors. Repeatable."),
+    ] = None,
+    tinygo: TinyGo = None,
+    docs: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Page whose tables are replaced, e.g. docs/languages.md.")
+    ] = None,
+) -> None:
+    """Measure the example policy nodenumber in every language, and kinds of collectors, as Markdown tables.
+
+    Size, load, cost per node in the first cycle and later ones, and memory, on 5,000 nodes, as `kubewasp plugin bench`
+    measures them. Guests are built first, once; that takes some minutes.
+
+    Example: python -m tools.bench languages --only go --only rust
+    """
+    from tools.bench import guests, languages_command
+
+    guests.use_tinygo_guests(tinygo)
+    languages_command.run(only or (), docs=docs)
 
 
 @app.command()

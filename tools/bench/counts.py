@@ -14,7 +14,7 @@ from kubewasp.errors import KubewaspError
 from tools.bench import agreement, path_counts
 from tools.bench.compare import compare
 from tools.bench.forms.form import BuiltIn, InProcess
-from tools.bench.forms.guest import Go, GuestForm, Python, Wat
+from tools.bench.forms.guest import C, Go, GuestForm, Python, Rust, Wat
 from tools.bench.guests import Unavailable
 from tools.bench.meters import counted_calls, peak_allocated
 from tools.bench.model import Measurement, Skipped
@@ -37,6 +37,8 @@ FORMS: Final[dict[str, type[Any]]] = {
     "in-process": InProcess,
     "wat": Wat,
     "go": Go,
+    "rust": Rust,
+    "c": C,
     "python": Python,
 }
 # Cycles until all caches are filled.
@@ -56,6 +58,8 @@ _PYTHON_BUILDS: Final = 0.05
 # Tools behind a count, besides kubewasp: counts made with another version are not compared.
 _MADE_WITH: Final = {
     "go": ("go",),
+    "rust": ("rust",),
+    "c": ("zig",),
     "python": ("componentize-py",),
     "wat": (),
     path_counts.HOST: ("python", "numpy", "protobuf"),

@@ -26,7 +26,11 @@ class Form:
 FORMS: Final = {
     "wat": Form("hand-written wasm", "sandbox", "a guest in WebAssembly text"),
     "go": Form("Go guest", "sandbox", "a guest made with the Go SDK"),
+    "tinygo": Form("Go guest (TinyGo)", "sandbox", "the guest of the Go SDK, compiled by TinyGo"),
+    "rust": Form("Rust guest", "sandbox", "a guest made with the Rust SDK"),
+    "c": Form("C guest", "sandbox", "a guest made with the C SDK"),
     "python": Form("Python guest", "sandbox", "a guest made with the Python SDK"),
+    "javascript": Form("JavaScript guest", "sandbox", "a guest made with the JavaScript SDK"),
     "go-extension-guest-here": Form(
         "wasm-extension's guest here", "sandbox", "the guest file of kube-scheduler-wasm-extension on kubewasp"
     ),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import re
+import tempfile
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Final
 
 from kubewasp import __version__
-from kubewasp.projects import go
+from kubewasp.projects import c, go, rust
 from kubewasp.projects.toolchain import BuildError
 from tools.testbed.build import kubernetes_version
 
@@ -37,8 +38,13 @@ def versions() -> dict[str, str]:
             found[library] = metadata.version(library)
         except metadata.PackageNotFoundError:
             continue
-    with suppress(BuildError):  # without Go there is no version, and its forms are skipped with that reason
+    # Without a compiler there is no version, and its forms are skipped with that reason.
+    with suppress(BuildError):
         found["go"] = ".".join(map(str, go.find().version))
+    with suppress(BuildError):
+        found["rust"] = rust.find(Path(tempfile.gettempdir())).text.split()[1]
+    with suppress(BuildError):
+        found["zig"] = c.find().version
     found["kubernetes"] = kubernetes_version().removeprefix("v")
     return found
 

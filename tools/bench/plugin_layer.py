@@ -4,8 +4,8 @@ Repetitions take turns over the forms, each in its own process, so that all of t
 is a whole evaluation: guests sign no pods, pods differ, and no answer is remembered.
 
 An HTTP process counts as loaded at its first answer; its memory is that of the whole process. The memory of other forms
-is the growth of a process that holds the cluster. A Python guest is almost only the interpreter: it is compiled with
-one policy.
+is the growth of a process that holds the cluster. A component is almost only the interpreter: it is compiled with one
+policy. TinyGo's form is measured where `tinygo` is on the PATH or its guests are given.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from kubewasp.errors import KubewaspError
 from tools.bench import guests
-from tools.bench.forms.catalogue import COMPILED, FORMS, GUESTS, SLOW
-from tools.bench.guests import Unavailable
+from tools.bench.forms.catalogue import COMPILED, COMPONENTS, FORMS, GUESTS, SLOW
+from tools.bench.guests import TINYGO, Unavailable
 from tools.bench.model import Measurement, Skipped
 from tools.bench.peers import peer_layer
 from tools.bench.policies.policy_list import POLICIES
@@ -41,8 +41,8 @@ _UNITS: Final = {
     "host_memory": "bytes",
 }
 # The language of the guest of each form.
-_LANGUAGES: Final = {"go": "go", "python": "python"} | dict.fromkeys(
-    ("wat", "callbacks", "extender-full", "extender-names"), "wat"
+_LANGUAGES: Final = {name: name for name in GUESTS} | dict.fromkeys(
+    ("callbacks", "extender-full", "extender-names"), "wat"
 )
 
 
@@ -80,7 +80,7 @@ class Plan:
         unknown = [form for form in forms if form not in known]
         if unknown:
             raise UnknownFormError(f"there is no form {', '.join(unknown)}; there are {', '.join(known)}")
-        chosen = [name for name in FORMS if not forms or name in forms]
+        chosen = [name for name in FORMS if name in forms or (not forms and (name != TINYGO or guests.has_tinygo()))]
         sizes = sorted(set(nodes)) or list(_QUICK_SIZES if quick else SIZES)
         headline = HEADLINE if HEADLINE in sizes else sizes[-1]
 
@@ -98,7 +98,7 @@ class Plan:
         in_sandbox = [form for form in chosen if form in GUESTS]
         groups = [turns("cycles", policy, size, chosen) for size in sizes for policy in POLICIES]
         groups += [
-            turns("compiling", policy, headline, [form for form in compiled if form != "python" or not number])
+            turns("compiling", policy, headline, [form for form in compiled if form not in COMPONENTS or not number])
             for number, policy in enumerate(POLICIES)
         ]
         groups += [turns("places", policy, headline, in_sandbox) for policy in POLICIES]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kubewasp.scheduler.composition import tune_garbage_collector
 from tools.bench import time_breakdown
-from tools.bench.forms.catalogue import COMPILED, FORMS, GUESTS
+from tools.bench.forms.catalogue import COMPILED, COMPONENTS, FORMS, GUESTS
 from tools.bench.forms.form import FormError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def cycles(policy: str, name: str, cluster: Cluster) -> Figures:
 
     figures["unchanged_cycle"] = _median(cycle, _MOST_UNCHANGED)
     figures["changed_cycle"] = _median(changed, _MOST_CHANGED)
-    if name == "python":
+    if name in COMPONENTS:
         for _ in range(done, _UNTIL_MEASURED):
             cycle()
     if form.guest_memory:

@@ -73,7 +73,7 @@ POINTS: Final = (
 def measure(language: str, policy: str, cluster: Cluster) -> dict[str, Parts]:
     """Parts of a first and of an unchanged cycle."""
     found = _Recorded.of(GUESTS[language](policy, cluster))
-    if language == "python":
+    if GUESTS[language].is_component:
         replayed = {kind: _replayed(texts) for kind, texts in found.texts.items()}
         crossing, copying = ({kind: both[which] for kind, both in replayed.items()} for which in range(2))
         return found.divided(crossing, copying)

@@ -70,6 +70,13 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
+class ProfileFormat(StrEnum):
+    """Format of the file of a profile."""
+
+    FIREFOX = "firefox"
+    PPROF = "pprof"
+
+
 class LogFormat(StrEnum):
     """Format of log lines."""
 

@@ -9,7 +9,18 @@ from typing import Annotated
 import typer
 
 from kubewasp.cli.command_group import CommandGroup
-from kubewasp.cli.options import Format, Output, ShowLogs, Strict, integers, limits_from, naming, text_or_file, utf8
+from kubewasp.cli.options import (
+    Format,
+    Output,
+    ProfileFormat,
+    ShowLogs,
+    Strict,
+    integers,
+    limits_from,
+    naming,
+    text_or_file,
+    utf8,
+)
 from kubewasp.cli.usage_errors import unknown
 from kubewasp.wasm.hooks import SINGLE_HOOKS
 
@@ -318,8 +329,24 @@ def profile(
     seconds: Annotated[float, typer.Option(metavar="S", min=0, max=600, help="Least duration of the cycles.")] = 2.0,
     top: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Number of functions in the table.")] = 15,
     output_file: Annotated[
-        Path, typer.Option("--out", "--output-file", metavar="FILE", help="File for the profile.")
-    ] = Path("profile.json"),
+        Path | None,
+        typer.Option(
+            "--out",
+            "--output-file",
+            metavar="FILE",
+            help="File for the profile; without it profile.json or profile.pb.gz.",
+            show_default=False,
+        ),
+    ] = None,
+    profile_format: Annotated[
+        ProfileFormat | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="Format of the file: firefox, or pprof, which is the default for *.pb.gz.",
+            show_default=False,
+        ),
+    ] = None,
     config: Config = "",
     arg: Arg = None,
     limit: Limit = None,
@@ -330,12 +357,15 @@ def profile(
 
     Runs the cycles of `plugin bench`. Writes all samples to profile.json, for
     https://profiler.firefox.com (nothing leaves your machine: the page reads the
-    file in the browser), and prints the functions with the most time of their own.
+    file in the browser), or to a .pb.gz file for `go tool pprof`, and prints the
+    functions with the most time of their own.
 
     Names come from the guest: Go, C, Rust and AssemblyScript (--debug) write them
     unless told otherwise. Components (Python, JavaScript) cannot be profiled.
 
     Example: kubewasp plugin profile nodenumber.wasm --nodes 5000
+
+    Example: kubewasp plugin profile nodenumber.wasm --out nodenumber.pb.gz
     """
     from kubewasp.cli import plugin_profile as command
     from kubewasp.cli.inputs import Inputs
@@ -348,6 +378,7 @@ def profile(
             work=command.Work(nodes, pods, seconds),
             top=top,
             target=output_file,
+            profile_format=profile_format,
             config=text_or_file("--config", config, inputs),
             args=tuple(arg or ()),
             limits=limits_from(limit),

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.cli import output
+from kubewasp.cli.options import ProfileFormat
 from kubewasp.cli.plugin_bench import CYCLE, run_cycle, sample_work
 from kubewasp.cli.progress import working
 from kubewasp.errors import KubewaspError
 from kubewasp.k8s.quantity import format_size
-from kubewasp.wasm.core import profiling
+from kubewasp.wasm.core import pprof, profiling
 from kubewasp.wasm.core.core_module import CoreModule
 from kubewasp.wasm.download import without_credentials
 from kubewasp.wasm.errors import GuestLoadError
@@ -44,7 +45,8 @@ def run(
     *,
     work: Work,
     top: int,
-    target: Path,
+    target: Path | None,
+    profile_format: ProfileFormat | None,
     config: str,
     args: Sequence[str],
     limits: Limits,
@@ -56,25 +58,39 @@ def run(
     module = load_guest_module(wasm, limits)
     if not isinstance(module, CoreModule):
         raise GuestLoadError(
-            "a component cannot be profiled: the runtime samples core modules only (Go, C, Rust, AssemblyScript); "
-            "`kubewasp plugin bench` has the times of its hooks"
+            "a component (a Python or JavaScript plugin) cannot be profiled: the runtime's C interface has no profiler "
+            "for components; `kubewasp plugin bench` has the times of its hooks, profilers of Python and Node.js work "
+            "on its native tests"
         )
+    target, written = _file(target, profile_format)
     progress = working(f"profiling {Path(shown).name}") if output.has_progress() else nullcontext()
     with progress, profiling.recording(module, Path(shown).name) as recorded:
         guest = Guest(module, name=Path(shown).stem, config=config, args=args, limits=limits)
         cycles = _run(guest, work)
+    ended_ns = time.time_ns()
     functions = profiling.read(recorded.profile)
     if not functions:
         raise KubewaspError(
             "no samples: the guest ran for less than a millisecond; use more --nodes, --pods or --seconds"
         )
     try:
-        target.write_bytes(profiling.readable(recorded.profile))
+        target.write_bytes(
+            profiling.readable(recorded.profile)
+            if written is ProfileFormat.FIREFOX
+            else pprof.encode(
+                profiling.stacks(recorded.profile),
+                guest=Path(shown).name,
+                host=profiling.HOST,
+                period_ns=round(profiling.PERIOD * 1e9),
+                ended_ns=ended_ns,
+            )
+        )
     except OSError as error:
         raise KubewaspError(f"{target} cannot be written: {error.strerror}") from None
     report = {
         "guest": shown,
         "profile": str(target),
+        "profile_format": written.value,
         "profile_bytes": target.stat().st_size,
         "nodes": work.nodes,
         "cycles": cycles,
@@ -86,6 +102,16 @@ def run(
         output.print_document(report, form)
     else:
         _print(report, top, has_names=any(not item.name.startswith("func[") for item in functions if not item.is_host))
+
+
+def _file(target: Path | None, wanted: ProfileFormat | None) -> tuple[Path, ProfileFormat]:
+    """The file and its format; one that is not given follows from the other."""
+    if target is None:
+        return Path(
+            "profile.pb.gz" if wanted is ProfileFormat.PPROF else "profile.json"
+        ), wanted or ProfileFormat.FIREFOX
+    of_name = ProfileFormat.PPROF if target.name.endswith((".pb.gz", ".pprof")) else ProfileFormat.FIREFOX
+    return target, wanted or of_name
 
 
 def _run(guest: Guest, work: Work) -> int:
@@ -111,12 +137,13 @@ def _figures(item: FunctionTime, samples: int, cycles: int) -> dict[str, Any]:
 
 
 def _print(report: dict[str, Any], top: int, *, has_names: bool) -> None:
+    viewer = "in profiler.firefox.com" if report["profile_format"] == ProfileFormat.FIREFOX else "with go tool pprof"
     interval = f"{report['interval_ms']:g} ms"
     facts = [
         ("guest", report["guest"]),
         ("cycles", f"{report['cycles']} over {report['nodes']} nodes"),
         ("samples", f"{report['samples']}, every {interval} that the guest runs"),
-        ("profile", f"{report['profile']} ({format_size(report['profile_bytes'])}), open it in profiler.firefox.com"),
+        ("profile", f"{report['profile']} ({format_size(report['profile_bytes'])}), open it {viewer}"),
     ]
     if not has_names:
         facts.append(("names", "none: the guest was built without a name section (stripped)"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import os
 import re
 import shutil
 import subprocess
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.projects import build_cache, toolchain
+from kubewasp.projects import build_cache, project_links, toolchain
 from kubewasp.projects.installation import install_command
 from kubewasp.projects.toolchain import BuildError, TestResult
 
@@ -32,7 +31,7 @@ _FLAGS: Final = "compile_flags.txt"
 # First line of our compile_flags.txt: the format has no comments.
 _OURS: Final = "-DKUBEWASP_EDITOR_FLAGS"
 _TESTS: Final = "_test.c"
-_VERSION: Final = re.compile(r"(\d+)\.(\d+)")
+_VERSION: Final = re.compile(r"\A(\d+)\.(\d+)")
 _LANGUAGE: Final = ("-std=c11", "-Wall", "-Wextra")
 # With function names, for stack traces and profiles, and without debug information. Dates would change the bytes.
 _GUEST: Final = (
@@ -79,15 +78,11 @@ def find() -> Zig:
 @functools.cache
 def _probe(command: tuple[str, ...]) -> Zig | str:
     """A zig command with its version, or the reason why it is not used."""
-    try:
-        done = subprocess.run([*command, "version"], capture_output=True, text=True, errors="replace", check=False)
-    except OSError as error:
-        return f"cannot be run: {error.strerror}"
-    number = _VERSION.match(done.stdout.strip())
-    if done.returncode or number is None:
-        return (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
-    version = done.stdout.strip()
-    return Zig(command, version) if (int(number[1]), int(number[2])) >= OLDEST else f"version {version}"
+    found = toolchain.probe([*command, "version"], _VERSION)
+    if isinstance(found, str):
+        return found
+    is_supported = (int(found[1]), int(found[2])) >= OLDEST
+    return Zig(command, found.string) if is_supported else f"version {found.string}"
 
 
 def name_of(folder: Path) -> str:
@@ -124,11 +119,7 @@ def link(project: Path) -> None:
     path = project / _FLAGS
     content = "\n".join((_OURS, *_LANGUAGE, f"-I{toolchain.sdk('c').resolve()}", ""))
     with suppress(OSError, UnicodeDecodeError):  # optional: a read-only folder builds without it
-        if path.exists() and (not path.read_text().startswith(_OURS) or path.read_text() == content):
-            return
-        with tempfile.NamedTemporaryFile("w", dir=project, delete=False) as fresh:
-            fresh.write(content)
-        Path(fresh.name).replace(path)
+        project_links.write(path, content, ours=_OURS)
 
 
 def _sources(project: Path) -> Iterator[str]:
@@ -150,16 +141,7 @@ def _compile(project: Path, target: Path, options: Sequence[str], sources: Seque
 
 def _ran(program: Path, project: Path, source: str) -> list[TestResult]:
     try:
-        done = subprocess.run(
-            [program],
-            cwd=project,
-            env=dict(os.environ),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=_TEST_SECONDS,
-        )
+        done = toolchain.captured([program], cwd=project, timeout=_TEST_SECONDS)
     except subprocess.TimeoutExpired:
         return [TestResult(source, _TEST_SECONDS, failure=f"the tests took over {_TEST_SECONDS} s")]
     results = _results(done.stdout)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager, suppress
@@ -19,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.projects import toolchain
+from kubewasp.projects import project_links, toolchain
 from kubewasp.projects.go_hooks import GoHooks
 from kubewasp.projects.installation import install_command
 from kubewasp.projects.toolchain import BuildError, TestResult
@@ -75,22 +73,8 @@ def find() -> Go:
 @functools.cache
 def _probe(command: str) -> Go | str:
     """A Go command with its version, or the reason why it does not run."""
-    try:
-        done = subprocess.run(
-            [command, "version"],
-            env=os.environ | _SETTINGS,
-            cwd=tempfile.gettempdir(),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    except OSError as error:
-        return f"cannot be run: {error.strerror}"
-    number = _VERSION.search(done.stdout)
-    if done.returncode or number is None:
-        return (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
-    return Go(command, _numbers(number), done.stdout.strip())
+    found = toolchain.probe([command, "version"], _VERSION, env=_SETTINGS)
+    return found if isinstance(found, str) else Go(command, _numbers(found), found.string)
 
 
 def build(project: Path, target: Path) -> None:
@@ -116,15 +100,8 @@ def build(project: Path, target: Path) -> None:
 def test(project: Path) -> list[TestResult]:
     """Runs `go test ./...` natively. Tests that do not compile are a BuildError."""
     with workspace(project) as (go, environment):
-        done = subprocess.run(
-            [go.command, "test", "-json", "./..."],
-            cwd=project,
-            env={**os.environ, **environment, **_NATIVE},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        command = [go.command, "test", "-json", "./..."]
+        done = toolchain.captured(command, cwd=project, env={**environment, **_NATIVE})
     link(project)
     report = _Report()
     for line in done.stdout.splitlines():
@@ -140,13 +117,8 @@ def link(project: Path) -> None:
     path = project / _WORKSPACE
     content = f"{_OURS}\n{_workspace_text(project, Path())}"
     with suppress(OSError, UnicodeDecodeError):  # optional: a read-only folder builds without it
-        if path.exists() and (not path.read_text().startswith(_OURS) or path.read_text() == content):
-            return
-        if _has_own_sdk(project):
-            return
-        with tempfile.NamedTemporaryFile("w", dir=project, delete=False) as fresh:
-            fresh.write(content)
-        Path(fresh.name).replace(path)
+        if not _has_own_sdk(project):
+            project_links.write(path, content, ours=_OURS)
 
 
 @contextmanager

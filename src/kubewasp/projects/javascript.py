@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kubewasp.projects import node
-from kubewasp.projects.toolchain import BuildError, TestResult, run_tool, sdk
+from kubewasp.projects import node, project_links
+from kubewasp.projects.toolchain import BuildError, TestResult, captured, run_tool, sdk
 from kubewasp.wasm.compiled_cache import usable_cache
 
 if TYPE_CHECKING:
@@ -95,14 +95,10 @@ class JavaScript:
         ]
         command += [f"--test-reporter={(node.SCRIPTS / 'reporter.mjs').as_uri()}", "--test-reporter-destination=stdout"]
         try:
-            done = subprocess.run(
+            done = captured(
                 [*command, *(str(path.relative_to(project)) for path in files)],
                 cwd=project,
                 env=_environment(tools),
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
                 timeout=_TEST_TIMEOUT,
             )
         except subprocess.TimeoutExpired:
@@ -115,17 +111,8 @@ class JavaScript:
 
     def link(self, project: Path) -> None:
         """Links the SDK into `node_modules`, for editors and plain `node --test`. An installed package is kept."""
-        place = project / "node_modules" / PACKAGE
         with suppress(OSError):  # optional: a read-only folder builds without it
-            target = sdk("javascript").resolve()
-            if place.is_symlink():
-                if place.readlink() == target:
-                    return
-                place.unlink()
-            elif place.exists():
-                return
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(target)
+            project_links.point(project / "node_modules" / PACKAGE, sdk("javascript").resolve())
 
     def _entry(self, project: Path) -> str:
         for name in self.entries:
@@ -208,7 +195,7 @@ def _engine_error(said: str) -> str:
     return "\n".join(own or lines).strip()
 
 
-def _environment(tools: Path | None) -> dict[str, str]:
+def _environment(tools: Path | None) -> dict[str, str | None]:
     return node.environment(tools, sdk("javascript"))
 
 

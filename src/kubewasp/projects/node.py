@@ -7,6 +7,7 @@ not run. A user's project is not touched.
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import shutil
@@ -16,20 +17,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kubewasp.projects import build_cache
+from kubewasp.projects import build_cache, toolchain
 from kubewasp.projects.toolchain import BuildError
 
 OLDEST: Final = 20
 SCRIPTS: Final = Path(__file__).parent / "node_scripts"
+COMPONENTIZE: Final = "@bytecodealliance/componentize-js"
 _PINNED: Final = ("package.json", "package-lock.json")
 _INSTALL: Final = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+_VERSION: Final = re.compile(r"\Av(\d+\.\d+\.\d+)\S*\Z")
 _TIMEOUT: Final = 900
 _LONGEST: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A Node.js of a supported version."""
+    """A Node.js of a supported version, or a package for it."""
 
     command: str
     version: str
@@ -58,16 +61,8 @@ def _advice(found: str) -> str:
 @functools.cache
 def _probe(command: str) -> Node | str:
     """A Node.js with its version, or the reason why it does not run."""
-    try:
-        done = subprocess.run(
-            [command, "--version"], capture_output=True, text=True, errors="replace", check=False, timeout=60
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"cannot be run: {error}"
-    number = re.fullmatch(r"v(\d+\.\d+\.\d+)\S*", done.stdout.strip())
-    if done.returncode or number is None:
-        return (done.stderr or done.stdout).strip()[:_LONGEST] or f"exit code {done.returncode}"
-    return Node(command, number[1])
+    found = toolchain.probe([command, "--version"], _VERSION)
+    return found if isinstance(found, str) else Node(command, found[1])
 
 
 def lock_digest() -> str:
@@ -91,6 +86,18 @@ def tools() -> Path:
     return target
 
 
+def componentize_js() -> Node:
+    """The pinned componentize-js, if it is installed. Its command is the folder of the package."""
+    folder = build_cache.folder("node-tools") / lock_digest() / "node_modules" / COMPONENTIZE
+    try:
+        version = json.loads((folder / "package.json").read_bytes())["version"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise BuildError(
+            "componentize-js is not installed; the first build of a JavaScript or TypeScript plugin installs it"
+        ) from None
+    return Node(str(folder), str(version))
+
+
 def _install(where: Path, target: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
@@ -104,15 +111,7 @@ def _install(where: Path, target: Path) -> None:
         for name in _PINNED:
             shutil.copyfile(SCRIPTS / name, fresh / name)
         try:
-            done = subprocess.run(
-                [npm, *_INSTALL],
-                cwd=fresh,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-                timeout=_TIMEOUT,
-            )
+            done = toolchain.captured([npm, *_INSTALL], cwd=fresh, timeout=_TIMEOUT)
         except subprocess.TimeoutExpired:
             raise BuildError(f"`npm ci` of the JavaScript tools takes more than {_TIMEOUT} s; try again") from None
         if done.returncode:
@@ -124,10 +123,10 @@ def _install(where: Path, target: Path) -> None:
         fresh.replace(target)
 
 
-def environment(tools_folder: Path | None, sdk: Path) -> dict[str, str]:
-    """Environment of the scripts in `node_scripts`, without settings of the user that change what Node.js does."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("NODE_") and name != "FORCE_COLOR"}
-    return kept | {
+def environment(tools_folder: Path | None, sdk: Path) -> dict[str, str | None]:
+    """Changes to the environment for the scripts in `node_scripts`, without settings of the user for Node.js."""
+    cleared = dict.fromkeys(name for name in os.environ if name.startswith("NODE_") or name == "FORCE_COLOR")
+    return cleared | {
         "KUBEWASP_NODE_TOOLS": "" if tools_folder is None else str(tools_folder),
         "KUBEWASP_JAVASCRIPT_SDK": str(sdk.resolve()),
         "NODE_OPTIONS": "",

@@ -1,8 +1,12 @@
-"""Links of a plugin project. A build copies and reads files; a link must not bring in those of another folder."""
+"""Links of a plugin project: those to the SDK of this machine, which kubewasp makes, and those of the author.
+
+A build copies and reads files; a link must not bring in those of another folder.
+"""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +39,27 @@ def check_file(path: Path, folder: Path) -> None:
             f"{path} is a link to {target}, outside of the project; "
             "replace it with a copy, or with a link inside of the project"
         )
+
+
+def point(place: Path, target: Path) -> None:
+    """Makes `place` a link to the folder `target`, at once. A file or folder of the author is kept."""
+    if place.readlink() == target if place.is_symlink() else place.exists():
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".") as scratch:
+        fresh = Path(scratch, "link")
+        fresh.symlink_to(target)
+        fresh.replace(place)
+
+
+def write(place: Path, content: str, *, ours: str) -> None:
+    """Writes a file that names the SDK, at once. One that does not start with `ours` is the author's, and kept."""
+    if place.exists() and (not (found := place.read_text()).startswith(ours) or found == content):
+        return
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".") as scratch:
+        fresh = Path(scratch, "file")
+        fresh.write_text(content)
+        fresh.replace(place)
 
 
 def _links(folder: Path) -> Iterator[Path]:

@@ -9,7 +9,6 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from contextlib import suppress
@@ -20,7 +19,7 @@ from xml.etree import ElementTree as ET
 
 from kubewasp.projects import project_links, python_checks, python_sources
 from kubewasp.projects.installation import install_command
-from kubewasp.projects.toolchain import BuildError, TestResult, run_tool, sdk
+from kubewasp.projects.toolchain import BuildError, TestResult, captured, probe, run_tool, sdk
 from kubewasp.wasm.compiled_cache import usable_cache
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 TOOL: Final = "componentize-py"
 OLDEST, TOO_NEW = (0, 25), (0, 26)
+_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.\d+|\Z")  # empty in other output
 _APP: Final = "kubewasp_app"
 _SDK: Final = "kubewasp_sdk"
 _LINKS: Final = ".kubewasp"
@@ -130,14 +130,10 @@ def test(project: Path) -> list[TestResult]:
         paths = os.pathsep.join([scratch, str(project.resolve())])
         settings = next((name for name in ("pytest.ini", "pyproject.toml") if (project / name).is_file()), os.devnull)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
-        done = subprocess.run(
+        done = captured(
             [*command, "-c", settings, "--rootdir=.", "--confcutdir=.", "."],
             cwd=project,
-            env=os.environ | {"PYTHONPATH": paths, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
+            env={"PYTHONPATH": paths, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"},
         )
         link(project)
         if done.returncode == _COLLECTED_NOTHING:
@@ -153,16 +149,9 @@ def test(project: Path) -> list[TestResult]:
 
 def link(project: Path) -> None:
     """Links the SDK into the folder `.kubewasp` of a project whose pyproject.toml has that folder on its paths."""
-    place = project / _LINKS / _SDK
     with suppress(OSError):  # optional: a read-only folder builds without it
-        if _LINKS not in (project / "pyproject.toml").read_text(encoding="utf-8", errors="replace"):
-            return
-        target = sdk("python").resolve()
-        if place.is_symlink() and place.readlink() == target:
-            return
-        place.parent.mkdir(exist_ok=True)
-        place.unlink(missing_ok=True)
-        place.symlink_to(target)
+        if _LINKS in (project / "pyproject.toml").read_text(encoding="utf-8", errors="replace"):
+            project_links.point(project / _LINKS / _SDK, sdk("python").resolve())
 
 
 def find() -> Tool:
@@ -172,10 +161,11 @@ def find() -> Tool:
     how = install_command("python")
     if found is None:
         raise BuildError(f"{TOOL} not found, required to build Python plugins: {how}")
-    said = run_tool([found, "--version"], cwd=Path.cwd(), failed=f"{found} cannot run:").strip()
-    number = re.search(r"(\d+)\.(\d+)\.\d+", said)
-    if number is None or not OLDEST <= (int(number[1]), int(number[2])) < TOO_NEW:
-        raise BuildError(f"{found} is an unsupported version, {said!r}: {how}")
+    number = probe([found, "--version"], _VERSION)
+    if isinstance(number, str):
+        raise BuildError(f"{found}: {number}; reinstall it: {how}")
+    if not number[0] or not OLDEST <= (int(number[1]), int(number[2])) < TOO_NEW:
+        raise BuildError(f"{found} is an unsupported version, {number.string!r}: {how}")
     return Tool(Path(found), number[0])
 
 

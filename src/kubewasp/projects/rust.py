@@ -11,18 +11,17 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import tempfile
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.projects import rust_tests, toolchain
+from kubewasp.projects import project_links, rust_tests, toolchain
 from kubewasp.projects.toolchain import BuildError
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Mapping, Sequence
 
     from kubewasp.projects.toolchain import TestResult
@@ -32,10 +31,15 @@ TARGET: Final = "wasm32-wasip1"
 _MANIFEST: Final = "Cargo.toml"
 _LINK: Final = ".kubewasp/kubewasp-sdk"
 _VERSION: Final = re.compile(r"\bcargo (\d+)\.(\d+)")
+_ANYTHING: Final = re.compile(r"")
 _BUILD: Final = ("build", "--lib", "--release", "--target", TARGET, "--message-format=json-render-diagnostics")
 # Builds and tests are independent of the user's flags and targets; the terminal is ours.
-_SETTINGS: Final = {"CARGO_TERM_COLOR": "never", "CARGO_TERM_PROGRESS_WHEN": "never", "CARGO_TERM_QUIET": "false"}
-_CLEARED: Final = frozenset(["RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS", "CARGO_BUILD_TARGET", "CARGO_ENCODED_RUSTFLAGS"])
+_SETTINGS: Final = {
+    "CARGO_TERM_COLOR": "never",
+    "CARGO_TERM_PROGRESS_WHEN": "never",
+    "CARGO_TERM_QUIET": "false",
+    **dict.fromkeys(("RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS", "CARGO_BUILD_TARGET", "CARGO_ENCODED_RUSTFLAGS")),
+}
 # Lines of Cargo about its own work, before the words of the compiler.
 _CHATTER: Final = re.compile(
     r"^ *(Adding|Blocking|Compiling|Downloaded|Downloading|Finished|Fresh|Locking|Running|Updating|Executable) .*\n?",
@@ -73,11 +77,11 @@ def find(project: Path) -> Rust:
             f"Rust plugins require Rust {_shown(OLDEST)} or newer (found: no cargo on the PATH); install it from "
             f"https://rustup.rs, then `rustup target add {TARGET}`"
         )
-    return _probe(command, str(project))
+    return _probe(command, project)
 
 
 @functools.cache
-def _probe(command: str, project: str) -> Rust:
+def _probe(command: str, project: Path) -> Rust:
     said = _said([command, "--version"], project)
     number = _VERSION.search(said)
     if number is None or (int(number[1]), int(number[2])) < OLDEST:
@@ -98,16 +102,11 @@ def _probe(command: str, project: str) -> Rust:
     return Rust(command, compiler, f"{said} {_said([compiler, '--version'], project)}")
 
 
-def _said(command: Sequence[str], folder: str) -> str:
-    try:
-        done = subprocess.run(
-            command, cwd=folder, env=_environment({}), capture_output=True, text=True, errors="replace", check=False
-        )
-    except OSError as error:
-        raise BuildError(f"{command[0]} cannot be run: {error.strerror}") from None
-    if done.returncode:
-        raise BuildError(f"{command[0]} cannot be run: {(done.stderr or done.stdout).strip()}")
-    return done.stdout.strip()
+def _said(command: Sequence[str], folder: Path) -> str:
+    found = toolchain.probe(command, _ANYTHING, cwd=folder, env=_SETTINGS)
+    if isinstance(found, str):
+        raise BuildError(f"{command[0]}: {found}")
+    return found.string
 
 
 def build(project: Path, target: Path) -> None:
@@ -144,16 +143,8 @@ def link(project: Path) -> None:
 
 
 def _link(project: Path) -> None:
-    if _LINK not in (project / _MANIFEST).read_text(encoding="utf-8", errors="replace"):
-        return  # the author has the SDK in another place
-    place, target = project / _LINK, toolchain.sdk("rust").resolve()
-    if place.is_symlink() and place.readlink() == target:
-        return
-    place.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
-        fresh = Path(scratch) / "sdk"
-        fresh.symlink_to(target)
-        fresh.replace(place)
+    if _LINK in (project / _MANIFEST).read_text(encoding="utf-8", errors="replace"):
+        project_links.point(project / _LINK, toolchain.sdk("rust").resolve())
 
 
 def _prepared(project: Path) -> Rust:
@@ -170,20 +161,7 @@ def _prepared(project: Path) -> Rust:
 def _cargo(
     rust: Rust, project: Path, arguments: Sequence[str], environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [rust.command, *arguments],
-        cwd=project,
-        env=_environment(environment),
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-
-
-def _environment(more: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in _CLEARED}
-    return kept | _SETTINGS | dict(more)
+    return toolchain.captured([rust.command, *arguments], cwd=project, env={**_SETTINGS, **environment})
 
 
 def _remapped(project: Path) -> list[str]:

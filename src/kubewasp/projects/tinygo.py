@@ -10,7 +10,6 @@ import functools
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -60,21 +59,8 @@ def find() -> TinyGo:
 @functools.cache
 def _probe(command: str) -> TinyGo | str:
     """A TinyGo command with its version, or the reason why it does not run."""
-    try:
-        done = subprocess.run(
-            [command, "version"],
-            cwd=tempfile.gettempdir(),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    except OSError as error:
-        return f"cannot be run: {error.strerror}"
-    number = _VERSION.search(done.stdout)
-    if done.returncode or number is None:
-        return (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
-    return TinyGo(command, (int(number[1]), int(number[2])))
+    found = toolchain.probe([command, "version"], _VERSION)
+    return found if isinstance(found, str) else TinyGo(command, (int(found[1]), int(found[2])))
 
 
 def build(project: Path, target: Path) -> None:

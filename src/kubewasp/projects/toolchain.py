@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from kubewasp.errors import KubewaspError
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Mapping, Sequence
+
+_PROBE_SECONDS: Final = 60
+_LONGEST_REASON: Final = 2000
 
 
 class BuildError(KubewaspError):
@@ -67,20 +72,56 @@ def sdk(part: str) -> Path:
     raise BuildError(f"{part} SDK not found in the kubewasp installation; reinstall kubewasp")
 
 
-def run_tool(
-    command: Sequence[str | os.PathLike[str]], *, cwd: Path, env: Mapping[str, str] | None = None, failed: str
-) -> str:
-    """Standard output of a tool. A failure is a BuildError: `failed`, then the tool's own output."""
-    done = subprocess.run(
+def captured(
+    command: Sequence[str | os.PathLike[str]],
+    *,
+    cwd: Path,
+    env: Mapping[str, str | None] | None = None,
+    timeout: float | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Output and exit code of a tool. `env` changes the environment of this process; None removes a variable."""
+    changed = os.environ | (env or {})
+    return subprocess.run(
         command,
         cwd=cwd,
-        env=os.environ | dict(env or {}),
+        env={name: value for name, value in changed.items() if value is not None},
         capture_output=True,
         text=True,
         errors="replace",
         check=False,
+        timeout=timeout,
     )
+
+
+def run_tool(
+    command: Sequence[str | os.PathLike[str]], *, cwd: Path, env: Mapping[str, str | None] | None = None, failed: str
+) -> str:
+    """Standard output of a tool. A failure is a BuildError: `failed`, then the tool's own output."""
+    done = captured(command, cwd=cwd, env=env)
     if done.returncode:
         output = (done.stderr.strip() + "\n" + done.stdout.strip()).strip() or f"exit code {done.returncode}"
         raise BuildError(f"{failed}\n{output}")
     return done.stdout
+
+
+def probe(
+    command: Sequence[str],
+    answer: re.Pattern[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str | None] | None = None,
+) -> re.Match[str] | str:
+    """The answer in the output of a tool that is asked for its version, or the reason why there is none.
+
+    Without `cwd`, settings in the user's folder have no effect.
+    """
+    try:
+        done = captured(command, cwd=cwd or Path(tempfile.gettempdir()), env=env, timeout=_PROBE_SECONDS)
+    except OSError as error:
+        return f"cannot be run: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return f"cannot be run: no answer within {_PROBE_SECONDS} s"
+    found = answer.search(done.stdout.strip())
+    if done.returncode or found is None:
+        return (done.stderr or done.stdout).strip()[:_LONGEST_REASON] or f"exit code {done.returncode}"
+    return found

@@ -25,6 +25,8 @@ _FRAME = re.compile(r"^ *\d+: +(0x[0-9a-f]+) - (.*?)!(.*)$", re.MULTILINE)
 _UNNAMED, _NUMBERED = re.compile(r"<wasm function (\d+)>"), r"func[\1]"
 # Go's linker writes `main.(*Plugin).Filter` with underscores.
 _GO_METHOD, _AS_IN_GO = re.compile(r"\.__(\w+?)_\.(?=\w)"), r".(*\1)."
+# Rust's compiler adds hashes to names: `policy::score::h1f…`, `core[9f…]::str`.
+_RUST_HASH = re.compile(r"::h[0-9a-f]{16}$|(?<=\w)\[[0-9a-f]{13,16}\]")
 # The text of `hook_failure` with output.
 _WITH_OUTPUT = re.compile(
     r'wasm: \w+ error: (?P<printed>.+)\n(?P<cause>[^\n]*) \(plugin "[^"\n]*"\)(?:\nwasm stack trace:\n.*)?\Z', re.DOTALL
@@ -102,8 +104,11 @@ def stack_trace_of_text(error: Exception) -> str:
 
 
 def readable_name(name: str) -> str:
-    """The name of a function as its author knows it: methods as Go writes them, unnamed functions by their number."""
-    return _GO_METHOD.sub(_AS_IN_GO, _UNNAMED.sub(_NUMBERED, name))
+    """The name of a function as its author knows it.
+
+    Methods are as Go writes them, names of Rust are without hashes, unnamed functions have their number.
+    """
+    return _GO_METHOD.sub(_AS_IN_GO, _RUST_HASH.sub("", _UNNAMED.sub(_NUMBERED, name)))
 
 
 def _trace(frames: list[str]) -> str:

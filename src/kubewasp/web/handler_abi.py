@@ -45,11 +45,7 @@ def run(instance: HandlerInstance, exchange: HandlerExchange) -> None:
                 raise GuestError("answer", f"result of run: {error}") from None
             instance.call_again("free", address)
 
-    instance.exchange = exchange
-    try:
-        instance.within(steps)
-    finally:
-        instance.exchange = None
+    instance.within(exchange, steps)
     if last:
         exchange.response.write(last)
 

@@ -118,9 +118,13 @@ class HandlerInstance:
         """Calls an export of its ABI; GuestError or ClientError on failure."""
         return cast("int", self._guarded(self._seconds(self.limits.timeout), self._function(name), *parameters))
 
-    def within(self, steps: Callable[[], None]) -> None:
-        """Runs several calls, by `call_again`, within one time limit."""
-        self._guarded(self._seconds(self.limits.timeout), steps)
+    def within(self, exchange: HandlerExchange | RunExchange, steps: Callable[[], None]) -> None:
+        """Runs several calls, by `call_again`, within one time limit; `exchange` is the subject of host functions."""
+        self.exchange = exchange
+        try:
+            self._guarded(self._seconds(self.limits.timeout), steps)
+        finally:
+            self.exchange = None
 
     def _seconds(self, limit: float) -> float:
         return min(limit, _BRIEF_SECONDS) if self._brief else limit

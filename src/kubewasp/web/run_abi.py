@@ -87,11 +87,7 @@ def run(instance: HandlerInstance, exchange: RunExchange, *, takes_message: bool
         for address in exchange.allocated:
             instance.call_again("free", address)
 
-    instance.exchange = exchange
-    try:
-        instance.within(steps)
-    finally:
-        instance.exchange = None
+    instance.within(exchange, steps)
 
 
 def _exchange(instance: HandlerInstance) -> RunExchange:

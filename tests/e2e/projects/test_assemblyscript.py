@@ -1,40 +1,15 @@
 """A guest of the AssemblyScript compiler's default build, which imports `env.abort`."""
 
-import shutil
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from kubewasp import Guest
-from kubewasp.projects import build_cache
-from tests.guests.build import ROOT
-
-SOURCE = ROOT / "tests" / "e2e" / "guests" / "assemblyscript" / "policy.ts"
-COMPILER = "assemblyscript@0.28.20"
-
-
-def ran(*command: str | Path, cwd: Path) -> None:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def build(target: Path) -> None:
-    folder = target.parent / "work"
-    folder.mkdir()
-    shutil.copy(SOURCE, folder)
-    (folder / "package.json").write_text("{}")
-    ran("npm", "install", "--no-audit", "--no-fund", "--no-package-lock", COMPILER, cwd=folder)
-    asc = folder / "node_modules" / ".bin" / "asc"
-    ran(asc, SOURCE.name, "-o", target, "--optimize", "--runtime", "minimal", cwd=folder)
+from tests.guests.build import ROOT, assemblyscript_guest
 
 
 @pytest.fixture(scope="module")
 def guest() -> Guest:
-    made = build_cache.built(
-        build_cache.folder("assemblyscript"), "policy", ".wasm", [COMPILER.encode(), SOURCE.read_bytes()], build
-    )
-    return Guest.load(made, name="policy")
+    source = ROOT / "tests" / "e2e" / "guests" / "assemblyscript" / "policy.ts"
+    return Guest.load(assemblyscript_guest(source), name="policy")
 
 
 def evaluated(guest: Guest, *names: str):  # noqa: ANN201

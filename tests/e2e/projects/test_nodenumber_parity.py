@@ -1,22 +1,19 @@
-"""Equal placements and messages of nodenumber in languages with a slow toolchain, beside the plugin in the process."""
+"""Equal placements and messages of one policy in languages with a slow toolchain, beside the plugin in the process."""
 
-import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.test_nodenumber_parity import Wave, _in_process, configurations, guest, outcome, waves
-
-__all__ = ["_in_process"]  # a fixture of all tests
+from tests.nodenumber import MIXED, Wave, check_parity, configurations, waves
 
 
-@pytest.mark.parametrize("language", ["javascript"])
-@settings(max_examples=40)
+@pytest.mark.parametrize("language", ["rust", "javascript", "zig", "assemblyscript"])
+@settings(max_examples=60, deadline=None)
+@example(config={"reserved": 3}, weight=20, given_waves=MIXED)
 @given(config=configurations(), weight=st.sampled_from([1, 20]), given_waves=waves())
 def test_a_guest_places_pods_as_the_plugin_in_the_process_does(
     language: str, config: dict[str, Any], weight: int, given_waves: list[Wave]
 ) -> None:
-    args = {"guestURL": str(guest(language)), "guestConfig": json.dumps(config)}
-    assert outcome("policy", args, weight, given_waves) == outcome("NodeNumber", config, weight, given_waves)
+    check_parity(language, config, weight, given_waves)

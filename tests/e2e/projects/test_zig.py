@@ -1,53 +1,37 @@
-"""The guest in Zig that links the C SDK, built as its first lines say."""
+"""Guests in Zig that link the C SDK: the example, and the code of the page."""
 
-import shutil
-import subprocess
+import re
 from pathlib import Path
 
 import pytest
 
 from kubewasp import Guest
-from kubewasp.projects import build_cache, c, toolchain
-from tests.guests.build import EXAMPLES
-
-SOURCE = EXAMPLES / "nodenumber.zig"
-
-
-def build(target: Path) -> None:
-    zig, sdk, folder = c.find().command, toolchain.sdk("c"), target.parent / "work"
-    folder.mkdir()
-    shutil.copy(SOURCE, folder)
-    wasm = ("-target", "wasm32-freestanding", f"-I{sdk}")
-    header = subprocess.run(
-        [*zig, "translate-c", *wasm, "-DKW_DECLARE_ONLY", sdk / "kubewasp.h"], capture_output=True, text=True
-    )
-    assert header.returncode == 0, header.stderr
-    (folder / "kubewasp.zig").write_text(header.stdout, encoding="utf-8")
-    options = ("-O", "ReleaseSmall", "-fno-entry", "-rdynamic", f"-femit-bin={target}")
-    built = subprocess.run(
-        [*zig, "build-exe", SOURCE.name, sdk / "kubewasp.c", *wasm, *options],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
-    assert built.returncode == 0, built.stderr
+from kubewasp.wasm.errors import GuestLoadError
+from tests.guests.build import EXAMPLES, ROOT, zig_guest
 
 
 @pytest.fixture(scope="module")
 def guest() -> Guest:
-    sources = [c.find().version.encode(), SOURCE.read_bytes(), *build_cache.contents(toolchain.sdk("c"))]
-    return Guest.load(build_cache.built(build_cache.folder("zig-guests"), "nodenumber", ".wasm", sources, build))
+    return Guest.load(zig_guest(EXAMPLES / "nodenumber.zig"))
 
 
-def test_zig_reads_pods_and_nodes_and_rejects_with_a_reason(guest: Guest) -> None:
-    nodes = [
-        {"metadata": {"name": "node-1"}},
-        {"metadata": {"name": "node-3"}},
-        {"metadata": {"name": "node-4", "labels": {"closed": "yes"}}},
-    ]
-    found = guest.evaluate({"metadata": {"name": "web-3"}}, nodes)
+def test_zig_reads_pods_and_nodes(guest: Guest) -> None:
+    found = guest.evaluate({"metadata": {"name": "web-3"}}, [{"metadata": {"name": f"node-{n}"}} for n in (1, 3)])
     assert found.scores == {"node-1": 0, "node-3": 10}
+
+
+def test_the_code_of_the_page_reads_labels_and_rejects_with_a_reason(tmp_path: Path) -> None:
+    [code] = re.findall(r"^```zig\n(.*?)^```", (ROOT / "docs" / "sdk-c.md").read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "page.zig").write_text(code)
+    nodes = [{"metadata": {"name": "node-3"}}, {"metadata": {"name": "node-4", "labels": {"closed": "yes"}}}]
+    found = Guest.load(zig_guest(tmp_path / "page.zig")).evaluate({"metadata": {"name": "web-3"}}, nodes)
+    assert list(found.rejected) == ["node-4"]
     assert found.rejected["node-4"].reason == "node node-4 is closed"
+
+
+def test_a_configuration_is_refused_with_a_reason() -> None:
+    with pytest.raises(GuestLoadError, match="config: reserved"):
+        Guest.load(zig_guest(EXAMPLES / "nodenumber.zig"), config='{"reserved": "many"}')
 
 
 def test_only_what_is_used_is_in_the_guest(guest: Guest) -> None:

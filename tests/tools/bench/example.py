@@ -23,8 +23,12 @@ FORMS = {
     "go-extension-guest-here": (120, 20.0, 25.0),
     "wazero": (150, 90.0, 95.0),
     "wazero-guest-here": (120, 18.0, 21.0),
+    "rust": (80, 0.15, 3.0),
+    "c": (75, 0.08, 2.7),
+    "javascript": (500, 1.1, 60.0),
 }
-GUESTS = ("go", "python", "wat")
+GUESTS = ("go", "rust", "c", "python", "javascript", "wat")
+COUNTED = ("go", "python", "wat")
 PEERS = ("go-extension", "go-extension-guest-here", "wazero", "wazero-guest-here")
 RATES = {"kube-scheduler": 500.0, "kubewasp": 640.0}
 OVERHEADS = {
@@ -149,7 +153,7 @@ def scheduler_layer(chance: random.Random) -> list[Measurement]:
 
 def counts_layer() -> list[Measurement]:
     made = []
-    for form in GUESTS:
+    for form in COUNTED:
         for cycle in ("first", "unchanged", "changed"):
             case = {"policy": "nodenumber", "form": form, "nodes": 1_000, "cycle": cycle}
             for number, metric in enumerate(("fuel", "bytes_copied", "calls", "allocated", "python_calls")):

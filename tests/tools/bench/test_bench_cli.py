@@ -21,7 +21,7 @@ from tools.bench import machine, model, run_command
 from tools.bench.bars.bar import Bar
 from tools.bench.model import Measurement, Result, Skipped
 
-COMMANDS = ("plugin", "scheduler", "counts", "compare", "report", "bars")
+COMMANDS = ("plugin", "scheduler", "counts", "languages", "compare", "report", "bars")
 LAYERS = ("plugin", "scheduler")
 ROOT = Path(__file__).parents[3]
 

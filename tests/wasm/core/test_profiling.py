@@ -70,6 +70,24 @@ def test_names_are_those_of_the_author() -> None:
     assert b"main.(*Plugin).Filter" in profiling.readable(profile(odd))
 
 
+def test_names_of_rust_are_without_hashes() -> None:
+    scan = "kubewasp_sdk::map::Map<T>::get::h58e4a4fb45098bd5"
+    odd = ((GUEST, scan), (GUEST, "core[9f8d08631ff90aa5]::str::from_utf8"), (GUEST, "names::had::hash[0]"))
+    assert {item.name for item in profiling.read(profile(odd))} == {
+        "kubewasp_sdk::map::Map<T>::get",
+        "core::str::from_utf8",
+        "names::had::hash[0]",
+    }
+
+
+def test_equal_stacks_are_counted_together() -> None:
+    found = profiling.stacks(profile((RUN, HOOK, SCAN), (RUN, HOOK, SCAN), (RUN, HOOK), ()))
+    assert {tuple(item.name for item in stack): count for stack, count in found.items()} == {
+        ("filter", "scan"): 2,
+        ("filter",): 1,
+    }
+
+
 def test_instances_outside_of_a_recording_are_not_sampled() -> None:
     module = load_guest_module(burner().read_bytes(), Limits())
     nodes = [{"metadata": {"name": "a"}}]

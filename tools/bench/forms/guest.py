@@ -67,6 +67,7 @@ class GuestForm(TableForm):
     """A guest of the policy, or another file `wasm`. `fueled` counts fuel, which takes time."""
 
     language: ClassVar[str]
+    is_component: ClassVar[bool] = False
     plugin: WasmPlugin
 
     def __init__(self, policy: str, cluster: Cluster, *, fueled: bool = False, wasm: Path | None = None) -> None:
@@ -83,7 +84,7 @@ class GuestForm(TableForm):
 
     def prepare(self) -> None:
         """Creates the engine, common to all guests."""
-        make = component_engine if self.language == "python" else core_engine
+        make = component_engine if self.is_component else core_engine
         make(self.limits.stack, fueled=self.fueled)
 
     def make(self, *, use_cache: bool) -> WasmPlugin:
@@ -127,8 +128,26 @@ class Go(GuestForm):
     language = "go"
 
 
+class TinyGo(GuestForm):
+    language = guests.TINYGO
+
+
+class Rust(GuestForm):
+    language = "rust"
+
+
+class C(GuestForm):
+    language = "c"
+
+
 class Python(GuestForm):
     language = "python"
+    is_component = True
+
+
+class JavaScript(GuestForm):
+    language = "javascript"
+    is_component = True
 
 
 class Wat(GuestForm):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from tools.bench.report.losses import Loss
 
-_GUESTS: Final = ("wat", "go", "python")
+_GUESTS: Final = ("wat", "go", "tinygo", "rust", "c", "python", "javascript")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,19 @@ CAUSES: Final = (
         "A Python guest is CPython in WebAssembly: an interpreter inside the sandbox.",
         "plugin",
         ours=("python",),
+        theirs=("go",),
+    ),
+    Cause(
+        "A JavaScript guest is SpiderMonkey in WebAssembly, an interpreter. It gets new and changed nodes as JSON and "
+        "parses them; other guests read the bytes in place.",
+        "plugin",
+        ours=("javascript",),
+        metrics=("first_cycle", "changed_cycle"),
+    ),
+    Cause(
+        "A JavaScript guest is SpiderMonkey in WebAssembly: an interpreter inside the sandbox.",
+        "plugin",
+        ours=("javascript",),
         theirs=("go",),
     ),
     Cause(

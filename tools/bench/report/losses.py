@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from tools.bench.model import Measurement, Result
 
 _OTHERS: Final = ("builtin", "in-process", "callbacks", "extender-names", "extender-full", "go-extension", "wazero")
+_GUESTS: Final = ("wat", "go", "rust", "c", "python", "javascript")
 # Ours first.
 _PAIRS: Final = (
-    *((ours, theirs) for ours in ("wat", "go", "python") for theirs in _OTHERS),
+    *((ours, theirs) for ours in _GUESTS for theirs in _OTHERS),
     ("go", "wat"),
     ("python", "go"),
+    ("javascript", "go"),
     *((peer + HERE, peer) for peer in ("go-extension", "wazero")),
 )
 _CYCLES: Final = tuple(labels.CYCLES)

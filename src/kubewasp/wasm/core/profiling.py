@@ -1,8 +1,8 @@
 """Profiles of a core module: the stacks of its calls at every tick of a fast timer, with function names.
 
-The runtime's own profiler takes the samples and writes the profile in Firefox's format; `read` turns it into times of
-functions. A guest is sampled where it looks at its time limit: in function entries and loop heads. That is close
-enough to tell one function from another.
+The runtime's own profiler takes the samples and writes the profile in Firefox's format; `stacks` and `read` turn it
+into stacks and times of functions, `pprof` writes these in its own format. A guest is sampled where it looks at its
+time limit: in function entries and loop heads. That is close enough to tell one function from another.
 """
 
 from __future__ import annotations
@@ -72,11 +72,16 @@ def recording(module: CoreModule, title: str) -> Iterator[Recording]:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionTime:
-    """Samples in a function itself, and in it with all that it calls.
+class Function:
+    """A function of the guest, or of the host: an import, with all of the host's work for it, or CALLS."""
 
-    A function of the host is an import, with all of the host's work for it, or CALLS.
-    """
+    name: str
+    is_host: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTime:
+    """Samples in a function itself, and in it with all that it calls."""
 
     name: str
     own: int
@@ -84,17 +89,24 @@ class FunctionTime:
     is_host: bool = False
 
 
+def stacks(profile: bytes) -> Counter[tuple[Function, ...]]:
+    """Number of samples of each stack in a profile of Firefox's format, outermost function first."""
+    found: Counter[tuple[Function, ...]] = Counter()
+    for thread in _document(profile)["threads"]:
+        of_thread = _Stacks(thread)
+        found.update(of_thread.of_author(stack) for stack in thread["samples"]["stack"])
+    del found[()]
+    return found
+
+
 def read(profile: bytes) -> list[FunctionTime]:
     """Times of functions in a profile of Firefox's format, those with the most samples of their own first."""
-    own: Counter[_Function] = Counter()
-    total: Counter[_Function] = Counter()
-    for thread in _document(profile)["threads"]:
-        stacks = _Stacks(thread)
-        for stack in thread["samples"]["stack"]:
-            functions = stacks.of_author(stack)
-            if functions:
-                own[functions[-1]] += 1
-                total.update(set(functions))
+    own: Counter[Function] = Counter()
+    total: Counter[Function] = Counter()
+    for functions, samples in stacks(profile).items():
+        own[functions[-1]] += samples
+        for item in set(functions):
+            total[item] += samples
     found = [FunctionTime(item.name, own[item], total[item], item.is_host) for item in total]
     return sorted(found, key=lambda item: (-item.own, -item.total, item.name))
 
@@ -112,12 +124,6 @@ def _document(profile: bytes) -> dict[str, Any]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Function:
-    name: str
-    is_host: bool
-
-
 class _Stacks:
     """Stacks of a thread, outermost function first."""
 
@@ -125,16 +131,16 @@ class _Stacks:
         texts, functions = thread["stringArray"], thread["funcTable"]
         resources = thread["resourceTable"]["name"]
         of_function = [
-            _Function(
+            Function(
                 readable_name(texts[name]), is_host=resource is not None and texts[resources[resource]].startswith(HOST)
             )
             for name, resource in zip(functions["name"], functions["resource"], strict=True)
         ]
         self._functions = [of_function[place] for place in thread["frameTable"]["func"]]
         self._prefixes, self._frames = thread["stackTable"]["prefix"], thread["stackTable"]["frame"]
-        self._known: dict[int | None, list[_Function]] = {None: []}
+        self._known: dict[int | None, tuple[Function, ...]] = {None: ()}
 
-    def of_author(self, stack: int | None) -> list[_Function]:
+    def of_author(self, stack: int | None) -> tuple[Function, ...]:
         """The functions of the guest; at the end, if the host was at work, one for that.
 
         The host calls a hook, and answers imports: its own functions in between mean nothing to an author.
@@ -144,14 +150,14 @@ class _Stacks:
             whole = self._whole(stack)
             guest = [place for place, item in enumerate(whole) if not item.is_host]
             inner = whole[guest[-1] + 1 :] if guest else whole
-            found = [whole[place] for place in guest]
+            found = tuple(whole[place] for place in guest)
             if inner:
                 called = next((item.name for item in inner if item.name in BY_KEY), "")
-                found.append(_Function(called or CALLS, is_host=True))
+                found = (*found, Function(called or CALLS, is_host=True))
             self._known[stack] = found
         return found
 
-    def _whole(self, stack: int | None) -> list[_Function]:
+    def _whole(self, stack: int | None) -> list[Function]:
         found = []
         while stack is not None:
             found.append(self._functions[self._frames[stack]])
