@@ -1,7 +1,8 @@
-"""Fixtures of all tests: a separate cache of compiled guests, and a small cluster."""
+"""Fixtures of all tests: a separate cache of compiled guests, a small cluster, and files."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,3 +34,15 @@ def pod() -> dict[str, Any]:
 def nodes() -> Nodes:
     """node-1, node-2 and node-3."""
     return samples.nodes(3)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Writes a file of that name and content."""
+
+    def run(name: str, content: str) -> Path:
+        path = tmp_path / name
+        path.write_text(content, encoding="utf-8")
+        return path
+
+    return run

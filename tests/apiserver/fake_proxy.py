@@ -6,42 +6,23 @@ import asyncio
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from tests.apiserver.loopback import LoopbackServer
+
 if TYPE_CHECKING:
     import ssl
-    from types import TracebackType
 
 
-class FakeProxy:
+class FakeProxy(LoopbackServer):
     """`heads` has the request line and headers of each request; `refusal` is the answer to every request, if set."""
 
     def __init__(self, tls: ssl.SSLContext | None = None, *, refusal: bytes | None = None) -> None:
+        super().__init__(tls)
         self.heads: list[str] = []
-        self.address = ""
-        self._tls = tls
         self._refusal = refusal
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._writers: set[asyncio.StreamWriter] = set()
 
-    async def __aenter__(self) -> FakeProxy:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._tls)
-        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        for writer in self._writers:
-            writer.transport.abort()
-
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
-        task = asyncio.ensure_future(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

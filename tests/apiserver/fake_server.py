@@ -13,10 +13,10 @@ import orjson
 
 from kubewasp.k8s.codec import encode, encode_message, wrap_unknown
 from kubewasp.k8s.kinds import message_name
+from tests.apiserver.loopback import LoopbackServer
 
 if TYPE_CHECKING:
     import ssl
-    from types import TracebackType
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 
@@ -62,18 +62,15 @@ class Drop:
 Reaction = Answer | Stream | Silence | Drop | Callable[[Request], "Answer | Stream | Silence | Drop"]
 
 
-class FakeServer:
+class FakeServer(LoopbackServer):
     """`on` prepares answers, each given once, in order; any other request is answered with 418."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(tls)
         self.requests: list[Request] = []
-        self.url = ""
         self.open_connections = 0
-        self._tls = tls
         self._laid_out: dict[tuple[str, str], deque[Reaction]] = defaultdict(deque)
         self._always: dict[tuple[str, str], Reaction] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._writers: set[asyncio.StreamWriter] = set()
         self._asked = asyncio.Event()
 
     def on(self, method: str, path: str, *reactions: Reaction) -> None:
@@ -88,27 +85,9 @@ class FakeServer:
             self._asked.clear()
             await self._asked.wait()
 
-    async def __aenter__(self) -> FakeServer:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._tls)
-        self.port = self._server.sockets[0].getsockname()[1]
-        self.url = f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        for writer in self._writers:  # a task that was cancelled before it began has not closed its own
-            writer.transport.abort()
-
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
-        task = asyncio.ensure_future(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    @property
+    def url(self) -> str:
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.open_connections += 1

@@ -4,7 +4,6 @@ import gc
 import io
 import logging
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,17 +61,5 @@ def answers(kubewasp: Kubewasp) -> Answers:
         calls = ended.json
         assert isinstance(calls, list)
         return calls
-
-    return run
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, str], Path]:
-    """Writes a file of that name and content."""
-
-    def run(name: str, content: str) -> Path:
-        path = tmp_path / name
-        path.write_text(content, encoding="utf-8")
-        return path
 
     return run

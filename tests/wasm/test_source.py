@@ -1,6 +1,5 @@
 import hashlib
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,18 +28,6 @@ MIB = 1 << 20
 @pytest.fixture(autouse=True)
 def _no_user_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_user_files(monkeypatch, tmp_path)
-
-
-@pytest.fixture
-def registry() -> Iterator[FakeRegistry]:
-    with FakeRegistry().serving() as served:
-        yield served
-
-
-@pytest.fixture
-def client() -> Iterator[RegistryClient]:
-    with RegistryClient(RegistrySettings(uses_user_files=False), sleep=lambda _: None) as opened:
-        yield opened
 
 
 @pytest.fixture

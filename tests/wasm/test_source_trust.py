@@ -12,7 +12,6 @@ from kubewasp.input_file import StandardInput
 from kubewasp.registry.oci_manifests import MANIFEST, Descriptor, Manifest, digest_of
 from kubewasp.registry.references import Reference
 from kubewasp.registry.registry_client import RegistryClient
-from kubewasp.registry.settings import RegistrySettings
 from kubewasp.registry.signature_storage import FORMS, SignatureForm, attach_signature
 from kubewasp.registry.store import LocalStore
 from kubewasp.trust import bundle
@@ -27,18 +26,6 @@ from tests.trust.signing import key, signer
 WASM, OTHER = b"\0asm\x01\0\0\0", b"\0asm\x01\0\0\0\0\x02\x01x"
 POLICY = TrustPolicy(Rule(all_of=(signer("a"),)))
 NAME = "policies/prefer-label"
-
-
-@pytest.fixture
-def registry() -> Iterator[FakeRegistry]:
-    with FakeRegistry().serving() as served:
-        yield served
-
-
-@pytest.fixture
-def client() -> Iterator[RegistryClient]:
-    with RegistryClient(RegistrySettings(uses_user_files=False), sleep=lambda _: None) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import typer
 
 from kubewasp.cli import output
+from kubewasp.cli.inputs import server_url
 from kubewasp.extender import stanza, verb_plugins
 from kubewasp.framework.config.default_plugins import BUILT_IN
 from kubewasp.framework.config.model import API_VERSION, KIND, Extender, ExtenderTLS, ManagedResource
@@ -44,7 +44,7 @@ def show(
     profiles = set_up(settings, added=named).profiles
     asked = verb_plugins.restricted(profiles, all_plugins=all_plugins, source=settings.source)
     offered = verb_plugins.verbs(asked, bind=bind)
-    is_https = _is_https(url)
+    is_https = server_url(url, "http://127.0.0.1:8888", "--url").scheme == "https"
     extender = Extender(
         url_prefix=url.rstrip("/"),
         filter_verb="filter" if "filter" in offered else "",
@@ -84,18 +84,6 @@ def managed_resources(given: Sequence[str]) -> tuple[ManagedResource, ...]:
             raise typer.BadParameter(f"expected NAME or NAME:ignored, got {text!r}", param_hint="--managed-resource")
         found.append(ManagedResource(name, ignored_by_scheduler=bool(colon)))
     return tuple(found)
-
-
-def _is_https(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        is_valid = False
-    if not is_valid or parts.query or parts.fragment:
-        text = f"expected a URL such as http://127.0.0.1:8888, got {url!r}"
-        raise typer.BadParameter(text, param_hint="--url")
-    return parts.scheme == "https"
 
 
 def _seconds(timeout: str) -> float:

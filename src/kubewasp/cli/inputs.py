@@ -1,10 +1,11 @@
-"""Inputs of a command line: files, standard input as `-`, guests, and the values of `--plugin`."""
+"""Inputs of a command line: files, standard input as `-`, guests, the values of `--plugin`, addresses of servers."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import SplitResult, urlsplit
 
 import typer
 
@@ -100,3 +101,15 @@ def _weight(text: str) -> tuple[str, int]:
         problem = f"{text}: weight: expected an integer from 1 to {_MAX_WEIGHT}, got {given[:40]!r}"
         raise typer.BadParameter(problem, param_hint="--plugin")
     return rest, int(given)
+
+
+def server_url(url: str, example: str, option: str) -> SplitResult:
+    """Parts of a server's address."""
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        is_valid = False
+    if not is_valid or parts.query or parts.fragment:
+        raise typer.BadParameter(f"expected a URL such as {example}, got {url!r}", param_hint=option)
+    return parts

@@ -5,11 +5,11 @@ from __future__ import annotations
 import http.client
 import ssl
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import orjson
-import typer
 
+from kubewasp.cli.inputs import server_url
 from kubewasp.errors import KubewaspError
 
 _TIMEOUT: Final = 30.0
@@ -34,15 +34,7 @@ def reload(server: str, *, retry: bool) -> dict[str, Any]:
 
 
 def _request(server: str, method: str, path: str) -> dict[str, Any]:
-    try:
-        parts = urlsplit(server)
-        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        is_valid = False
-    if not is_valid or parts.query or parts.fragment:
-        raise typer.BadParameter(
-            f"expected a URL such as http://127.0.0.1:10259, got {server!r}", param_hint="--server"
-        )
+    parts = server_url(server, "http://127.0.0.1:10259", "--server")
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(str(parts.hostname), parts.port, timeout=_TIMEOUT)
     try:

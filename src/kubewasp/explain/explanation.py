@@ -149,6 +149,23 @@ def explain(
     )
 
 
+def explain_attempt(
+    attempt: Attempt, record: DecisionRecord, table: NodeTable, *, rows: Sequence[int] | None = None
+) -> Explanation:
+    """Explanation of an attempt; `rows` as for `explain`."""
+    return explain(
+        attempt.pod,
+        record,
+        table,
+        node=attempt.node,
+        message=attempt.message,
+        nominated_node=attempt.nominated_node,
+        victims=attempt.victims,
+        annotations=attempt.annotations,
+        rows=rows,
+    )
+
+
 class Explainer:
     """Explanations of the last attempts of some pods. Recorder and listener of the scheduler that owns `table`."""
 
@@ -169,16 +186,7 @@ class Explainer:
         """Implements `AttemptListener`."""
         record = self._records.get(attempt.pod.key)
         if record is not None:
-            self.last[attempt.pod.key] = explain(
-                attempt.pod,
-                record,
-                self._table,
-                node=attempt.node,
-                message=attempt.message,
-                nominated_node=attempt.nominated_node,
-                victims=attempt.victims,
-                annotations=attempt.annotations,
-            )
+            self.last[attempt.pod.key] = explain_attempt(attempt, record, self._table)
 
 
 def _nearest(item: NodeExplanation) -> tuple[int, int, str]:

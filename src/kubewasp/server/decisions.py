@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from kubewasp.explain.explanation import Explanation, NodeExplanation, explain
+from kubewasp.explain.explanation import Explanation, NodeExplanation, explain_attempt
 from kubewasp.framework.decision_record import DecisionRecord, FilterRecord, ScoreRecord
 from kubewasp.framework.plugin import Verdicts
 from kubewasp.k8s import timestamps
@@ -98,17 +98,7 @@ class DecisionStore:
 
     def _explained(self, attempt: Attempt, record: DecisionRecord) -> Explanation:
         rows = self._rows(attempt, record)
-        return explain(
-            attempt.pod,
-            _narrowed(record, rows),
-            self._table,
-            node=attempt.node,
-            message=attempt.message,
-            nominated_node=attempt.nominated_node,
-            victims=attempt.victims,
-            annotations=attempt.annotations,
-            rows=rows,
-        )
+        return explain_attempt(attempt, _narrowed(record, rows), self._table, rows=rows)
 
     def _in_short(self, attempt: Attempt) -> Explanation:
         table = self._table

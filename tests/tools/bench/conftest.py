@@ -1,8 +1,5 @@
 """The command line of the benchmarks, run inside the test process."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from tests import command_line
@@ -18,15 +15,3 @@ def _terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     return command_line.command(main, "bench", monkeypatch, capsys)
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, str], Path]:
-    """Writes a file of that name and content."""
-
-    def run(name: str, content: str) -> Path:
-        path = tmp_path / name
-        path.write_text(content, encoding="utf-8")
-        return path
-
-    return run
