@@ -65,7 +65,8 @@ def asked(document: dict[str, Any], *contents: bytes, path: str = "/") -> tuple[
 
     async def run() -> list[httpx.Response]:
         app = app_of(document)
-        (pipeline,) = app.table.routes._prefixes[0][1]
+        pipeline = app.table.routes.match(path, "POST").pipeline
+        assert pipeline is not None
         async with client_of(app) as client:
             found = []
             for content in contents:

@@ -140,6 +140,7 @@ def public_server(app: WebApp, config: WebConfig, listening: socket.socket | Non
         backlog=BACKLOG,
         grace_seconds=GRACE_SECONDS,
         listening=listening,
+        immediate=app.immediate,
     )
 
 

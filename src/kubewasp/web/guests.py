@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from kubewasp.registry.references import Reference
@@ -58,7 +59,7 @@ class CoreRunner:
         def make(brief: bool) -> HandlerInstance:
             return HandlerInstance(module, config.limits, name=config.name, config=text, env=config.env, brief=brief)
 
-        self._style = style
+        self._serve = {"module": _handle, "http-wasm": _pass_through}.get(style) or self._run_text
         self._takes_message = ("run", 2, "") in module.abi.exports
         self._content_type = config.content_type.encode()
         self._buffer = config.limits.buffer
@@ -71,21 +72,31 @@ class CoreRunner:
     def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:
         self._ticker.begin()  # once for all calls of the request
         try:
-            with self._pool.instance(request.id, brief=request.brief) as instance:
-                if self._style == "http-wasm":
-                    middleware_abi.run(instance, middleware_abi.MiddlewareExchange(request, response), following)
-                elif self._style == "module":
-                    handler_abi.run(instance, handler_abi.HandlerExchange(request, response))
-                else:
-                    response.headers.set(b"content-type", self._content_type)
-                    exchange = run_abi.RunExchange(request, response, self._buffer)
-                    run_abi.run(instance, exchange, takes_message=self._takes_message)
+            serve = partial(self._serve, request, response, following)
+            self._pool.run(serve, request.id, brief=request.brief)
         finally:
             self._ticker.end()
+
+    def _run_text(
+        self, request: Request, response: Response, _following: Callable[[], None], instance: HandlerInstance
+    ) -> None:
+        response.headers.set(b"content-type", self._content_type)
+        exchange = run_abi.RunExchange(request, response, self._buffer)
+        run_abi.run(instance, exchange, takes_message=self._takes_message)
 
     def prepare(self) -> None:
         with self._ticker.running():
             self._pool.prepare()
+
+
+def _handle(request: Request, response: Response, _following: Callable[[], None], instance: HandlerInstance) -> None:
+    handler_abi.run(instance, handler_abi.HandlerExchange(request, response))
+
+
+def _pass_through(
+    request: Request, response: Response, following: Callable[[], None], instance: HandlerInstance
+) -> None:
+    middleware_abi.run(instance, middleware_abi.MiddlewareExchange(request, response), following)
 
 
 @dataclass(frozen=True, slots=True)

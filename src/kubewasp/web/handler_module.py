@@ -17,6 +17,7 @@ from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.footprint import Bounds, bounds
 from kubewasp.wasm.footprint import read as read_footprint
+from kubewasp.wasm.light_instance import InstanceTemplate
 from kubewasp.web import handler_abi, middleware_abi, run_abi
 from kubewasp.web.host_functions import WASI, define
 
@@ -34,7 +35,7 @@ class WebEngine:
     """Engine, epoch ticker and linker shared by all guests with the same stack limit."""
 
     def __init__(self, stack: int) -> None:
-        self.settings = EngineSettings("web", SWITCHED_OFF, stack=stack)
+        self.settings = EngineSettings("web, memories in place", (*SWITCHED_OFF, "memory_may_move"), stack=stack)
         self.engine = self.settings.engine()
         self.ticker = Ticker(self.engine)
         self.linker = Linker(self.engine)
@@ -58,15 +59,15 @@ _web_engine = one_for_each(WebEngine)
 
 @dataclass(frozen=True, slots=True)
 class HandlerModule:
-    """Compiled guest. Instances come from `prepared`, whose imports are linked."""
+    """Compiled guest. Instances come from `template`, whose imports are linked."""
 
     engine: WebEngine
-    prepared: InstancePre
+    template: InstanceTemplate
     abi: Abi
     digest: str
+    has_start_section: bool
     start: tuple[str, ...]
     uses_wasi: bool
-    results: dict[str, str]  # result types of the exports of its ABI
     bounds: Bounds
 
 
@@ -95,12 +96,12 @@ def load_handler_module(wasm: bytes, style: Style, limits: WebLimits, import_mod
     limited = bounds(footprint, limits.memory)
     return HandlerModule(
         engine=engine,
-        prepared=prepared,
+        template=InstanceTemplate(engine.engine, prepared, limited.of_store),
         abi=abi,
         digest=hashlib.sha256(wasm).hexdigest(),
+        has_start_section=binary.has_start(wasm),
         start=next(((name,) for name in _START if exported.get(name) == "() -> ()"), ()),
         uses_wasi=any(item.module == WASI for item in module.imports),
-        results={name: result for name, _, result in abi.exports},
         bounds=limited,
     )
 

@@ -52,7 +52,8 @@ async def _serve(document: str, listening: socket.socket) -> None:
         else:
             await app(scope, receive, send)
 
-    server = AppServer(either, Address(port=0), limits=HttpLimits(requests=2048), listening=listening)
+    limits = HttpLimits(requests=2048)
+    server = AppServer(either, Address(port=0), limits=limits, listening=listening, immediate=app.immediate)
     await server.start()
     os.write(1, f"{server.address.port}\n".encode())  # at once: the processes share standard output
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
