@@ -17,7 +17,7 @@ from wasmtime import _ffi as ffi
 from kubewasp.wasm.ffi import library_keeping_lock
 
 if TYPE_CHECKING:
-    from wasmtime import Engine, InstancePre, WasiConfig
+    from wasmtime import Config, Engine, InstancePre, WasiConfig
 
 _ADDRESS: Final = ctypes.c_void_p
 _SIZE: Final = ctypes.c_size_t
@@ -49,6 +49,8 @@ _instantiate = _both("wasmtime_instance_pre_instantiate", _ADDRESS, _ADDRESS, _A
 _call = _both("wasmtime_func_call_unchecked", _ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS, _SIZE, _ADDRESS)
 _store_delete = _both("wasmtime_store_delete", None, _ADDRESS)
 
+# Bytes of a pooled memory or table that are cleared by writing; the rest is given back to the system.
+_KEPT: Final = 128 * 1024
 # Layout of an instance's block, in words: two values, a trap, the instance, and room for exports.
 _WORD: Final = 8
 _SECOND, _TRAP, _INSTANCE, _EXPORTS = 2, 4, 6, 8
@@ -57,6 +59,29 @@ _OF: Final[int] = ffi.wasmtime_extern_t.of.offset
 _MAX_EXPORTS: Final = 8
 _Block: Final = ctypes.c_uint64 * (_EXPORTS + _MAX_EXPORTS * _EXPORT_WORDS)
 _MEMORY_KIND: Final = ffi.WASMTIME_EXTERN_MEMORY.value
+
+
+def use_pool(config: Config, instances: int) -> None:
+    """Has memories of at most so many instances at a time come from a pool: each is cleared, and mapped only once.
+
+    Their address space is reserved when the engine is made. Modules beyond the pool's limits cannot be loaded.
+    """
+    pool = _function("wasmtime_pooling_allocation_config_new", _ADDRESS)()
+    try:
+        for name, kind, value in (
+            ("total_core_instances", ctypes.c_uint32, instances),
+            ("total_memories", ctypes.c_uint32, instances),
+            ("total_tables", ctypes.c_uint32, instances),
+            ("max_memory_size", _SIZE, 1 << 32),
+            ("max_core_instance_size", _SIZE, 16 << 20),
+            ("table_elements", _SIZE, 1 << 17),
+            ("linear_memory_keep_resident", _SIZE, _KEPT),
+            ("table_keep_resident", _SIZE, _KEPT),
+        ):
+            _function(f"wasmtime_pooling_allocation_config_{name}_set", None, _ADDRESS, kind)(pool, value)
+        _function("wasmtime_pooling_allocation_strategy_set", None, _ADDRESS, _ADDRESS)(config.ptr(), pool)
+    finally:
+        _function("wasmtime_pooling_allocation_config_delete", None, _ADDRESS)(pool)
 
 
 class InstanceTemplate:
@@ -107,6 +132,10 @@ class LightInstance:
         _store_limiter(self._store, *template.limits)
 
     def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Frees the store; no other method may follow."""
         store, self._store = self._store, 0
         if store:
             _store_delete[self._keeps_lock](store)

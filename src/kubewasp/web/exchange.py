@@ -11,6 +11,7 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
+from kubewasp.server.event_log import EventLog
 from kubewasp.server.immediate import Answer
 from kubewasp.web.errors import ClientError, GuestError
 from kubewasp.web.http_messages import NO_BODY, OF_THE_SERVER, Headers, Request
@@ -141,9 +142,9 @@ class Exchange:
         logger.error("Guest failed%s", " after the response head" if is_late else "", extra=keys)
 
     def log_access(self, seconds: float) -> None:
-        if logger.isEnabledFor(logging.INFO):
+        if _access.is_on:
             # Without the query string, which may hold secrets.
-            keys = {
+            fields = {
                 "method": self.method,
                 "path": self.path,
                 "status": self.status,
@@ -153,7 +154,10 @@ class Exchange:
                 "route": self.route,
                 "requestID": self.id.decode(),
             }
-            logger.info("Request", extra=keys)
+            _access.write("Request", fields)
+
+
+_access: Final = EventLog(logger, Exchange.log_access.__code__)
 
 
 def path_below(scope: Scope) -> str:

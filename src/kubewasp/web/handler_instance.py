@@ -70,6 +70,10 @@ class HandlerInstance:
             self._grant(env)
         self._start()
 
+    def close(self) -> None:
+        """Frees its memory now: tracebacks may keep the object for longer. No other method may follow."""
+        self._guest.close()
+
     def _grant(self, env: Mapping[str, str]) -> None:
         wasi = WasiConfig()
         wasi.env = list(env.items())
@@ -88,6 +92,7 @@ class HandlerInstance:
             for name in module.start:
                 self._guarded(seconds, self._run_start, name)
         except GuestError as error:
+            self.close()
             raise GuestError("start", f"{error.kind}: {error.detail}") from None
 
     def _run_start(self, name: str) -> None:

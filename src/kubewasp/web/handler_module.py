@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from wasmtime import FuncType, Linker, MemoryType, Module, WasmtimeError
@@ -27,16 +28,24 @@ if TYPE_CHECKING:
     from kubewasp.web.host_functions import Abi
     from kubewasp.web.web_config import Style, WebLimits
 
+logger = logging.getLogger(__name__)
 _ABIS: Final = {"module": handler_abi.ABI, "http-wasm": middleware_abi.ABI}
 _START: Final = ("_initialize", "_start")
+
+
+# Instances in a pool: those of requests on the event loop, one at a time with its middlewares. The pool has room for
+# more of them.
+_POOLED: Final = 16
 
 
 class WebEngine:
     """Engine, epoch ticker and linker shared by all guests with the same stack limit."""
 
-    def __init__(self, stack: int) -> None:
+    def __init__(self, stack: int, *, pooled: int = 0) -> None:
         self.settings = EngineSettings("web, memories in place", (*SWITCHED_OFF, "memory_may_move"), stack=stack)
-        self.engine = self.settings.engine()
+        self.engine = self.settings.engine(pooled=2 * pooled)
+        # One for each instance that may be made. A list: `pop` and `append` are atomic.
+        self.places = [None] * pooled
         self.ticker = Ticker(self.engine)
         self.linker = Linker(self.engine)
         self.linker.define_wasi()
@@ -69,10 +78,16 @@ class HandlerModule:
     start: tuple[str, ...]
     uses_wasi: bool
     bounds: Bounds
+    pooled: HandlerModule | None = None  # the same in an engine with a pool
 
 
-def load_handler_module(wasm: bytes, style: Style, limits: WebLimits, import_module: str = "") -> HandlerModule:
-    """Compiles a guest, or loads it from the cache, and checks imports, exports and memory."""
+def load_handler_module(
+    wasm: bytes, style: Style, limits: WebLimits, import_module: str = "", *, lasts: bool = False
+) -> HandlerModule:
+    """Compiles a guest, or loads it from the cache, and checks imports, exports and memory.
+
+    `lasts`: its instances serve several requests.
+    """
     try:
         binary.check_header(wasm)
         if binary.is_component(wasm):
@@ -94,7 +109,7 @@ def load_handler_module(wasm: bytes, style: Style, limits: WebLimits, import_mod
     _check_exports(module, exported, abi, style)
     _check_memory(module, limits)
     limited = bounds(footprint, limits.memory)
-    return HandlerModule(
+    found = HandlerModule(
         engine=engine,
         template=InstanceTemplate(engine.engine, prepared, limited.of_store),
         abi=abi,
@@ -104,6 +119,19 @@ def load_handler_module(wasm: bytes, style: Style, limits: WebLimits, import_mod
         uses_wasi=any(item.module == WASI for item in module.imports),
         bounds=limited,
     )
+    return found if lasts or found.start else replace(found, pooled=_pooled(found, module, limits.stack))
+
+
+def _pooled(ordinary: HandlerModule, module: Module, stack: int) -> HandlerModule | None:
+    """The module in an engine with a pool; None without address space for the pool, or if the module is too large."""
+    try:
+        engine = _web_engine(stack, pooled=_POOLED)
+        prepared = engine.instances_of(Module.deserialize(engine.engine, module.serialize()), ordinary.abi)
+    except WasmtimeError as error:
+        logger.debug("Instances are made without a pool: %s", error)
+        return None
+    template = InstanceTemplate(engine.engine, prepared, ordinary.bounds.of_store)
+    return replace(ordinary, engine=engine, template=template)
 
 
 def _abi(module: Module, wasm: bytes, style: Style, import_module: str) -> Abi:

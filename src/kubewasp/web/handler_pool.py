@@ -95,11 +95,11 @@ class InstancePool:
         self._stats.end()
         pooled.left -= 1
         instance = pooled.instance
-        if pooled.left <= 0 or instance.broken:
+        if pooled.left <= 0 or instance.broken or instance.memory_bytes >= instance.limits.memory * _HIGH_WATER:
+            instance.close()
             return
-        if instance.memory_bytes < instance.limits.memory * _HIGH_WATER:
-            with self._lock:
-                self._idle.append(pooled)
+        with self._lock:
+            self._idle.append(pooled)
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from typing import Final
 
 # CPU time of a short request. The time limit on the event loop is 50 times as long.
 SHORT_SECONDS: Final = 0.001
-# Short requests in a row before the next one runs on the event loop; a full row makes up for one longer request, because
-# a collection of Python's garbage or a busy machine prolongs any.
+# Short requests in a row before the next one runs on the event loop. A full row makes up for one longer request:
+# garbage collection or a busy machine prolongs any.
 _IN_A_ROW: Final = 8
 _MOST_IN_A_ROW: Final = 64
 # Requests on threads after one that was ended on the event loop: twice as many each time, up to the last number.

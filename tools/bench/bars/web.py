@@ -192,7 +192,7 @@ def document(names: Sequence[str] = tuple(_GUESTS)) -> dict[str, object]:
     """The configuration of a site with these guests, each at a path of its name."""
     chosen = {name: _GUESTS[name] for name in names}
     guests = {
-        name: {"file": str(file()), "style": style, "reuse": name.endswith("reused")} | _MORE.get(name, {})
+        name: {"file": str(file()), "style": style, "reuse": name.endswith("reused")} | dict(_MORE.get(name, {}))
         for name, (file, style) in chosen.items()
     }
     routes: list[dict[str, object]] = [
