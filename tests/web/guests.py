@@ -1,8 +1,8 @@
-"""Guests of the tests, in WebAssembly text."""
+"""Guests of the tests, in WebAssembly text, and published ones."""
 
 from pathlib import Path
 
-from tests.guests.build import wat_text
+from tests.guests.build import published, wat_text
 
 _HANDLER_IMPORTS = """
   (import "kubewasp_http" "request_method" (func $method (result i64)))
@@ -121,3 +121,9 @@ def runner(
           (func (export "run") {parameters} {run}))""",
         "web-run",
     )
+
+
+def published_guest(name: str) -> Path:
+    """An example of the http-wasm project."""
+    module, checksum = "github.com/http-wasm/http-wasm-host-go", "h1:+1KrRyOO6tWiDB24QrtSYyDmzFLBBs3jioKaUT0mq1c="
+    return published(module, "v0.7.0", checksum, f"examples/{name}.wasm")

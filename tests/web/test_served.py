@@ -28,7 +28,8 @@ _HELLO = handler("(call $write (i32.const 0) (i32.const 5)) (i64.const 0)", more
 @asynccontextmanager
 async def served(document: dict[str, Any]) -> AsyncIterator[Address]:
     app = app_of(document)
-    server = AppServer(app, Address(port=0), backlog=2048, limits=HttpLimits(requests=2048))
+    limits = HttpLimits(requests=2048)
+    server = AppServer(app, Address(port=0), backlog=2048, limits=limits, immediate=app.immediate)
     await server.start()
     try:
         yield server.address

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import math
 import signal
@@ -104,6 +105,7 @@ async def _serve(config: WebConfig, read: Callable[[], WebConfig], file: str) ->
             await server.start()
             started.append(server)
             log_start(subject, server.url)
+        gc.freeze()  # the server and its guests are permanent: excluded from garbage collection
         await stopping.wait()
         log_shutdown()
     finally:
@@ -140,6 +142,7 @@ def public_server(app: WebApp, config: WebConfig, listening: socket.socket | Non
         backlog=BACKLOG,
         grace_seconds=GRACE_SECONDS,
         listening=listening,
+        immediate=app.immediate,
     )
 
 

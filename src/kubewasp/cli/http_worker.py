@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import signal
 import socket
@@ -68,6 +69,7 @@ async def _serve(settings: WorkerSettings) -> int:
         link.send("failed", str(error))
         await link.close()
         return 1
+    gc.freeze()  # as in http_serve.py
     link.send("ready", server.url)
     commands = asyncio.create_task(_obey(link, app, stopping))
     await stopping.wait()

@@ -17,6 +17,7 @@ ANY_HOST: Final = "*"
 # Of a configured name.
 HOST_FORM: Final = "expected a host name such as scheduler.example, or *"
 _PORT: Final = re.compile(r":\d*$")
+_MAX_SEEN: Final = 256
 _NAME: Final = re.compile(r"[0-9a-z_]([0-9a-z._-]{0,251}[0-9a-z_])?")
 
 
@@ -25,10 +26,18 @@ class AllowedHosts:
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = frozenset(_plain(name) for name in names)
+        self._seen: set[str] = set()  # values of fields that are allowed
 
     def __contains__(self, host: str) -> bool:
         """Whether the value of a Host field is allowed."""
-        name = _plain(host)
+        if host in self._seen:
+            return True
+        is_allowed = self._allows(_plain(host))
+        if is_allowed and len(self._seen) < _MAX_SEEN:
+            self._seen.add(host)
+        return is_allowed
+
+    def _allows(self, name: str) -> bool:
         return (
             name == "localhost"
             or name.endswith(".localhost")

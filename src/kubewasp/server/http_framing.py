@@ -1,14 +1,13 @@
 """Strict framing of HTTP/1 requests (RFC 9112), without I/O: where a head and a body end, and what is refused.
 
-The parser of the server sees only bytes that have passed here, one request at a time. A request of a web handler
-costs one search and two regular expressions here; measured by `make bars ARGS='--only web'`.
+The parser of the server sees only bytes that have passed here, one request at a time; heads of requests that are
+answered at once (immediate.py) are read here only. Measured by `make bars ARGS='--only web'`.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 MAX_HEAD_BYTES: Final = 32 * 1024
 MAX_FIELDS: Final = 100
@@ -20,9 +19,12 @@ _HEAD: Final = re.compile(
     rb"(?P<fields>(?:" + _FIELD + rb")*+)\r\n"
 )
 _VERSION: Final = re.compile(rb"[^ \r\n]++ [^ \r\n]++ HTTP/(?!1\.[01]\r)\d\.\d\r\n")
-_TARGET: Final = re.compile(rb"(?:(?i:https?)://(?P<authority>[^/?]++))?(?P<path>/[^?]*+)(?:\?.*+)?")
+_TARGET: Final = re.compile(rb"(?:(?i:https?)://(?P<authority>[^/?]++))?(?P<path>/[^?]*+)(?:\?(?P<query>.*+))?")
 _HOST: Final = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._~%!$&'()*+,;=-]*)(?::\d{0,5})?")
-_NOTED: Final = re.compile(rb"(?im)^(host|content-length|transfer-encoding|expect):([^\r]*+)\r")
+_NOTED: Final = re.compile(rb"(?im)^(host|content-length|transfer-encoding|expect|connection|upgrade):([^\r]*+)\r")
+# Fields that may appear once.
+_SINGLE: Final = (b"host", b"content-length", b"transfer-encoding", b"expect")
+_PAIRS: Final = re.compile(rb"([^:]++):[ \t]*+([^\r]*+)\r\n")
 _LENGTH: Final = re.compile(rb"\d{1,18}")
 _CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,15}+)(?:;[\t\x20-\x7e\x80-\xff]*+)?\r\n")
 _TRAILER: Final = re.compile(_FIELD)
@@ -42,18 +44,24 @@ class RequestError(Exception):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """Framing of one request. `length` None: chunked."""
+class Head(NamedTuple):
+    """Head of one request. `length` None: chunked."""
 
     method: bytes
     path: bytes  # percent-encoded, without the query; `*` for the whole server
+    query: bytes
     host: bytes
     length: int | None
+    fields: bytes
+    is_plain: bool  # HTTP/1.1 with the connection kept, without upgrade and expectation; the target is a path
 
     @property
     def has_body(self) -> bool:
         return self.length != 0
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Names in lower case, and values without space around them."""
+        return [(name.lower(), value.rstrip(b" \t")) for name, value in _PAIRS.findall(self.fields)]
 
 
 class RequestReader:
@@ -117,30 +125,41 @@ def _read_head(text: bytes) -> Head:
     noted: dict[bytes, bytes] = {}
     for given, value in _NOTED.findall(fields):
         name = given.lower()
-        if name in noted:
+        if name not in noted:
+            noted[name] = value.strip(b" \t")
+        elif name in _SINGLE:
             raise RequestError(400, f"two {name.decode()} fields")
-        noted[name] = value.strip(b" \t")
+        else:
+            noted[name] += b"," + value
     is_old = found["minor"] == b"0"
-    path, host = _place(found["method"], found["target"], noted.get(b"host", b"" if is_old else None))
+    method, target = found["method"], found["target"]
+    path, query, host = _place(method, target, noted.get(b"host", b"" if is_old else None))
     if noted.get(b"expect", b"100-continue").lower() != b"100-continue":
         raise RequestError(417, "unknown expectation")
     length = _length(noted.get(b"content-length"), noted.get(b"transfer-encoding"), is_old=is_old)
-    return Head(found["method"], path, host, length)
+    is_plain = (
+        not is_old
+        and target.startswith(b"/")
+        and noted.get(b"connection", b"keep-alive").lower() == b"keep-alive"
+        and b"upgrade" not in noted
+        and b"expect" not in noted
+    )
+    return Head(method, path, query, host, length, fields, is_plain)
 
 
-def _place(method: bytes, target: bytes, host: bytes | None) -> tuple[bytes, bytes]:
-    """Path and host of a request; the host of an absolute target replaces the header field."""
+def _place(method: bytes, target: bytes, host: bytes | None) -> tuple[bytes, bytes, bytes]:
+    """Path, query and host of a request; the host of an absolute target replaces the header field."""
     if host is None or not _HOST.fullmatch(host):
         raise RequestError(400, "no valid host field")
     if target == b"*" and method == b"OPTIONS":
-        return target, host
+        return target, b"", host
     found = _TARGET.fullmatch(target)
     if found is None:
         raise RequestError(400, "malformed target")
     authority = found["authority"]
     if authority is not None and not _HOST.fullmatch(authority):
         raise RequestError(400, "malformed target")
-    return found["path"], authority or host
+    return found["path"], found["query"] or b"", authority or host
 
 
 def _length(length: bytes | None, encoding: bytes | None, *, is_old: bool) -> int | None:

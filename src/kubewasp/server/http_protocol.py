@@ -17,6 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from kubewasp.server.allowed_hosts import AllowedHosts, is_loopback
 from kubewasp.server.http_framing import RequestError, RequestReader
+from kubewasp.server.immediate import immediate_scope
 
 if TYPE_CHECKING:
     import uvicorn
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from kubewasp.server.connection_table import ConnectionTable
     from kubewasp.server.http_framing import Head
+    from kubewasp.server.immediate import Immediate
     from kubewasp.server.limited_log import LimitedLog
 
 # Pause and resume of uvicorn's writer: at least this was sent in between.
@@ -40,11 +42,12 @@ class Guard:
     log: LimitedLog
     hosts: AllowedHosts = field(default_factory=AllowedHosts)
     reserved_paths: tuple[bytes, ...] = ()  # and those below them: answered however many requests are in progress
+    immediate: Immediate | None = None
 
     def is_reserved(self, head: Head) -> bool:
-        return not head.has_body and any(
-            head.path == path or head.path.startswith(path + b"/") for path in self.reserved_paths
-        )
+        if not self.reserved_paths or head.has_body:
+            return False
+        return any(head.path == path or head.path.startswith(path + b"/") for path in self.reserved_paths)
 
 
 class _Flow(FlowControl):
@@ -182,8 +185,11 @@ class GuardedProtocol(HttpToolsProtocol):
         except RequestError as error:
             self._refuse(error)
             return
-        if not self._is_open:
-            return
+        if self._is_open:
+            self._keep()
+
+    def _keep(self) -> None:
+        """Reads on, unless something sent ahead is there."""
         if self._pending and not self.flow.is_held:
             self._hold()
         elif not self._pending and self.flow.is_held:
@@ -206,7 +212,24 @@ class GuardedProtocol(HttpToolsProtocol):
             return False
         head, text = found
         self._begin(head)
-        self._feed(text)
+        if not self._answer_at_once(head):
+            self._feed(text)
+        elif self._pending:  # of a client that sends ahead: after the requests of others
+            self.loop.call_soon(self._advance)
+            self._keep()
+            return False
+        return True
+
+    def _answer_at_once(self, head: Head) -> bool:
+        immediate = self._guard.immediate
+        scope = immediate and immediate_scope(head, self.client, self.server, self.scheme)
+        answer = scope and immediate and immediate(scope)
+        if not answer:
+            return False
+        self._unset_keepalive_if_required()
+        self.transport.write(answer.message(self.server_state.default_headers, is_head=head.method == b"HEAD"))
+        self.server_state.total_requests += 1
+        self._settle()
         return True
 
     def _begin(self, head: Head) -> None:

@@ -20,6 +20,7 @@ from kubewasp.server.allowed_hosts import AllowedHosts
 from kubewasp.server.connection_table import ConnectionTable, HttpLimits
 from kubewasp.server.health import ENDPOINTS
 from kubewasp.server.http_protocol import Guard
+from kubewasp.server.immediate import forwarded
 from kubewasp.server.limited_log import LimitedLog
 from kubewasp.server.listener import Listener
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from kubewasp.clock import Clock
+    from kubewasp.server.immediate import Immediate
 
 logger = logging.getLogger(__name__)
 # Port of kube-scheduler.
@@ -93,6 +95,7 @@ class AppServer:
         backlog: int = 128,
         grace_seconds: int = _GRACE_SECONDS,
         listening: socket.socket | None = None,
+        immediate: Immediate | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """`allowed_hosts`: beside loopback names, on loopback addresses; `*`: all.
@@ -101,6 +104,7 @@ class AppServer:
         `reserved_paths`: answered however many other requests are in progress.
         `backlog`: connections not yet accepted; `grace_seconds`: time for open requests at the end.
         `listening`: a socket of `listening_sockets` in place of a new one.
+        `immediate`: asked first, for requests without a body.
         """
         self.address = address
         self._app = app
@@ -111,6 +115,7 @@ class AppServer:
         self._backlog = backlog
         self._grace_seconds = grace_seconds
         self._listening = listening
+        self._immediate = immediate
         self._clock = clock
         self._server: _Server | None = None
         self._task: asyncio.Task[None] | None = None
@@ -129,6 +134,7 @@ class AppServer:
             LimitedLog(logger, self._clock),
             self._allowed_hosts,
             self._reserved_paths,
+            self._immediate and forwarded(self._immediate, self._trusted_proxies),
         )
         self._server = _Server(config, guard, self._clock)
         self._task = asyncio.create_task(self._server.serve(sockets=[listening]), name="kubewasp-serve")

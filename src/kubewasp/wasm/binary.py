@@ -74,6 +74,11 @@ def sections(wasm: bytes) -> Iterator[Section]:
         at = start + size
 
 
+def has_start(wasm: bytes) -> bool:
+    """Whether a module has a start section: code that runs while an instance is made."""
+    return any(section.number == _START for section in sections(wasm))
+
+
 def producers(wasm: bytes) -> dict[str, list[str]]:
     """The `producers` section, e.g. {"language": ["Go"], "processed-by": ["TinyGo 0.39.0"]}.
 

@@ -12,6 +12,7 @@ from wasmtime import Config, Engine
 
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import set_async_stack
+from kubewasp.wasm.light_instance import use_pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,8 +57,12 @@ class EngineSettings:
         """Part of the key of compiled code."""
         return f"{self.name} stack={self.stack}{' fuel' if self.fueled else ''}"
 
-    def engine(self) -> Engine:
-        """A new engine; GuestLoadError if the stack limit does not fit into a thread's stack."""
+    def engine(self, *, pooled: int = 0) -> Engine:
+        """A new engine; GuestLoadError if the stack limit does not fit into a thread's stack.
+
+        `pooled`: memories come from a pool for so many instances; WasmtimeError if the system has no room for it.
+        Compiled code is the same.
+        """
         config = Config()
         for feature in self.off:
             setattr(config, feature, False)
@@ -69,6 +74,8 @@ class EngineSettings:
             _check_stack(self.stack)
             set_async_stack(config, self.stack + _HOST_STACK)  # the runtime ends the process if it is smaller
             config.max_wasm_stack = self.stack
+        if pooled:
+            use_pool(config, pooled)
         return Engine(config)
 
 

@@ -1,13 +1,12 @@
 """Everything below wasmtime-py's public interface; see docs/rationale.md, "Below the public interface".
 
-HOT PATH (guard: make bars, host). No other module imports a private name of wasmtime, and this is why wasmtime is
-pinned exactly. The tests of the adapter and of web guests fail if an update changes these interfaces.
+HOT PATH (guard: make bars, host). Only this module and light_instance.py import private names of wasmtime, and this is
+why wasmtime is pinned exactly. The tests of the adapter and of web guests fail if an update changes these interfaces.
 
 - Short calls: wasmtime-py releases Python's lock (GIL) for every call. With other threads running, each call of less
   than a microsecond may then cost a thread switch. Those keep the lock; compiling, freeing and guest code release it.
 - `ImportableMemory`: wasmtime-py cannot pass a shared memory as an import.
 - `AdapterCall` and `GuestCall`: `Func.__call__` looks up the function's type each time (36 µs against 3 µs).
-- `GuestMemory`: `Memory` makes several objects for each look at an address or a size.
 - `define_function`: wasmtime-py's host functions cost 20 µs per call and keep exceptions in a global of all threads.
 - `linked` and `instantiated`: each import costs 13 µs otherwise.
 - `on_deadline` and `epoch_increment`: wasmtime-py has no epoch callback, and a kernel timer needs a C function.
@@ -19,6 +18,8 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import struct
+from ctypes import string_at
 from typing import TYPE_CHECKING, Any, Final
 
 from wasmtime import (
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
-    from wasmtime import Config, Engine, InstancePre, Linker, Module
+    from wasmtime import Config, Engine, Linker, Module
 
 PAGE = 65536
 MAX_PAGES = 65536
@@ -68,12 +69,12 @@ _SHORT: Final = (
     "wasm_valtype_kind",
     "wasm_valtype_new",
 )
-_library: Final = ctypes.PyDLL(ffi.dll._name, handle=ffi.dll._handle)
+library_keeping_lock: Final = ctypes.PyDLL(ffi.dll._name, handle=ffi.dll._handle)
 
 
 def keeping_lock(name: str) -> Any:
     """A function of wasmtime that keeps Python's lock."""
-    releasing, function = getattr(bindings, f"_{name}"), getattr(_library, name)
+    releasing, function = getattr(bindings, f"_{name}"), getattr(library_keeping_lock, name)
     function.argtypes, function.restype = releasing.argtypes, releasing.restype
     return function
 
@@ -184,34 +185,6 @@ class GuestCall:
         return int(getattr(self._values[0], self._result)) if self._result else 0
 
 
-class GuestMemory:
-    """Size and address of a memory of a store. The store must live as long."""
-
-    __slots__ = ("_context", "_keep", "_memory")
-    _data: Any = staticmethod(_library["wasmtime_memory_data"])
-    _size: Any = staticmethod(_library["wasmtime_memory_data_size"])
-
-    def __init__(self, store: Store, memory: Memory) -> None:
-        self._context = store._context()
-        self._keep = memory
-        self._memory = ctypes.byref(memory._memory)
-
-    @property
-    def size(self) -> int:
-        return int(self._size(self._context, self._memory))
-
-    def place(self, address: int, length: int) -> int:
-        """Address in this process of a part of the memory; IndexError if it is outside."""
-        size = self._size(self._context, self._memory)
-        if address + length > size:
-            raise IndexError(f"{length} bytes at {address} are outside of the guest's memory of {size} bytes")
-        return int(self._data(self._context, self._memory)) + address
-
-
-for _function, _result in ((GuestMemory._data, ctypes.c_size_t), (GuestMemory._size, ctypes.c_size_t)):
-    _function.argtypes, _function.restype = bindings._wasmtime_memory_data.argtypes, _result
-
-
 def exported_function(store: Store, instance: Instance, name: bytes) -> Func:
     """One export that is known to be a function; `Instance.exports` looks up all of them, in 50 µs."""
     return Func._from_raw(exported(store, instance, name).of.func)
@@ -270,21 +243,6 @@ def instantiated(store: Store, module: Module, imports: Sequence[Any]) -> Instan
     return Instance._from_raw(instance)
 
 
-def instantiated_from(prepared: InstancePre, store: Store, *, keep_lock: bool) -> Instance:
-    """An instance of a linked module; with the lock kept, its start section must be short."""
-    instance, trap = ffi.wasmtime_instance_t(), _TrapPointer()
-    instantiate = _instantiate_keeping if keep_lock else ffi.wasmtime_instance_pre_instantiate
-    error = instantiate(prepared.ptr(), store._context(), ctypes.byref(instance), ctypes.byref(trap))
-    if error:
-        raise WasmtimeError._from_ptr(error)
-    if trap:
-        raise Trap._from_ptr(trap)
-    return Instance._from_raw(instance)
-
-
-_instantiate_keeping: Any = keeping_lock("wasmtime_instance_pre_instantiate")
-
-
 def define_function(
     linker: Linker,
     module: str,
@@ -297,26 +255,37 @@ def define_function(
 ) -> None:
     """Defines a host function: unsigned i32 parameters; one result (`i32`, `i64`) or none (an empty name).
 
-    `answer` gets a pointer to the caller and the parameters; its result None makes the guest trap. It must not raise.
+    `answer` gets the caller's address and the parameters; its result None makes the guest trap. It must not raise.
     Parameters at the indexes `wide` are i64, of which `answer` gets the low 32 bits.
     """
+    unpack = struct.Struct("<" + "I12x" * parameters).unpack
+    size = parameters * ctypes.sizeof(ffi.wasmtime_val_raw_t)
+    write = {"i32": ctypes.c_int32.from_address, "i64": ctypes.c_int64.from_address}.get(result)
 
-    def callback(_data: object, caller: Any, values: Any, _count: int) -> int:
-        found = answer(caller, *[values[index].i32 & 0xFFFFFFFF for index in range(parameters)])
+    def callback(_data: object, caller: int, values: int, _count: int) -> int:
+        found = answer(caller, *unpack(string_at(values, size)))
         if found is None:
             return ctypes.cast(ffi.wasmtime_trap_new(_REFUSED, len(_REFUSED)), ctypes.c_void_p).value or 0
-        if result:
-            setattr(values[0], result, found)
+        if write is not None:
+            write(values).value = found
         return 0
 
     results = [ValType.i64() if result == "i64" else ValType.i32()] if result else []
     types = [ValType.i64() if index in wide else ValType.i32() for index in range(parameters)]
     kind = FuncType(types, results)  # a variable: it must live as long as its pointer
-    function = ffi.wasmtime_func_unchecked_callback_t(callback)
+    function = _HostFunction(callback)
     _CALLBACKS.append(function)
     where, what = module.encode(), name.encode()
     error = ffi.wasmtime_linker_define_func_unchecked(
-        linker.ptr(), where, len(where), what, len(what), kind.ptr(), function, None, _NO_FINALIZER
+        linker.ptr(),
+        where,
+        len(where),
+        what,
+        len(what),
+        kind.ptr(),
+        ctypes.cast(function, _UncheckedCallback),
+        None,
+        _NO_FINALIZER,
     )
     if error:
         raise WasmtimeError._from_ptr(error)
@@ -393,6 +362,9 @@ _TIME_OVER: Final = ctypes.create_string_buffer(b"time limit exceeded")
 _CONTINUE: Final = 0
 _DEADLINE_CALLBACK: Any = bindings._wasmtime_store_epoch_deadline_callback.argtypes[1]
 _REFUSED = b"refused by the host"
+_UncheckedCallback: Any = ffi.wasmtime_func_unchecked_callback_t
+# The same with plain addresses.
+_HostFunction: Final = ctypes.CFUNCTYPE(*[ctypes.c_size_t] * 5)
 _NO_FINALIZER = ctypes.cast(0, ctypes.CFUNCTYPE(None, ctypes.c_void_p))
 # Never freed: linkers belong to engines, which live as long as the process.
 _CALLBACKS: list[Any] = []

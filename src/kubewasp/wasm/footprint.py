@@ -90,6 +90,11 @@ class Bounds:
     memories: int
     counted: int
 
+    @property
+    def of_store(self) -> tuple[int, int, int, int, int]:
+        """As the runtime takes them."""
+        return self.memory_size, self.table_elements, self.instances, self.tables, self.memories
+
     def apply(self, store: Store, *, memory_size: int | None = None) -> None:
         store.set_limits(
             memory_size=self.memory_size if memory_size is None else memory_size,

@@ -7,37 +7,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from kubewasp.web.asgi_bodies import RequestBody, ResponseBody
+from kubewasp.web.asgi_bodies import HeldBody, RequestBody, ResponseBody, send_answer
 from kubewasp.web.errors import CLIENT_CLOSED_REQUEST, ClientError, GuestError, OverrunError
+from kubewasp.web.exchange import Exchange, path_below
 from kubewasp.web.handler_table import handler_table
-from kubewasp.web.http_messages import Headers, Request, Response
+from kubewasp.web.http_messages import BytesBody, Response
 from kubewasp.web.web_metrics import WebMetrics
 from kubewasp.web.web_reload import WebReloader
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping
 
-    from starlette.types import Message, Receive, Scope, Send
+    from starlette.types import Receive, Scope, Send
 
+    from kubewasp.server.immediate import Answer
     from kubewasp.web.guests import Guest
     from kubewasp.web.handler_table import HandlerTable
-    from kubewasp.web.http_messages import Body
+    from kubewasp.web.http_messages import Request
     from kubewasp.web.routing import Pipeline
-    from kubewasp.web.web_config import RouteConfig, WebConfig
+    from kubewasp.web.web_config import WebConfig
 
 logger = logging.getLogger(__name__)
-REQUEST_ID: Final = b"x-request-id"
-_VALID_ID: Final = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
-_LENGTH: Final = re.compile(rb"[0-9]{1,18}")
-_NO_ROUTE: Final = "none"
 
 
 class ResponseAbortedError(ConnectionAbortedError):
@@ -108,32 +103,70 @@ class WebApp:
                 self.close()
                 return
 
+    def immediate(self, scope: Scope) -> Answer | None:
+        """Answers a request without a body at once, if those of its route are short; None, without any effect, if not.
+
+        For servers that can do without a task for each request; others use the ASGI interface.
+        """
+        pipeline = self.table.routes.match(path_below(scope), scope["method"]).pipeline
+        if pipeline is None or not pipeline.is_short:
+            return None
+        began = time.perf_counter()
+        exchange = Exchange(scope)
+        answer = self._answer(pipeline, exchange, b"")
+        if answer is not None:
+            self._completed(exchange, time.perf_counter() - began)
+        return answer
+
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
         self.metrics.in_flight += 1
-        exchange = _Exchange(scope, send)
+        exchange = Exchange(scope)
         try:
-            match = self.table.routes.match(exchange.path, exchange.method)
-            if match.pipeline is None:
-                await exchange.refuse(405 if match.allowed else 404, match.allowed)
-                return
-            exchange.route = match.pipeline.route.shown
-            await self._run(match.pipeline, exchange, receive)
-        except GuestError as error:
-            self.metrics.failed(error.guest, error.kind)
-            await exchange.fail(error.status, error)
-        except ClientError as error:
-            await exchange.fail(error.status, error)
-        except Exception as error:
-            logger.exception("Request failed", extra={"requestID": exchange.id})
-            await exchange.fail(500, error)
+            await self._respond(exchange, receive, send)
         finally:
             self.metrics.in_flight -= 1
-            seconds = time.perf_counter() - began
-            self.metrics.completed(exchange.route, exchange.method, exchange.status, seconds)
-            _log_access(exchange, seconds)
+            self._completed(exchange, time.perf_counter() - began)
 
-    async def _run(self, pipeline: Pipeline, exchange: _Exchange, receive: Receive) -> None:
+    async def _respond(self, exchange: Exchange, receive: Receive, send: Send) -> None:
+        match = self.table.routes.match(exchange.path, exchange.method)
+        if match.pipeline is None:
+            await send_answer(send, exchange.refusal(405 if match.allowed else 404, match.allowed))
+            return
+        exchange.route = match.pipeline.route.shown
+        limits = match.pipeline.limits
+        sink = ResponseBody(send, exchange, limits.client_timeout)
+        response = Response(sink, limits.response_body)
+        try:
+            answer = await self._run(match.pipeline, exchange, receive, response)
+            if answer is None:
+                await sink.finish(response)
+        except Exception as error:  # noqa: BLE001 - answered, counted and logged
+            answer = self._failed(exchange, error, is_late=response.started)
+        if answer is not None:
+            await send_answer(send, answer)
+
+    def _completed(self, exchange: Exchange, seconds: float) -> None:
+        self.metrics.completed(exchange.route, exchange.method, exchange.status, seconds)
+        exchange.log_access(seconds)
+
+    def _failed(self, exchange: Exchange, error: Exception, *, is_late: bool = False) -> Answer | None:
+        """Answer to a request that failed; None if the client has gone; ResponseAbortedError if the head was sent."""
+        status = 500
+        if isinstance(error, GuestError | ClientError):
+            status = error.status
+        else:
+            logger.error("Request failed", extra={"requestID": exchange.id.decode()}, exc_info=error)
+        if isinstance(error, GuestError):
+            self.metrics.failed(error.guest, error.kind)
+        exchange.log_failure(status, error, is_late=is_late)
+        exchange.status = status
+        if is_late:
+            raise ResponseAbortedError(f"request {exchange.id.decode()}: response aborted")
+        return None if status == CLIENT_CLOSED_REQUEST else exchange.failure(status)
+
+    async def _run(self, pipeline: Pipeline, exchange: Exchange, receive: Receive, response: Response) -> Answer | None:
+        """The answer of a short request. None for others, which write to the response."""
         limits = pipeline.limits
         length = exchange.content_length()
         if length is not None and length > limits.request_body:
@@ -141,36 +174,43 @@ class WebApp:
         body = RequestBody(receive, length, limits.request_body, limits.client_timeout)
         if length != 0:
             await body.begin()
-        is_short = pipeline.is_short and not body.is_streamed and not pipeline.slots.locked()
-        if not is_short or not await self._run_here(pipeline, exchange, body):
-            await self._run_on_thread(pipeline, exchange, body)
+        if pipeline.is_short and not body.is_streamed:
+            answer = self._answer(pipeline, exchange, body.whole())
+            if answer is not None:
+                return answer
+        await self._run_on_thread(pipeline, exchange, body, response)
+        self._prepare(pipeline)
+        return None
+
+    def _answer(self, pipeline: Pipeline, exchange: Exchange, body: bytes) -> Answer | None:
+        """Runs a short request on the event loop. None, without any effect, if it is not short."""
+        exchange.route = pipeline.route.shown
+        held = HeldBody()
+        response = Response(held, pipeline.limits.response_body)
+        try:
+            pipeline.run(exchange.request(BytesBody(body), pipeline.route, brief=True), response)
+            answer: Answer | None = exchange.answer(response, held.content())
+        except OverrunError:
+            return None
+        except Exception as error:  # noqa: BLE001 - answered, counted and logged
+            answer = self._failed(exchange, error)
+        self._prepare(pipeline)
+        return answer
+
+    def _prepare(self, pipeline: Pipeline) -> None:
         for guest in pipeline.guests:
             if guest.prepares:
                 asyncio.get_running_loop().run_in_executor(self._threads, guest.prepare)
 
-    async def _run_here(self, pipeline: Pipeline, exchange: _Exchange, body: RequestBody) -> bool:
-        """Runs a short request on the event loop. False, without any effect, if it is not short."""
-        sink = exchange.sink(pipeline.limits.client_timeout, brief=True)
-        response = Response(sink, pipeline.limits.response_body)
-        try:
-            pipeline.run(exchange.request(body.whole(), pipeline.route, brief=True), response)
-        except OverrunError:
-            return False
-        exchange.response = response
-        await sink.finish(response)
-        return True
-
-    async def _run_on_thread(self, pipeline: Pipeline, exchange: _Exchange, body: RequestBody) -> None:
-        limits = pipeline.limits
-        sink = exchange.sink(limits.client_timeout)
-        response = exchange.response = Response(sink, limits.response_body)
+    async def _run_on_thread(
+        self, pipeline: Pipeline, exchange: Exchange, body: RequestBody, response: Response
+    ) -> None:
         request = exchange.request(body, pipeline.route)
         if body.is_streamed:
-            async with _turn(self._uploads, limits.client_timeout):
+            async with _turn(self._uploads, pipeline.limits.client_timeout):
                 await self._call(pipeline, request, response)
         else:
             await self._call(pipeline, request, response)
-        await sink.finish(response)
 
     async def _call(self, pipeline: Pipeline, request: Request, response: Response) -> None:
         async with pipeline.slots:
@@ -188,120 +228,3 @@ async def _turn(turns: asyncio.Semaphore, timeout: float) -> AsyncIterator[None]
         yield
     finally:
         turns.release()
-
-
-class _Exchange:
-    """One request and its response on the event loop."""
-
-    def __init__(self, scope: Scope, send: Send) -> None:
-        self.method: str = scope["method"]
-        self.path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-        self.route = _NO_ROUTE
-        self.status = 0
-        self.sent = 0
-        self.response: Response | None = None
-        self._scope = scope
-        self._send = send
-        self._headers = Headers(scope["headers"])
-        given = self._headers.first(REQUEST_ID) or b""
-        self.id = given.decode() if _VALID_ID.fullmatch(given) else os.urandom(16).hex()
-
-    @property
-    def client(self) -> str:
-        client = self._scope.get("client")
-        return client[0] if client else ""
-
-    def content_length(self) -> int | None:
-        """Length of the request body; None if unknown. HTTP/1 requests without either header have no body."""
-        given = self._headers.values(b"content-length")
-        if not given:
-            return None if self._headers.first(b"transfer-encoding") or self._is_http2 else 0
-        if len(given) > 1 or not _LENGTH.fullmatch(given[0]):
-            raise ClientError(400, "content-length: expected one number")
-        return int(given[0])
-
-    @property
-    def _is_http2(self) -> bool:
-        """HTTP/2 and newer: bodies need neither content-length nor transfer-encoding."""
-        return not str(self._scope.get("http_version", "1.1")).startswith("1")
-
-    def request(self, body: Body, route: RouteConfig, *, brief: bool = False) -> Request:
-        """The request for the guests, which may change it."""
-        headers = Headers(self._headers.pairs)
-        headers.set(REQUEST_ID, self.id.encode())
-        scope = self._scope
-        root = scope.get("root_path", "")
-        matched = len(route.path.rstrip("/")) if route.is_prefix else len(self.path)
-        return Request(
-            method=self.method,
-            path=scope.get("raw_path") or scope["path"].encode(),
-            query=scope.get("query_string", b""),
-            headers=headers,
-            body=body,
-            id=self.id,
-            protocol=f"HTTP/{scope.get('http_version', '1.1')}",
-            scheme=scope.get("scheme", "http"),
-            client=tuple(scope.get("client") or ("", 0)),
-            server=tuple(scope.get("server") or ("", 0)),
-            script=root + self.path[:matched],
-            path_info=self.path[matched:],
-            brief=brief,
-        )
-
-    def sink(self, timeout: float, *, brief: bool = False) -> ResponseBody:
-        return ResponseBody(self._send_counted, [(REQUEST_ID, self.id.encode())], timeout, brief=brief)
-
-    async def refuse(self, status: int, allowed: Sequence[str] = ()) -> None:
-        """Response for a request without a route."""
-        headers = [(b"allow", ", ".join(allowed).encode())] if allowed else []
-        await self._send_status(status, headers)
-
-    async def fail(self, status: int, error: Exception) -> None:
-        """Error response without details, which go to the log; ResponseAbortedError if the head was sent already."""
-        started = self.response is not None and self.response.started
-        if status >= 500 and not isinstance(error, ClientError):
-            keys: dict[str, str | int] = {"requestID": self.id, "path": self.path, "status": status}
-            if isinstance(error, GuestError):
-                keys |= {"guest": error.guest, "kind": error.kind, "problem": error.detail}
-            logger.error("Guest failed%s", " after the response head" if started else "", extra=keys)
-        if started:
-            self.status = status
-            raise ResponseAbortedError(f"request {self.id}: response aborted")
-        if status == CLIENT_CLOSED_REQUEST:
-            self.status = CLIENT_CLOSED_REQUEST
-            return
-        await self._send_status(status, [(b"connection", b"close")] if status in (400, 408, 413, 503) else [])
-
-    async def _send_status(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        body = f"{status} {HTTPStatus(status).phrase}\nrequest id: {self.id}\n".encode()
-        headers = [
-            (b"content-type", b"text/plain; charset=utf-8"),
-            (b"content-length", str(len(body)).encode()),
-            (REQUEST_ID, self.id.encode()),
-            *headers,
-        ]
-        await self._send_counted({"type": "http.response.start", "status": status, "headers": headers})
-        await self._send_counted({"type": "http.response.body", "body": body, "more_body": False})
-
-    async def _send_counted(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-        else:
-            self.sent += len(message.get("body", b""))
-        await self._send(message)
-
-
-def _log_access(exchange: _Exchange, seconds: float) -> None:
-    if logger.isEnabledFor(logging.INFO):
-        # Without the query string, which may hold secrets.
-        keys = {
-            "method": exchange.method,
-            "path": exchange.path,
-            "status": exchange.status,
-            "bytes": exchange.sent,
-            "seconds": round(seconds, 6),
-            "client": exchange.client,
-            "route": exchange.route,
-            "requestID": exchange.id,
-        }
-        logger.info("Request", extra=keys)

@@ -11,16 +11,18 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kubewasp.web.errors import CLIENT_CLOSED_REQUEST, ClientError, GuestError, OverrunError
-from kubewasp.web.http_messages import NO_BODY, BytesBody
+from kubewasp.web.http_messages import NO_BODY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from starlette.types import Message, Receive, Send
 
+    from kubewasp.server.immediate import Answer
+    from kubewasp.web.exchange import Exchange
     from kubewasp.web.http_messages import Response
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 # Request bodies up to this size are read before the guest is called; responses up to it are sent in one message.
 CHUNK: Final = 64 * 1024
 
@@ -68,9 +70,9 @@ class RequestBody:
         """True after `begin` if the guest may have to wait for the rest."""
         return self._more
 
-    def whole(self) -> BytesBody:
+    def whole(self) -> bytes:
         """A copy of a body that is not streamed."""
-        return BytesBody(bytes(self._ready))
+        return bytes(self._ready)
 
     def _take(self, message: Message) -> None:
         if message["type"] == "http.disconnect":
@@ -86,14 +88,31 @@ class RequestBody:
         return ClientError(408, f"client sent nothing for {self._timeout:g} s")
 
 
+class HeldBody:
+    """`Sink` of a request on the event loop: keeps what is written, up to the size of a chunk."""
+
+    __slots__ = ("_pieces", "_size")
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def write(self, chunk: bytes, _response: Response) -> None:
+        self._size += len(chunk)
+        if self._size >= CHUNK:
+            raise OverrunError("response is long")
+        self._pieces.append(chunk)
+
+    def content(self) -> bytes:
+        return b"".join(self._pieces)
+
+
 class ResponseBody:
     """`Sink` over ASGI `send`. `write` runs on a guest thread, `finish` on the event loop."""
 
-    def __init__(self, send: Send, extra: list[tuple[bytes, bytes]], timeout: float, *, brief: bool = False) -> None:
-        """`extra`: headers added to every response. `brief`: `write` runs on the event loop, too."""
-        self._brief = brief
+    def __init__(self, send: Send, exchange: Exchange, timeout: float) -> None:
         self._send = send
-        self._extra = extra
+        self._exchange = exchange
         self._timeout = timeout
         self._loop = asyncio.get_running_loop()
         self._pending = bytearray()
@@ -101,38 +120,42 @@ class ResponseBody:
     def write(self, chunk: bytes, response: Response) -> None:
         self._pending += chunk
         if len(self._pending) >= CHUNK:
-            if self._brief:
-                raise OverrunError("response is long")
             too_slow = ClientError(CLIENT_CLOSED_REQUEST, f"client accepted nothing for {self._timeout:g} s")
             _on_loop(self._flush(response), self._loop, self._timeout, too_slow)
 
     async def finish(self, response: Response) -> None:
-        body = b"" if response.status in NO_BODY else bytes(self._pending)
+        body = bytes(self._pending)
         if not response.started:
-            response.headers.remove(b"content-length")
-            if response.status not in NO_BODY:
-                response.headers.add(b"content-length", str(len(body)).encode())
-            await self._begin(response)
-        await self._send({"type": "http.response.body", "body": body, "more_body": False})
+            response.started = True
+            await send_answer(self._send, self._exchange.answer(response, body))
+            return
+        await self._send_body(body if response.status not in NO_BODY else b"", more=False)
 
     async def _flush(self, response: Response) -> None:
         if not response.started:
-            await self._begin(response)
+            response.started = True
+            self._exchange.status = response.status
+            headers = self._exchange.head(response, length=response.headers.first(b"content-length"))
+            await self._send({"type": "http.response.start", "status": response.status, "headers": headers})
         body = bytes(self._pending)
         self._pending.clear()
         if response.status not in NO_BODY:
-            await self._send({"type": "http.response.body", "body": body, "more_body": True})
+            await self._send_body(body, more=True)
 
-    async def _begin(self, response: Response) -> None:
-        response.started = True
-        headers = [*response.headers.end_to_end(), *self._extra]
-        await self._send({"type": "http.response.start", "status": response.status, "headers": headers})
+    async def _send_body(self, body: bytes, *, more: bool) -> None:
+        self._exchange.sent += len(body)
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
 
 
-def _on_loop(step: Awaitable[Answer], loop: asyncio.AbstractEventLoop, timeout: float, too_slow: ClientError) -> Answer:
+async def send_answer(send: Send, answer: Answer) -> None:
+    await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+
+
+def _on_loop(step: Awaitable[Result], loop: asyncio.AbstractEventLoop, timeout: float, too_slow: ClientError) -> Result:
     """Runs an awaitable on the loop and blocks this thread until it is done."""
 
-    async def run() -> Answer:
+    async def run() -> Result:
         return await step
 
     future = asyncio.run_coroutine_threadsafe(run(), loop)

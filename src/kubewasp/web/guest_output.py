@@ -33,6 +33,10 @@ class Output:
         self._content = bytearray()
         self._held = None
 
+    @property
+    def has_lines(self) -> bool:
+        return bool(self._held or self._content)
+
     def hold(self, level: int, line: str) -> bool:
         """Keeps a log line, if lines are held."""
         if self._held is None:

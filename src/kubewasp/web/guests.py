@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from kubewasp.registry.references import Reference
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kubewasp.wasm.source import GuestSources
+    from kubewasp.web.handler_module import HandlerModule
     from kubewasp.web.http_messages import Request, Response
     from kubewasp.web.web_config import GuestConfig, Style
 
@@ -46,46 +48,87 @@ class Runner(Protocol):
         """Starts an instance for a later request."""
 
 
-class CoreRunner:
-    """Runner for the styles `module`, `run` and `http-wasm`: core modules with a pool of instances."""
+class _Instances:
+    """Instances of a module, in its engine. The engine's ticker runs during a request, for all calls."""
 
-    may_be_brief = True
-
-    def __init__(self, config: GuestConfig, style: Style, wasm: bytes, stats: PoolStats) -> None:
-        module = handler_module.load_handler_module(wasm, style, config.limits, config.import_module)
+    def __init__(self, module: HandlerModule, config: GuestConfig, stats: PoolStats) -> None:
         text = config.config.encode()
 
         def make(brief: bool) -> HandlerInstance:
             return HandlerInstance(module, config.limits, name=config.name, config=text, env=config.env, brief=brief)
 
-        self._style = style
-        self._takes_message = ("run", 2, "") in module.abi.exports
-        self._content_type = config.content_type.encode()
-        self._buffer = config.limits.buffer
         self._ticker = module.engine.ticker
-        self.prepares = bool(module.start) and config.reuse == 1
         self._pool = InstancePool(make, stats, uses=config.reuse)
         with self._ticker.running():
-            make(False)  # a failing start function is reported now, not by the first request
+            make(False).close()  # a failing start function is reported now, not by the first request
 
-    def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:
-        self._ticker.begin()  # once for all calls of the request
+    def run(self, serve: Callable[[HandlerInstance], None], request: Request) -> None:
+        self._ticker.begin()
         try:
-            with self._pool.instance(request.id, brief=request.brief) as instance:
-                if self._style == "http-wasm":
-                    middleware_abi.run(instance, middleware_abi.MiddlewareExchange(request, response), following)
-                elif self._style == "module":
-                    handler_abi.run(instance, handler_abi.HandlerExchange(request, response))
-                else:
-                    response.headers.set(b"content-type", self._content_type)
-                    exchange = run_abi.RunExchange(request, response, self._buffer)
-                    run_abi.run(instance, exchange, takes_message=self._takes_message)
+            self._pool.run(serve, request.id, brief=request.brief)
         finally:
             self._ticker.end()
 
     def prepare(self) -> None:
         with self._ticker.running():
             self._pool.prepare()
+
+
+class CoreRunner:
+    """Runner for the styles `module`, `run` and `http-wasm`: core modules with a pool of instances.
+
+    Instances for one brief request have their memory from the pool of an engine, if there is a place in it.
+    """
+
+    may_be_brief = True
+
+    def __init__(self, config: GuestConfig, style: Style, wasm: bytes, stats: PoolStats) -> None:
+        module = handler_module.load_handler_module(
+            wasm, style, config.limits, config.import_module, lasts=config.reuse > 1
+        )
+        self._serve = {"module": _handle, "http-wasm": _pass_through}.get(style) or self._run_text
+        self._takes_message = ("run", 2, "") in module.abi.exports
+        self._content_type = config.content_type.encode()
+        self._buffer = config.limits.buffer
+        self.prepares = bool(module.start) and config.reuse == 1
+        self._instances = _Instances(module, config, stats)
+        self._places = module.pooled.engine.places if module.pooled else []
+        self._pooled = _Instances(module.pooled, config, stats) if module.pooled else self._instances
+
+    def run(self, request: Request, response: Response, following: Callable[[], None]) -> None:
+        serve = partial(self._serve, request, response, following)
+        if not request.brief:
+            self._instances.run(serve, request)
+            return
+        try:
+            place = self._places.pop()
+        except IndexError:  # none, or none left
+            self._instances.run(serve, request)
+            return
+        try:
+            self._pooled.run(serve, request)
+        finally:
+            self._places.append(place)
+
+    def _run_text(
+        self, request: Request, response: Response, _following: Callable[[], None], instance: HandlerInstance
+    ) -> None:
+        response.headers.set(b"content-type", self._content_type)
+        exchange = run_abi.RunExchange(request, response, self._buffer)
+        run_abi.run(instance, exchange, takes_message=self._takes_message)
+
+    def prepare(self) -> None:
+        self._instances.prepare()
+
+
+def _handle(request: Request, response: Response, _following: Callable[[], None], instance: HandlerInstance) -> None:
+    handler_abi.run(instance, handler_abi.HandlerExchange(request, response))
+
+
+def _pass_through(
+    request: Request, response: Response, following: Callable[[], None], instance: HandlerInstance
+) -> None:
+    middleware_abi.run(instance, middleware_abi.MiddlewareExchange(request, response), following)
 
 
 @dataclass(frozen=True, slots=True)

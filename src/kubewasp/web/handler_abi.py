@@ -32,22 +32,22 @@ class HandlerExchange:
 
 def run(instance: HandlerInstance, exchange: HandlerExchange) -> None:
     """Calls the guest's `run`; its result is the end of the body."""
-    last = b""
-
-    def steps() -> None:
-        nonlocal last
-        result = instance.call_again("run") & 0xFFFFFFFFFFFFFFFF
-        if result:
-            address, length = result >> 32, result & 0xFFFFFFFF
-            try:
-                last = instance.read(address, length)
-            except IndexError as error:
-                raise GuestError("answer", f"result of run: {error}") from None
-            instance.call_again("free", address)
-
-    instance.within(exchange, steps)
+    last = instance.within(exchange, _steps, instance)
     if last:
         exchange.response.write(last)
+
+
+def _steps(instance: HandlerInstance) -> bytes:
+    result = instance.call_again("run")
+    if not result:
+        return b""
+    address = result >> 32
+    try:
+        last = instance.read(address, result & 0xFFFFFFFF)
+    except IndexError as error:
+        raise GuestError("answer", f"result of run: {error}") from None
+    instance.call_again("free", address)
+    return last
 
 
 def _exchange(instance: HandlerInstance) -> HandlerExchange:
@@ -88,8 +88,7 @@ def _read(instance: HandlerInstance, buffer: int, limit: int) -> int:
     instance.check(buffer, limit)
     if not limit:
         return 0
-    with instance.waiting():
-        chunk = exchange.request.body.read(limit)
+    chunk = instance.waiting(exchange.request.body.read, limit)
     instance.write(buffer, chunk)
     return len(chunk)
 
@@ -117,8 +116,7 @@ def _before_body(response: Response, function: str) -> None:
 
 def _write(instance: HandlerInstance, address: int, length: int) -> None:
     chunk = instance.read(address, length)
-    with instance.waiting():
-        _exchange(instance).response.write(chunk)
+    instance.waiting(_exchange(instance).response.write, chunk)
 
 
 def _log(instance: HandlerInstance, level: int, address: int, length: int) -> None:

@@ -5,21 +5,20 @@ HOT PATH (guard: make counts); measured by `make bars ARGS='--only web'`.
 
 from __future__ import annotations
 
-import ctypes
 import re
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from ctypes import memmove, string_at
+from typing import TYPE_CHECKING, TypeVar
 
-from wasmtime import Caller, ExitTrap, Memory, Store, Trap, TrapCode, WasiConfig, WasmtimeError
+from wasmtime import ExitTrap, Trap, TrapCode, WasiConfig, WasmtimeError
 
-from kubewasp.wasm.ffi import GuestCall, GuestMemory, exported_function, exported_memory, instantiated_from
+from kubewasp.wasm.light_instance import LightInstance
 from kubewasp.web import host_functions
 from kubewasp.web.errors import ClientError, GuestError, OverrunError
 from kubewasp.web.guest_output import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from kubewasp.web.handler_abi import HandlerExchange
     from kubewasp.web.handler_module import HandlerModule
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from kubewasp.web.run_abi import RunExchange
     from kubewasp.web.web_config import WebLimits
 
+Result = TypeVar("Result")
 _TRAP = re.compile(r"wasm trap: .*")
 _NEARLY_FULL = 0.9
 # Wall time of a call on the event loop. Guests get there if they take a fiftieth of it (see `Pace`).
@@ -61,42 +61,53 @@ class HandlerInstance:
         self.broken = False
         self._module = module
         self._ticker = module.engine.ticker
-        self._memory: GuestMemory | None = None
-        self._keeps_lock = brief and self._ticker.needs_no_lock
         self._brief = brief
         self._failure: BaseException | None = None
-        self._calls: dict[str, GuestCall] = {}
+        self._functions: dict[str, int] = {}
         self._until = 0.0
-        self._store = Store(module.engine.engine)
-        module.bounds.apply(self._store)
+        self._guest = LightInstance(module.template, keeps_lock=brief and self._ticker.needs_no_lock)
         if module.uses_wasi:
             self._grant(env)
         self._start()
+
+    def close(self) -> None:
+        """Frees its memory now: tracebacks may keep the object for longer. No other method may follow."""
+        self._guest.close()
 
     def _grant(self, env: Mapping[str, str]) -> None:
         wasi = WasiConfig()
         wasi.env = list(env.items())
         wasi.stdout_custom = self.output.take
         wasi.stderr_custom = self.output.take
-        self._store.set_wasi(wasi)
+        self._guest.set_wasi(wasi)
 
     def _start(self) -> None:
+        module = self._module
         try:
             seconds = self._seconds(self.limits.start_timeout)
-            self._guarded(seconds, self._instantiate)
-            for name in self._module.start:
-                self._guarded(seconds, self._exported(name, ""), may_exit=True)
+            if module.has_start_section:
+                self._guarded(seconds, self._guest.instantiate)
+            else:
+                self._instantiate(seconds)
+            for name in module.start:
+                self._guarded(seconds, self._run_start, name)
         except GuestError as error:
+            self.close()
             raise GuestError("start", f"{error.kind}: {error.detail}") from None
 
-    def _instantiate(self) -> None:
-        self._instance = instantiated_from(self._module.prepared, self._store, keep_lock=self._keeps_lock)
-        self._memory = GuestMemory(self._store, exported_memory(self._store, self._instance, b"memory"))
+    def _run_start(self, name: str) -> None:
+        try:
+            self.call_again(name)
+        except ExitTrap as error:
+            if self._failure is not None or error.code != 0:
+                raise
 
-    def _exported(self, name: str, result: str) -> GuestCall:
-        found = GuestCall(self._store, exported_function(self._store, self._instance, name.encode()), result)
-        found.keep_lock(self._keeps_lock)
-        return found
+    def _instantiate(self, seconds: float) -> None:
+        """Without a start section, no guest code runs."""
+        try:
+            self._guest.instantiate()
+        except (WasmtimeError, Trap) as error:
+            raise self._error(error, seconds) from None
 
     # ------------------------------------------------------------------ calling
 
@@ -110,47 +121,39 @@ class HandlerInstance:
         self.output.begin(hold=brief)
         if brief is not self._brief:
             self._brief = brief
-            self._keeps_lock = brief and self._ticker.needs_no_lock
-            for function in self._calls.values():
-                function.keep_lock(self._keeps_lock)
+            self._guest.keep_lock(brief and self._ticker.needs_no_lock)
 
-    def call(self, name: str, *parameters: int) -> int:
+    def call(self, name: str, first: int = 0, second: int = 0) -> int:
         """Calls an export of its ABI; GuestError or ClientError on failure."""
-        return cast("int", self._guarded(self._seconds(self.limits.timeout), self._function(name), *parameters))
+        return self._guarded(self._seconds(self.limits.timeout), self.call_again, name, first, second)
 
-    def within(self, exchange: HandlerExchange | RunExchange, steps: Callable[[], None]) -> None:
+    def within(
+        self, exchange: HandlerExchange | RunExchange, steps: Callable[..., Result], *parameters: object
+    ) -> Result:
         """Runs several calls, by `call_again`, within one time limit; `exchange` is the subject of host functions."""
         self.exchange = exchange
         try:
-            self._guarded(self._seconds(self.limits.timeout), steps)
+            return self._guarded(self._seconds(self.limits.timeout), steps, *parameters)
         finally:
             self.exchange = None
 
     def _seconds(self, limit: float) -> float:
         return min(limit, _BRIEF_SECONDS) if self._brief else limit
 
-    def call_again(self, name: str, *parameters: int) -> int:
-        """Call from a host function or from `within`, within the time limit of the outer call."""
-        return self._function(name)(*parameters)
+    def call_again(self, name: str, first: int = 0, second: int = 0) -> int:
+        """Call from a host function or from `within`, within the time limit of the outer call. Bits of the result."""
+        function = self._functions.get(name)
+        if function is None:  # looked up on first use: most requests call one or two exports
+            function = self._functions[name] = self._guest.exported(name.encode())
+        return self._guest.call(function, first, second)
 
-    def _function(self, name: str) -> GuestCall:
-        """Looked up on first use: most requests call one or two exports."""
-        found = self._calls.get(name)
-        if found is None:
-            found = self._calls[name] = self._exported(name, self._module.results[name])
-        return found
-
-    def _guarded(
-        self, seconds: float, function: Callable[..., object], *parameters: int, may_exit: bool = False
-    ) -> object:
+    def _guarded(self, seconds: float, function: Callable[..., Result], *parameters: object) -> Result:
         self._until = time.monotonic() + seconds
         before = host_functions.serve(self)
         try:
-            self._store.set_epoch_deadline(self._ticker.ticks(seconds))
+            self._guest.set_deadline(self._ticker.ticks(seconds))
             return function(*parameters)
-        except (WasmtimeError, Trap, ExitTrap) as error:
-            if may_exit and self._failure is None and isinstance(error, ExitTrap) and error.code == 0:
-                return 0
+        except (WasmtimeError, Trap) as error:
             self.broken = True
             raise self._error(error, seconds) from None
         finally:
@@ -186,29 +189,26 @@ class HandlerInstance:
 
     @property
     def memory_bytes(self) -> int:
-        used = self._memory.size if self._memory is not None else 0
-        return used + self._module.bounds.counted
+        return self._guest.memory_size + self._module.bounds.counted
 
     # ------------------------------------------------------------------ for host functions
 
-    def bind_memory(self, caller: Any) -> None:
+    def bind_memory(self, caller: object) -> None:
         """Takes the memory from the caller during a start section, which runs before the exports are available."""
-        if self._memory is None:
-            found = Caller(caller).get("memory")
-            if isinstance(found, Memory):
-                self._memory = GuestMemory(self._store, found)
+        if not self._guest.has_memory:
+            self._guest.take_memory(caller)
 
     def read(self, address: int, length: int) -> bytes:
         """Copy of a part of the guest's memory; IndexError if it is outside."""
-        return ctypes.string_at(self._place(address, length), length) if length else b""
+        return string_at(self._guest.place(address, length), length) if length else b""
 
     def write(self, address: int, content: bytes) -> None:
         if content:
-            ctypes.memmove(self._place(address, len(content)), content, len(content))
+            memmove(self._guest.place(address, len(content)), content, len(content))
 
     def allocate(self, content: bytes) -> int:
         """Copies bytes into memory from the guest's `malloc`; its address."""
-        length = max(len(content), 1)
+        length = len(content) or 1
         address = self.call_again("malloc", length) & 0xFFFFFFFF
         if not address:
             raise GuestError("abi", f"malloc returned 0 for {length} bytes")
@@ -221,12 +221,7 @@ class HandlerInstance:
 
     def check(self, address: int, length: int) -> None:
         """IndexError if that is not a part of the guest's memory."""
-        self._place(address, length)
-
-    def _place(self, address: int, length: int) -> int:
-        if self._memory is None:
-            raise IndexError("the guest has no memory yet")
-        return self._memory.place(address, length)
+        self._guest.place(address, length)
 
     def refuse_longer_than(self, delay: float) -> None:
         if self._brief:
@@ -234,14 +229,13 @@ class HandlerInstance:
         if time.monotonic() + delay > self._until:
             raise GuestError("timeout", f"guest sleeps for {delay:g} s, beyond its time limit")
 
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Excludes the time spent waiting for the client from the time limit. Brief requests do not wait."""
+    def waiting(self, step: Callable[..., Result], *parameters: object) -> Result:
+        """Runs a step that may wait for the client; the time spent does not count. Brief requests do not wait."""
         if self._brief:
-            yield
-            return
+            return step(*parameters)
         began = time.monotonic()
-        yield
+        found = step(*parameters)
         now = time.monotonic()
         self._until += now - began
-        self._store.set_epoch_deadline(self._ticker.ticks(max(self._until - now, 0)))
+        self._guest.set_deadline(self._ticker.ticks(max(self._until - now, 0)))
+        return found

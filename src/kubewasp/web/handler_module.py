@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from wasmtime import FuncType, Linker, MemoryType, Module, WasmtimeError
@@ -17,6 +18,7 @@ from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.footprint import Bounds, bounds
 from kubewasp.wasm.footprint import read as read_footprint
+from kubewasp.wasm.light_instance import InstanceTemplate
 from kubewasp.web import handler_abi, middleware_abi, run_abi
 from kubewasp.web.host_functions import WASI, define
 
@@ -26,16 +28,24 @@ if TYPE_CHECKING:
     from kubewasp.web.host_functions import Abi
     from kubewasp.web.web_config import Style, WebLimits
 
+logger = logging.getLogger(__name__)
 _ABIS: Final = {"module": handler_abi.ABI, "http-wasm": middleware_abi.ABI}
 _START: Final = ("_initialize", "_start")
+
+
+# Instances in a pool: those of requests on the event loop, one at a time with its middlewares. The pool has room for
+# more of them.
+_POOLED: Final = 16
 
 
 class WebEngine:
     """Engine, epoch ticker and linker shared by all guests with the same stack limit."""
 
-    def __init__(self, stack: int) -> None:
-        self.settings = EngineSettings("web", SWITCHED_OFF, stack=stack)
-        self.engine = self.settings.engine()
+    def __init__(self, stack: int, *, pooled: int = 0) -> None:
+        self.settings = EngineSettings("web, memories in place", (*SWITCHED_OFF, "memory_may_move"), stack=stack)
+        self.engine = self.settings.engine(pooled=2 * pooled)
+        # One for each instance that may be made. A list: `pop` and `append` are atomic.
+        self.places = [None] * pooled
         self.ticker = Ticker(self.engine)
         self.linker = Linker(self.engine)
         self.linker.define_wasi()
@@ -58,20 +68,26 @@ _web_engine = one_for_each(WebEngine)
 
 @dataclass(frozen=True, slots=True)
 class HandlerModule:
-    """Compiled guest. Instances come from `prepared`, whose imports are linked."""
+    """Compiled guest. Instances come from `template`, whose imports are linked."""
 
     engine: WebEngine
-    prepared: InstancePre
+    template: InstanceTemplate
     abi: Abi
     digest: str
+    has_start_section: bool
     start: tuple[str, ...]
     uses_wasi: bool
-    results: dict[str, str]  # result types of the exports of its ABI
     bounds: Bounds
+    pooled: HandlerModule | None = None  # the same in an engine with a pool
 
 
-def load_handler_module(wasm: bytes, style: Style, limits: WebLimits, import_module: str = "") -> HandlerModule:
-    """Compiles a guest, or loads it from the cache, and checks imports, exports and memory."""
+def load_handler_module(
+    wasm: bytes, style: Style, limits: WebLimits, import_module: str = "", *, lasts: bool = False
+) -> HandlerModule:
+    """Compiles a guest, or loads it from the cache, and checks imports, exports and memory.
+
+    `lasts`: its instances serve several requests.
+    """
     try:
         binary.check_header(wasm)
         if binary.is_component(wasm):
@@ -93,16 +109,29 @@ def load_handler_module(wasm: bytes, style: Style, limits: WebLimits, import_mod
     _check_exports(module, exported, abi, style)
     _check_memory(module, limits)
     limited = bounds(footprint, limits.memory)
-    return HandlerModule(
+    found = HandlerModule(
         engine=engine,
-        prepared=prepared,
+        template=InstanceTemplate(engine.engine, prepared, limited.of_store),
         abi=abi,
         digest=hashlib.sha256(wasm).hexdigest(),
+        has_start_section=binary.has_start(wasm),
         start=next(((name,) for name in _START if exported.get(name) == "() -> ()"), ()),
         uses_wasi=any(item.module == WASI for item in module.imports),
-        results={name: result for name, _, result in abi.exports},
         bounds=limited,
     )
+    return found if lasts or found.start else replace(found, pooled=_pooled(found, module, limits.stack))
+
+
+def _pooled(ordinary: HandlerModule, module: Module, stack: int) -> HandlerModule | None:
+    """The module in an engine with a pool; None without address space for the pool, or if the module is too large."""
+    try:
+        engine = _web_engine(stack, pooled=_POOLED)
+        prepared = engine.instances_of(Module.deserialize(engine.engine, module.serialize()), ordinary.abi)
+    except WasmtimeError as error:
+        logger.debug("Instances are made without a pool: %s", error)
+        return None
+    template = InstanceTemplate(engine.engine, prepared, ordinary.bounds.of_store)
+    return replace(ordinary, engine=engine, template=template)
 
 
 def _abi(module: Module, wasm: bytes, style: Style, import_module: str) -> Abi:

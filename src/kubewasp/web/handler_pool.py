@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +10,7 @@ from kubewasp.web.errors import ClientError, GuestError, OverrunError
 from kubewasp.web.guest_output import log_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from kubewasp.web.handler_instance import HandlerInstance
 
@@ -54,14 +53,13 @@ class InstancePool:
         self._idle: list[_Pooled] = []
         self._lock = threading.Lock()
 
-    @contextmanager
-    def instance(self, request_id: str, *, brief: bool = False) -> Iterator[HandlerInstance]:
-        """An instance for one request."""
+    def run(self, serve: Callable[[HandlerInstance], None], request_id: str, *, brief: bool = False) -> None:
+        """Has one request served by an instance."""
         pooled = self._take(brief)
         instance = pooled.instance
         try:
             instance.begin(brief=brief)
-            yield instance
+            serve(instance)
         except OverrunError:
             instance.broken = True
             instance.output.discard()
@@ -70,7 +68,8 @@ class InstancePool:
             instance.broken = True  # left in an unknown state
             raise
         finally:
-            log_lines(instance.name, instance.output, request_id)
+            if instance.output.has_lines:
+                log_lines(instance.name, instance.output, request_id)
             self._give_back(pooled)
 
     def prepare(self) -> None:
@@ -96,11 +95,11 @@ class InstancePool:
         self._stats.end()
         pooled.left -= 1
         instance = pooled.instance
-        if pooled.left <= 0 or instance.broken:
+        if pooled.left <= 0 or instance.broken or instance.memory_bytes >= instance.limits.memory * _HIGH_WATER:
+            instance.close()
             return
-        if instance.memory_bytes < instance.limits.memory * _HIGH_WATER:
-            with self._lock:
-                self._idle.append(pooled)
+        with self._lock:
+            self._idle.append(pooled)
 
 
 @dataclass(slots=True)

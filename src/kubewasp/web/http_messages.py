@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE: Final = re.compile(rb"[^\x00\r\n]*")
+_VALUE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
 # Hop-by-hop headers: the server sets them.
 _HOP_BY_HOP: Final = frozenset(
     (b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade")
 )
+OF_THE_SERVER: Final = _HOP_BY_HOP | {b"content-length"}
 NO_BODY: Final = (204, 304)
 
 
@@ -80,15 +81,12 @@ class Headers:
         if not _TOKEN.fullmatch(name):
             raise GuestError("answer", f"invalid header name: {name[:80]!r}")
         if not _VALUE.fullmatch(value):
-            raise GuestError("answer", f"header {name.decode()}: value has a line break or a NUL")
+            raise GuestError("answer", f"header {name.decode()}: value has a control character")
         self.pairs.append((name.lower(), value.strip(b" \t")))
 
     def remove(self, name: bytes) -> None:
         name = name.lower()
         self.pairs = [pair for pair in self.pairs if pair[0] != name]
-
-    def end_to_end(self) -> list[tuple[bytes, bytes]]:
-        return [pair for pair in self.pairs if pair[0] not in _HOP_BY_HOP]
 
 
 @dataclass(slots=True)

@@ -97,7 +97,7 @@ def run(instance: HandlerInstance, exchange: MiddlewareExchange, following: Call
     instance.exchange = exchange
     exchange.enable(instance.features, instance.limits.buffer)
     try:
-        result = instance.call("handle_request") & 0xFFFFFFFFFFFFFFFF
+        result = instance.call("handle_request")
         if result & 0xFFFFFFFF:
             _prepare_next(exchange)
             try:
@@ -230,8 +230,7 @@ def _read_body(instance: HandlerInstance, kind: int, buffer: int, limit: int) ->
     body = _readable(instance, kind)
     done = 0
     while done < limit:
-        with instance.waiting():
-            chunk = body.read(limit - done)
+        chunk = instance.waiting(body.read, limit - done)
         if not chunk:
             return _AT_END | done
         instance.write(buffer + done, chunk)
@@ -273,8 +272,7 @@ def _write_body(instance: HandlerInstance, kind: int, body: int, length: int) ->
             exchange.response.held.clear()
         exchange.writes_response = True
         exchange.response.headers.remove(b"content-length")
-        with instance.waiting():
-            exchange.response.write(chunk)
+        instance.waiting(exchange.response.write, chunk)
     else:
         raise GuestError("abi", f"write_body: unknown kind {kind}")
 

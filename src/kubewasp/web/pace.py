@@ -11,8 +11,10 @@ from typing import Final
 
 # CPU time of a short request. The time limit on the event loop is 50 times as long.
 SHORT_SECONDS: Final = 0.001
-# Short requests in a row before the next one runs on the event loop.
+# Short requests in a row before the next one runs on the event loop. A full row makes up for one longer request:
+# garbage collection or a busy machine prolongs any.
 _IN_A_ROW: Final = 8
+_MOST_IN_A_ROW: Final = 64
 # Requests on threads after one that was ended on the event loop: twice as many each time, up to the last number.
 _FIRST_PENALTY, _LAST_PENALTY = 64, 65536
 
@@ -29,10 +31,14 @@ class Pace:
     def took(self, seconds: float) -> None:
         """A request has used so much CPU time."""
         if seconds > SHORT_SECONDS:
-            self._in_a_row = min(self._in_a_row, 0)
-            self.is_short = False
+            if self._in_a_row == _MOST_IN_A_ROW:
+                self._in_a_row = _IN_A_ROW
+            else:
+                self._in_a_row = min(self._in_a_row, 0)
+                self.is_short = False
             return
-        self._in_a_row += 1
+        if self._in_a_row < _MOST_IN_A_ROW:
+            self._in_a_row += 1
         if self._in_a_row >= _IN_A_ROW:
             self.is_short = True
             self._since_penalty += 1

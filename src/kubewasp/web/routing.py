@@ -32,8 +32,13 @@ class Pipeline:
 
     @property
     def is_short(self) -> bool:
-        """Whether the next request may run on the event loop."""
-        return self.pace.is_short and all(guest.may_be_brief for guest in self.guests)
+        """Whether a request may run on the event loop now."""
+        if not self.pace.is_short or self.slots.locked():
+            return False
+        for guest in self.guests:  # noqa: SIM110 - a generator costs more than the rest
+            if not guest.may_be_brief:
+                return False
+        return True
 
     def run(self, request: Request, response: Response) -> None:
         """Runs on a guest thread; on the event loop if the request is brief (OverrunError)."""
@@ -61,7 +66,7 @@ def _respond(fixed: Respond, response: Response) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Result of a lookup: a pipeline, or the methods allowed for the path (none: no such path)."""
+    """Result of a lookup: a pipeline with its methods (none: all), or the methods of the path (none: no such path)."""
 
     pipeline: Pipeline | None
     allowed: tuple[str, ...] = ()
@@ -71,30 +76,36 @@ class RouteTable:
     """Exact paths first, then the longest prefix; among routes with the same path, the first with the method."""
 
     def __init__(self, routes: Iterable[RouteConfig], guests: Mapping[str, Guest]) -> None:
-        self._exact: dict[str, list[Pipeline]] = {}
-        prefixes: dict[str, list[Pipeline]] = {}
+        self._exact: dict[str, list[Match]] = {}
+        prefixes: dict[str, list[Match]] = {}
         for route in routes:
             table = prefixes if route.is_prefix else self._exact
-            table.setdefault(route.path, []).append(Pipeline(route, guests))
+            table.setdefault(route.path, []).append(Match(Pipeline(route, guests), _methods(route)))
         self._prefixes = sorted(prefixes.items(), key=lambda item: -len(item[0]))
 
     def match(self, path: str, method: str) -> Match:
         """The pipeline for a decoded path and a method."""
+        for found in self._exact.get(path, ()):
+            if not found.allowed or method in found.allowed:
+                return found
         allowed: dict[str, None] = {}
-        for pipelines in self._candidates(path):
-            for pipeline in pipelines:
-                methods = pipeline.route.methods
-                if not methods or method in methods or (method == "HEAD" and "GET" in methods):
-                    return Match(pipeline)
-                allowed |= dict.fromkeys(methods)
+        for candidates in self._candidates(path):
+            for found in candidates:
+                if found.pipeline is None or not found.allowed or method in found.allowed:
+                    return found
+                allowed |= dict.fromkeys(found.pipeline.route.methods)
         return Match(None, tuple(allowed))
 
-    def _candidates(self, path: str) -> Iterable[list[Pipeline]]:
+    def _candidates(self, path: str) -> Iterable[list[Match]]:
         if path in self._exact:
             yield self._exact[path]
-        for prefix, pipelines in self._prefixes:
+        for prefix, candidates in self._prefixes:
             if _is_below(path, prefix):
-                yield pipelines
+                yield candidates
+
+
+def _methods(route: RouteConfig) -> tuple[str, ...]:
+    return (*route.methods, "HEAD") if "GET" in route.methods else route.methods
 
 
 def _is_below(path: str, prefix: str) -> bool:

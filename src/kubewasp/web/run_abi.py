@@ -75,19 +75,19 @@ def abi(module: str, run: str, *, reads_lines: bool) -> Abi:
 
 def run(instance: HandlerInstance, exchange: RunExchange, *, takes_message: bool) -> None:
     """Calls the guest's `run`, and frees what was allocated for it."""
-    message = exchange.message() if takes_message else b""
+    message = exchange.message() if takes_message else None
+    instance.within(exchange, _steps, instance, exchange, message)
 
-    def steps() -> None:
-        if takes_message:
-            address = instance.allocate(message)
-            exchange.allocated.append(address)
-            instance.call_again("run", address, len(message))
-        else:
-            instance.call_again("run")
-        for address in exchange.allocated:
-            instance.call_again("free", address)
 
-    instance.within(exchange, steps)
+def _steps(instance: HandlerInstance, exchange: RunExchange, message: bytes | None) -> None:
+    if message is None:
+        instance.call_again("run")
+    else:
+        address = instance.allocate(message)
+        exchange.allocated.append(address)
+        instance.call_again("run", address, len(message))
+    for address in exchange.allocated:
+        instance.call_again("free", address)
 
 
 def _exchange(instance: HandlerInstance) -> RunExchange:
@@ -98,8 +98,7 @@ def _exchange(instance: HandlerInstance) -> RunExchange:
 
 def _igets(instance: HandlerInstance) -> int:
     exchange = _exchange(instance)
-    with instance.waiting():
-        line = exchange.line()
+    line = instance.waiting(exchange.line)
     if not line:
         return 0
     if len(exchange.allocated) == _MAX_LINES:
@@ -111,8 +110,7 @@ def _igets(instance: HandlerInstance) -> int:
 
 def _oputs(instance: HandlerInstance, address: int, length: int) -> None:
     chunk = instance.read(address, length)
-    with instance.waiting():
-        _exchange(instance).response.write(chunk)
+    instance.waiting(_exchange(instance).response.write, chunk)
 
 
 def _eputs(instance: HandlerInstance, address: int, length: int) -> None:

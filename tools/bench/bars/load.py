@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Load:
-    """Outcome of a load: seconds of each request, failures, total time, CPU time of the server if measured."""
+    """Outcome of a load: seconds of each request, failures, total time, CPU time of the generator and of the server."""
 
     seconds: list[float] = field(default_factory=list)
     failures: int = 0
     took: float = 0.0
-    cpu: float = 0.0
+    own_cpu: float = 0.0
+    cpu: float = 0.0  # if measured
 
     @property
     def rate(self) -> float:
@@ -79,11 +80,11 @@ async def run(host: str, port: int, path: str, *, connections: int, seconds: flo
     for _ in range(connections):
         _, client = await loop.create_connection(lambda: _Client(request, load, until), host, port)
         clients.append(client)
-    began = time.perf_counter()
+    began, own = time.perf_counter(), time.process_time()
     for client in clients:
         client.ask()
     await asyncio.gather(*[client.ended for client in clients])
-    load.took = time.perf_counter() - began
+    load.took, load.own_cpu = time.perf_counter() - began, time.process_time() - own
     for client in clients:
         client._transport.close()
     return load

@@ -13,23 +13,31 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kubewasp.cli import output
 from tests.guests import build
+from tests.web.guests import published_guest
 from tools.bench.bars import load
 from tools.bench.bars.bar import Bar
+from tools.bench.bars.web_table import markdown
 from tools.testbed.process import importable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+PLAIN, CGI = "plain Python", "process per request (CGI): `/bin/echo`"
 STYLES = {
-    "plain Python": "/plain",
+    PLAIN: "/plain",
     "module": "/module",
     "module, reused": "/reused",
     "run": "/run",
+    "run, reused": "/run-reused",
     "http-wasm": "/middleware",
+    "http-wasm, published router (TinyGo)": "/router",
     "wasi": "/wasi",
+    "wasi, raw": "/raw",
     "wasi, standard Go": "/go",
-    "process per request": "/cgi",
+    "wasi, component in Python": "/component",
+    CGI: "/cgi",
 }
 # Far below the values of an idle machine: a guard against thread hand-overs and compilations per request.
 LEAST = {
@@ -41,7 +49,7 @@ LEAST = {
     "wasi, standard Go": 0.007,
 }
 # With one server process per core: plain Python and the styles that run on the event loop.
-WITH_WORKERS = ("plain Python", "module", "module, reused", "http-wasm")
+WITH_WORKERS = (PLAIN, "module", "module, reused", "run", "run, reused", "http-wasm")
 LEAST_WITH_WORKERS = 0.08
 CONNECTIONS = 32
 MANY = 1000
@@ -54,29 +62,36 @@ def _wat(name: str) -> Path:
     return build.wat_text(Path(__file__).with_name(f"{name}.wat").read_text(encoding="utf-8"), name)
 
 
-def _go() -> Path:
-    return build.go_example(build.ROOT / "examples" / "http" / "hello-go")
+def _example(make: Callable[[Path], Path], name: str) -> Path:
+    return make(build.ROOT / "examples" / "http" / name)
 
 
 _GUESTS: Mapping[str, tuple[Callable[[], Path], str]] = {
     "module": (partial(_wat, "web_module"), "module"),
     "reused": (partial(_wat, "web_module"), "module"),
     "run": (partial(_wat, "web_run"), "run"),
+    "run-reused": (partial(_wat, "web_run"), "run"),
+    "router": (partial(published_guest, "router"), "http-wasm"),  # answers by itself
     "middleware": (partial(_wat, "web_middleware"), "http-wasm"),
     "wasi": (partial(_wat, "web_wasi"), "wasi"),
-    "go": (_go, "wasi"),
+    "raw": (partial(_wat, "web_raw"), "wasi"),
+    "go": (partial(_example, build.go_example, "hello-go"), "wasi"),
+    "component": (partial(_example, build.python_example, "hello-python"), "wasi"),
     "echo": (partial(_wat, "web_echo"), "module"),
     "echo-wasi": (partial(_wat, "web_echo_wasi"), "wasi"),
 }
+
+
+_MORE: Mapping[str, Mapping[str, object]] = {"raw": {"raw": True}}
 
 
 def bars(step: Callable[[str], None]) -> Iterator[Bar]:
     step("building guests")
     with _server() as (process, port):
         loads = _throughput(process.pid, port, step, STYLES)
-        plain = loads["plain Python"]
+        alone, plain = loads, loads[PLAIN]
         name = "web: module, requests per second against a process per request"
-        found, cgi = loads["module"], loads["process per request"]
+        found, cgi = loads["module"], loads[CGI]
         yield Bar(name, found.rate / cgi.rate, "x", at_least=2, note=f"{_shown(found)}; a process {_shown(cgi)}")
         name = "web: module, CPU time of a request against plain Python"
         found = loads["module"]
@@ -98,12 +113,13 @@ def bars(step: Callable[[str], None]) -> Iterator[Bar]:
     count = os.cpu_count() or 1
     with _server(count) as (process, port):
         loads = _throughput(process.pid, port, step, WITH_WORKERS)
-        plain = loads["plain Python"]
+        plain = loads[PLAIN]
         for style in WITH_WORKERS[1:]:
             found = loads[style]
             name = f"web: {style}, {count} workers, requests per second against plain Python"
             note = f"{_shown(found)}; plain {_shown(plain)}"
             yield Bar(name, found.rate / plain.rate, "x", at_least=LEAST_WITH_WORKERS, note=note)
+    output.write(f"{markdown(alone, loads, count, PLAIN)}\n")
 
 
 def _shown(found: load.Load) -> str:
@@ -115,9 +131,12 @@ def _cpu_shown(found: load.Load) -> str:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """CPU time of a process, and of its children that have ended."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    """CPU time of a process and of those that it has started, ended or not."""
+    place = Path(f"/proc/{pid}")
+    fields = (place / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    children = (place / "task" / str(pid) / "children").read_text(encoding="ascii").split()
+    own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(_cpu_seconds(int(child)) for child in children)
 
 
 def _throughput(pid: int, port: int, step: Callable[[str], None], styles: Iterable[str]) -> dict[str, load.Load]:
@@ -134,6 +153,7 @@ def _throughput(pid: int, port: int, step: Callable[[str], None], styles: Iterab
                 raise RuntimeError(f"{style}: {found.failures} requests failed")
             loads[style].seconds += found.seconds
             loads[style].took += found.took
+            loads[style].own_cpu += found.own_cpu
     return loads
 
 
@@ -172,7 +192,8 @@ def document(names: Sequence[str] = tuple(_GUESTS)) -> dict[str, object]:
     """The configuration of a site with these guests, each at a path of its name."""
     chosen = {name: _GUESTS[name] for name in names}
     guests = {
-        name: {"file": str(file()), "style": style, "reuse": name == "reused"} for name, (file, style) in chosen.items()
+        name: {"file": str(file()), "style": style, "reuse": name.endswith("reused")} | dict(_MORE.get(name, {}))
+        for name, (file, style) in chosen.items()
     }
     routes: list[dict[str, object]] = [
         {"path": f"/{name}", "handler": name} for name, (_, style) in chosen.items() if style != "http-wasm"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kubewasp.server import logs
 from kubewasp.server.connection_table import HttpLimits
 from kubewasp.server.http_server import Address, AppServer, listening_sockets
 from kubewasp.web import create_app, read_web_config
@@ -52,8 +55,11 @@ async def _serve(document: str, listening: socket.socket) -> None:
         else:
             await app(scope, receive, send)
 
-    server = AppServer(either, Address(port=0), limits=HttpLimits(requests=2048), listening=listening)
+    limits = HttpLimits(requests=2048)
+    server = AppServer(either, Address(port=0), limits=limits, listening=listening, immediate=app.immediate)
     await server.start()
+    logs.configure(stream=Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - access log
+    gc.freeze()  # as `http serve` does
     os.write(1, f"{server.address.port}\n".encode())  # at once: the processes share standard output
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     await server.stop()
