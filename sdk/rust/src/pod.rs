@@ -1,6 +1,7 @@
 //! Views of pods.
 
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::OnceCell;
 use core::time::Duration;
@@ -12,7 +13,7 @@ use crate::mark::Mark;
 use crate::metadata::{
     self, ObjectReference, OwnerReference, Taint, Toleration, ANNOTATIONS, LABELS, META, SPEC, STATUS,
 };
-use crate::resource::{Resource, MOST, PREDEFINED};
+use crate::resource::{Resource, FEW, PREDEFINED};
 use crate::time::Timestamp;
 use crate::wire::Message;
 
@@ -245,9 +246,13 @@ fn known(place: usize) -> i64 {
         let mut numbers = [0; 2 + PREDEFINED];
         host::pod_requests(&mut numbers[..=place]);
         numbers[place]
-    } else {
-        let mut numbers = [0; 2 + MOST];
+    } else if place < 2 + FEW {
+        let mut numbers = [0; 2 + FEW];
         host::pod_requests(&mut numbers[..=place]);
+        numbers[place]
+    } else {
+        let mut numbers = vec![0; place + 1];
+        host::pod_requests(&mut numbers);
         numbers[place]
     }
 }
