@@ -70,7 +70,8 @@ KW_API bool kw_parse_int(kw_text text, int64_t *number);
 KW_API void *kw_alloc(uint32_t size);
 
 /* A formatted text of at most KW_LONGEST_TEXT bytes, valid until the next one; the rest is cut.
- * Formats: %s (const char *), %t (kw_text), %d (int), %u (unsigned), %lld (long long), %%. */
+ * Formats: %s (const char *), %t (kw_text), %c, %d (int), %u (unsigned), %ld, %lu, %lld, %llu, %%. Any other one ends the
+ * formatting: it and the rest are shown as they are, and no further value is read. */
 enum { KW_LONGEST_TEXT = 1024 };
 KW_API kw_text kw_format(const char *format, ...);
 
@@ -188,7 +189,7 @@ KW_API int64_t kw_pod_request(kw_pod *pod, kw_resource resource);
 /* The same for CPU and memory, with a small default for containers without a request. Of the pod at hand only. */
 KW_API int64_t kw_pod_non_zero_request(kw_pod *pod, kw_resource resource);
 
-enum { KW_MOST_NUMBERS = 4 + 2 * 68 };
+enum { KW_MOST_NUMBERS = 4 + 2 * 4 }; /* with the resources that have constants; others are read on access */
 
 /* A view of a node and its numbers. */
 typedef struct {
@@ -350,9 +351,15 @@ enum {
     KW_UPDATE_NODE_TAINT = 16,
     KW_UPDATE_NODE_CONDITION = 32,
     KW_UPDATE_NODE_ANNOTATION = 64,
+    KW_UPDATE_NODE_DECLARED_FEATURE = 128,
     KW_UPDATE_POD_LABEL = 256,
+    KW_UPDATE_POD_SCALE_DOWN = 512,
     KW_UPDATE_POD_TOLERATION = 1024,
-    KW_UPDATE = (1 << 14) - 4
+    KW_UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 2048,
+    KW_UPDATE_POD_GENERATED_RESOURCE_CLAIM = 4096,
+    KW_UPDATE_OTHER = 8192,
+    KW_UPDATE = (1 << 14) - 4,
+    KW_ANY_CHANGE = (1 << 14) - 1
 };
 /* An event that may help a pod which this plugin rejected. */
 KW_API void kw_register_event(uint32_t resource, uint32_t actions);
@@ -573,14 +580,13 @@ typedef struct {
     bool has_cycle, pod_read, is_nominated;
     kw_pod pod, target, queued;
     kw_node node;
-    kw_buffer_ pod_buffer, target_buffer, object, list, config, names, spec, rows, scores, old_object, new_object;
+    kw_buffer_ pod_buffer, target_buffer, object, list, config, names, spec, rows, scores, old_object, new_object, numbers;
     int32_t object_row;
     int64_t object_generation;
     bool has_object;
     char node_name[256];
-    int64_t requests[2 + 68];
-    uint32_t requests_known;
-    int32_t resources; /* numbers of resources in use, less the first four */
+    int64_t requests[2 + 4];
+    bool has_requests;
     kw_text reason;
     kw_key key;
     kw_nodes nodes;
@@ -595,7 +601,7 @@ typedef struct {
     kw_state_copy_ *copies;
     uint32_t copy_count;
     char *heap, *heap_end;
-    char text[KW_LONGEST_TEXT], note[KW_LONGEST_TEXT], json[8 * KW_LONGEST_TEXT];
+    char text[KW_LONGEST_TEXT], note[KW_LONGEST_TEXT], json[20 * KW_LONGEST_TEXT];
 } kw_guest_state_;
 
 __attribute__((weak)) kw_guest_state_ kw_state_;
@@ -733,40 +739,64 @@ KW_API void kw_put_signed_(kw_writer_ *to, int64_t value) {
     kw_put_number_(to, value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-KW_API kw_text kw_formatted_(char *into, uint32_t limit, const char *format, va_list values) {
-    kw_writer_ to = {into, 0, limit};
+/* A length without the beginning of a character that is cut off. */
+KW_API uint32_t kw_whole_(const char *text, uint32_t len) {
+    uint32_t at = len;
+    while (at && len - at < 3 && (text[at - 1] & 0xc0) == 0x80) at--;
+    if (!at) return len;
+    unsigned char first = (unsigned char)text[at - 1];
+    uint32_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+    return size > len - at + 1 ? at - 1 : len;
+}
+
+/* Values may be texts in `into` itself, such as that of kw_format: the result is copied at the end. */
+KW_API kw_text kw_formatted_(char *into, const char *format, va_list values) {
+    char made[KW_LONGEST_TEXT];
+    kw_writer_ to = {made, 0, sizeof made};
     while (*format) {
         const char *plain = format;
         while (*format && *format != '%') format++;
         kw_put_(&to, (kw_text){plain, (uint32_t)(format - plain)});
         if (!*format) break;
-        format++;
-        if (*format == 's') {
-            kw_put_(&to, kw_str(va_arg(values, const char *)));
-        } else if (*format == 't') {
-            kw_put_(&to, va_arg(values, kw_text));
-        } else if (*format == 'd') {
-            kw_put_signed_(&to, va_arg(values, int));
+        const char *conversion = format++;
+        uint32_t longs = 0;
+        while (*format == 'l' && longs < 2) {
+            format++;
+            longs++;
+        }
+        if (*format == 'd') {
+            kw_put_signed_(&to, longs == 2   ? va_arg(values, long long)
+                                : longs == 1 ? (long long)va_arg(values, long)
+                                             : va_arg(values, int));
         } else if (*format == 'u') {
-            kw_put_number_(&to, false, va_arg(values, unsigned));
-        } else if (format[0] == 'l' && format[1] == 'l' && format[2] == 'd') {
-            kw_put_signed_(&to, va_arg(values, long long));
-            format += 2;
+            kw_put_number_(&to, false,
+                           longs == 2   ? va_arg(values, unsigned long long)
+                           : longs == 1 ? (unsigned long long)va_arg(values, unsigned long)
+                                        : va_arg(values, unsigned));
+        } else if (*format == 's' && !longs) {
+            kw_put_(&to, kw_str(va_arg(values, const char *)));
+        } else if (*format == 't' && !longs) {
+            kw_put_(&to, va_arg(values, kw_text));
+        } else if (*format == 'c' && !longs) {
+            char c = (char)va_arg(values, int);
+            kw_put_(&to, (kw_text){&c, 1});
+        } else if (*format == '%' && !longs) {
+            kw_put_(&to, (kw_text){format, 1});
         } else {
-            kw_put_(&to, (kw_text){format, *format ? 1 : 0});
-            if (!*format) break;
+            kw_put_(&to, kw_str(conversion));
+            break;
         }
         format++;
     }
-    while (to.len == limit && to.len && (into[to.len - 1] & 0xc0) == 0x80) to.len--; /* no half of a character */
-    if (to.len == limit && to.len && (into[to.len - 1] & 0x80)) to.len--;
+    if (to.len == to.limit) to.len = kw_whole_(made, to.len);
+    kw_copy_(into, made, to.len);
     return (kw_text){into, to.len};
 }
 
-#define KW_FORMAT_(into, result)                                                     \
-    va_list values;                                                                  \
-    va_start(values, format);                                                        \
-    kw_text result = kw_formatted_(kw_state_.into, KW_LONGEST_TEXT, format, values); \
+#define KW_FORMAT_(into, result)                                    \
+    va_list values;                                                 \
+    va_start(values, format);                                       \
+    kw_text result = kw_formatted_(kw_state_.into, format, values); \
     va_end(values)
 
 KW_API kw_text kw_format(const char *format, ...) {
@@ -975,7 +1005,7 @@ KW_API void kw_see_cycle_(int32_t cycle) {
     kw_state_.cycle = cycle;
     kw_state_.has_cycle = true;
     kw_state_.pod_read = false;
-    kw_state_.requests_known = 0;
+    kw_state_.has_requests = false;
     kw_state_.cycle_state = 0;
     for (uint32_t i = 0; i < kw_state_.copy_count; i++) kw_state_.copies[i].number = 0;
 }
@@ -1087,63 +1117,125 @@ KW_API bool kw_tolerates(const kw_taint *toleration, const kw_taint *taint) {
 
 KW_API kw_resource kw_resource_of(const char *name) {
     kw_text text = kw_str(name);
-    int32_t id = kw_host_resource(text.at, text.len);
-    if (id >= 4 && id - 3 > kw_state_.resources) kw_state_.resources = id - 3;
-    return (kw_resource){id, name};
+    return (kw_resource){kw_host_resource(text.at, text.len), name};
+}
+
+/* Room for so many numbers. The numbers of resources are shared by all guests: there may be a thousand. */
+KW_API int64_t *kw_numbers_(uint32_t count) {
+    kw_make_room_(&kw_state_.numbers, count * 8);
+    int64_t *numbers = (int64_t *)(void *)kw_state_.numbers.at;
+    for (uint32_t i = 0; i < count; i++) numbers[i] = 0;
+    return numbers;
 }
 
 KW_API int64_t kw_own_request_(uint32_t place) {
-    if (place >= kw_state_.requests_known) {
-        uint32_t count = 2 + 4 + (uint32_t)kw_state_.resources;
-        kw_state_.requests_known = kw_host_pod_requests(kw_state_.requests, count * 8) / 8;
-        if (kw_state_.requests_known > count) kw_state_.requests_known = count;
+    const uint32_t count = sizeof kw_state_.requests / 8;
+    if (place >= count) {
+        int64_t *numbers = kw_numbers_(place + 1);
+        (void)kw_host_pod_requests(numbers, (place + 1) * 8);
+        return numbers[place];
     }
-    return place < kw_state_.requests_known ? kw_state_.requests[place] : 0;
+    if (!kw_state_.has_requests) {
+        (void)kw_host_pod_requests(kw_state_.requests, count * 8);
+        kw_state_.has_requests = true;
+    }
+    return kw_state_.requests[place];
 }
 
-/* A quantity such as 1.5Gi or 250m in whole units, or in milli; rounded up, as Kubernetes does. */
+/* A whole number of 128 bits, the lowest part first. */
+typedef struct {
+    uint32_t parts[4];
+} kw_big_;
+
+/* False if the product has over 128 bits. */
+KW_API bool kw_big_times_(kw_big_ *number, uint32_t factor) {
+    uint64_t carry = 0;
+    for (int i = 0; i < 4; i++) {
+        carry += (uint64_t)number->parts[i] * factor;
+        number->parts[i] = (uint32_t)carry;
+        carry >>= 32;
+    }
+    return !carry;
+}
+
+/* Divides by ten; the remainder. */
+KW_API uint32_t kw_big_tenth_(kw_big_ *number) {
+    uint64_t rest = 0;
+    for (int i = 3; i >= 0; i--) {
+        rest = rest << 32 | number->parts[i];
+        number->parts[i] = (uint32_t)(rest / 10);
+        rest %= 10;
+    }
+    return (uint32_t)rest;
+}
+
+/* The multiplier after the digits of a quantity: powers of 1024 and of ten. */
+KW_API bool kw_suffix_(kw_text text, uint32_t *binary, int32_t *exponent) {
+    static const char letters[] = "KMGTPE", small[] = "num";
+    if (!text.len) return true;
+    for (uint32_t i = 0; i < 6; i++) {
+        if (text.len == 2 && text.at[1] == 'i' && text.at[0] == letters[i]) {
+            *binary = i + 1;
+            return true;
+        }
+        if (text.len == 1 && text.at[0] == (i ? letters[i] : 'k')) {
+            *exponent = 3 * (int32_t)(i + 1);
+            return true;
+        }
+        if (i < 3 && text.len == 1 && text.at[0] == small[i]) {
+            *exponent = 3 * (int32_t)i - 9;
+            return true;
+        }
+    }
+    int64_t written;
+    if (text.at[0] != 'e' && text.at[0] != 'E') return false;
+    if (!kw_parse_int((kw_text){text.at + 1, text.len - 1}, &written)) return false;
+    *exponent = (int32_t)(written > 1000 ? 1000 : written < -1000 ? -1000 : written);
+    return true;
+}
+
+/* A quantity such as 1.5Gi or 250m in whole units, or in milli; rounded away from 0 as in Kubernetes. 0 for any other text. */
 KW_API int64_t kw_quantity_(kw_text text, bool milli) {
-    static const char decimal[] = "kMGTPE", binary[] = "KMGTPE";
-    double value = 0, scale = 1;
-    uint32_t at = 0;
-    bool fraction = false, negative = text.len && text.at[0] == '-';
+    uint64_t amount = 0;
+    uint32_t at = 0, count = 0, binary = 0;
+    int32_t exponent = 0, fraction = 0;
+    bool point = false, is_lost = false, negative = text.len && text.at[0] == '-';
     if (text.len && (negative || text.at[0] == '+')) at++;
     for (; at < text.len; at++) {
         char c = text.at[at];
-        if (c == '.' && !fraction) {
-            fraction = true;
-        } else if (c >= '0' && c <= '9') {
-            value = value * 10 + (c - '0');
-            if (fraction) scale *= 10;
-        } else {
-            break;
+        if (c == '.' && !point) {
+            point = true;
+            continue;
+        }
+        if (c < '0' || c > '9') break;
+        count++;
+        if (amount <= (UINT64_MAX - 9) / 10) {
+            amount = amount * 10 + (uint64_t)(c - '0');
+            fraction += point;
+        } else { /* more digits than 64 bits have: their number counts, and whether they are 0 */
+            is_lost |= c != '0';
+            fraction -= !point;
         }
     }
-    value /= scale;
-    kw_text suffix = {text.at + at, text.len - at};
-    double factor = 1;
-    if (kw_equal(suffix, "m")) factor = 1e-3;
-    if (kw_equal(suffix, "u")) factor = 1e-6;
-    if (kw_equal(suffix, "n")) factor = 1e-9;
-    if (suffix.len > 1 && (suffix.at[0] == 'e' || suffix.at[0] == 'E')) {
-        int64_t exponent = 0;
-        if (kw_parse_int((kw_text){suffix.at + 1, suffix.len - 1}, &exponent)) {
-            for (; exponent > 0 && exponent < 19; exponent--) factor *= 10;
-            for (; exponent < 0 && exponent > -19; exponent++) factor /= 10;
-        }
+    if (!count || !kw_suffix_((kw_text){text.at + at, text.len - at}, &binary, &exponent)) return 0;
+    exponent += (milli ? 3 : 0) - fraction;
+    kw_big_ number = {{(uint32_t)amount, (uint32_t)(amount >> 32), 0, 0}};
+    bool fits = true;
+    for (; binary; binary--) fits &= kw_big_times_(&number, 1024);
+    for (; exponent > 0 && amount && fits; exponent--) fits = kw_big_times_(&number, 10);
+    for (; exponent < 0; exponent++) {
+        if (!(number.parts[0] | number.parts[1] | number.parts[2] | number.parts[3])) break;
+        is_lost |= kw_big_tenth_(&number) != 0;
     }
-    for (uint32_t i = 0; i < 6 && suffix.len; i++) {
-        double power = 1;
-        bool is_binary = suffix.len == 2 && suffix.at[1] == 'i' && suffix.at[0] == binary[i];
-        if (!is_binary && !(suffix.len == 1 && suffix.at[0] == decimal[i])) continue;
-        for (uint32_t n = 0; n <= i; n++) power *= is_binary ? 1024 : 1000;
-        factor = power;
-    }
-    value *= factor * (milli ? 1000 : 1);
-    if (value >= 9.2e18) return negative ? INT64_MIN : INT64_MAX;
-    int64_t whole = (int64_t)value;
-    if (value - (double)whole > 1e-6) whole++;
-    return negative ? -whole : whole;
+    uint64_t value = (uint64_t)number.parts[1] << 32 | number.parts[0];
+    if (!fits || number.parts[2] || number.parts[3] || value > INT64_MAX) value = INT64_MAX;
+    if (is_lost && value < INT64_MAX) value++;
+    return negative ? -(int64_t)value : (int64_t)value;
+}
+
+KW_API int64_t kw_sum_(int64_t one, int64_t other) {
+    int64_t sum;
+    return __builtin_add_overflow(one, other, &sum) ? (one < 0 ? INT64_MIN : INT64_MAX) : sum;
 }
 
 KW_API int64_t kw_requests_in_(kw_message holder, uint32_t number, kw_resource resource) {
@@ -1158,22 +1250,23 @@ KW_API int64_t kw_pod_request(kw_pod *pod, kw_resource resource) {
     int64_t running = 0, sidecars = 0, highest = 0;
     kw_message container;
     for (kw_fields_iterator items = kw_pod_containers(pod); kw_next(&items, &container);) {
-        running += kw_requests_in_(kw_field(container, 8), 2, resource);
+        running = kw_sum_(running, kw_requests_in_(kw_field(container, 8), 2, resource));
     }
     for (kw_fields_iterator items = kw_pod_init_containers(pod); kw_next(&items, &container);) {
         int64_t request = kw_requests_in_(kw_field(container, 8), 2, resource);
-        bool is_sidecar = kw_equal(kw_field(container, 24), "Always");
-        if (is_sidecar) sidecars += request;
-        int64_t now = is_sidecar ? sidecars : sidecars + request;
+        int64_t now = kw_sum_(sidecars, request);
+        if (kw_equal(kw_field(container, 24), "Always")) sidecars = now;
         if (now > highest) highest = now;
     }
-    int64_t total = running + sidecars > highest ? running + sidecars : highest;
+    int64_t total = kw_sum_(running, sidecars);
+    if (total < highest) total = highest;
     kw_message spec = kw_pod_spec(pod), of_pod = kw_field(spec, 40);
     kw_text set;
-    if (resource.id < 2 && kw_map_find((kw_map){of_pod, 2, 0}, kw_str(resource.name), &set)) {
+    bool has_level = resource.id < 2 || kw_starts_with(kw_str(resource.name), "hugepages-");
+    if (has_level && kw_map_find((kw_map){of_pod, 2, 0}, kw_str(resource.name), &set)) {
         total = kw_quantity_(kw_field(set, 1), resource.id == 0);
     }
-    return total + kw_requests_in_(spec, 32, resource);
+    return kw_sum_(total, kw_requests_in_(spec, 32, resource));
 }
 
 KW_API int64_t kw_pod_non_zero_request(kw_pod *pod, kw_resource resource) {
@@ -1241,10 +1334,15 @@ KW_API int64_t kw_node_image_size(kw_node *node, kw_text image) {
 }
 
 KW_API int64_t kw_number_(kw_node *node, uint32_t place) {
-    if (place >= node->known && node->row >= 0) {
-        uint32_t count = 4 + 2 * (4 + (uint32_t)kw_state_.resources);
-        node->known = kw_host_node_info(node->row, node->numbers, count * 8) / 8;
-        if (node->known > count) node->known = count;
+    if (node->row < 0) return 0;
+    if (place >= KW_MOST_NUMBERS) {
+        int64_t *numbers = kw_numbers_(place + 1);
+        (void)kw_host_node_info(node->row, numbers, (place + 1) * 8);
+        return numbers[place];
+    }
+    if (place >= node->known) {
+        node->known = kw_host_node_info(node->row, node->numbers, KW_MOST_NUMBERS * 8) / 8;
+        if (node->known > KW_MOST_NUMBERS) node->known = KW_MOST_NUMBERS;
     }
     return place < node->known ? node->numbers[place] : 0;
 }
@@ -1484,8 +1582,9 @@ KW_API uint32_t kw_put_utf8_(char *to, uint32_t c) {
 /* A string, in memory of its own. */
 KW_API bool kw_json_text_(kw_json_ *json, kw_text *text) {
     if (!kw_take_(json, '"')) return kw_json_fails_(json, "the JSON is not valid");
-    char *to = kw_alloc(json->rest.len + 1); /* the rest is the longest it can be */
-    uint32_t len = 0;
+    uint32_t size = 0, len = 0;
+    while (size < json->rest.len && json->rest.at[size] != '"') size += json->rest.at[size] == '\\' ? 2 : 1;
+    char *to = kw_alloc(size + 1); /* no escape is shorter than its character */
     while (json->rest.len) {
         char c = *json->rest.at++;
         json->rest.len--;

@@ -291,7 +291,8 @@ static kwt_bytes_ kwt_encode_node_(const kwt_node_spec *node) {
 
 /* ------------------------------------------------------------------ fake host */
 
-enum { KWT_MOST = 4096, KWT_RESOURCES = 68 };
+enum { KWT_MOST = 4096, KWT_RESOURCES = 1024 };
+enum { KWT_RESERVE = 9, KWT_PRE_BIND = 12 };
 
 typedef struct {
     kwt_node_spec spec;
@@ -312,7 +313,7 @@ static struct {
     const char *config;
     kwt_pod_spec pod_spec;
     kwt_bytes_ pod, target, list;
-    int32_t row, cycle, state;
+    int32_t row, cycle, state, hook;
     int64_t now, queued_at, generation;
     char reason[KW_LONGEST_TEXT + 1], hint[KW_LONGEST_TEXT + 1], refusal[KW_LONGEST_TEXT + 1];
     char nominated[512];
@@ -373,7 +374,11 @@ static uint32_t kwt_give_pods_(const kwt_pod_spec *pods, int32_t count, const ch
     return kwt_give_(kwt_.list.at, kwt_.list.len, buf, limit);
 }
 
-void *kw_host_alloc(uint32_t size) { return calloc(1, size ? size : 1); }
+static uint64_t kwt_allocated_;
+void *kw_host_alloc(uint32_t size) {
+    kwt_allocated_ += size;
+    return calloc(1, size ? size : 1);
+}
 void kw_host_refuse(const char *text, uint32_t len) { kwt_keep_text_(kwt_.refusal, text, len); }
 uint32_t kw_host_config(void *buf, uint32_t limit) {
     return kwt_give_(kwt_.config, (uint32_t)strlen(kwt_.config), buf, limit);
@@ -521,6 +526,11 @@ void kw_host_sort_key(const void *buf, uint32_t len) {
     kwt_put_(&kwt_.key, buf, len);
 }
 void kw_host_annotation(const void *key, uint32_t key_len, const void *value, uint32_t value_len) {
+    if (kwt_.hook != KWT_RESERVE && kwt_.hook != KWT_PRE_BIND) {
+        printf("kw_annotate is allowed in KW_RESERVE and KW_PRE_BIND only\n");
+        fflush(stdout);
+        abort();
+    }
     kwt_put_(&kwt_.annotations, key, key_len);
     kwt_put_(&kwt_.annotations, "", 1);
     kwt_put_(&kwt_.annotations, value, value_len);
@@ -581,12 +591,14 @@ static void kwt_begin_(kwt_pod_spec pod) {
 
 static int32_t kwt_code_(int number, int32_t row) {
     kwt_.row = row;
+    kwt_.hook = number;
     kwt_.reason[0] = kwt_.hint[0] = 0;
     return kw_native_hooks[number] ? ((int32_t(*)(void))kw_native_hooks[number])() : KW_SUCCESS;
 }
 
 static int64_t kwt_long_(int number, int32_t row) {
     kwt_.row = row;
+    kwt_.hook = number;
     kwt_.reason[0] = kwt_.hint[0] = 0;
     return kw_native_hooks[number] ? ((int64_t(*)(void))kw_native_hooks[number])() : 0;
 }
@@ -627,9 +639,30 @@ static int32_t kwt_best_(kwt_result *result) {
     for (int32_t row = 0, place = 0; row < kwt_.node_count; row++) {
         if (!kwt_.nodes[row].is_feasible) continue;
         if (kwt_.has_sent_scores) kwt_.nodes[row].score = kwt_.sent_scores[place++];
+        int64_t score = kwt_.nodes[row].score;
+        if (kw_native_hooks[7] && status != KW_SKIP && (score < 0 || score > KW_MAX_SCORE)) {
+            snprintf(kwt_.reason, sizeof kwt_.reason, "the score of %s is %lld, not within 0 to %d",
+                     kwt_.nodes[row].spec.name, (long long)score, KW_MAX_SCORE);
+            *result = kwt_ended_by_("score", KW_ERROR);
+            return -1;
+        }
         if (best < 0 || kwt_.nodes[row].score > kwt_.nodes[best].score) best = row;
     }
     return best;
+}
+
+/* The result of a pod that fails after the choice of its node: the plugin is told by unreserve. */
+static kwt_result kwt_given_up_(kwt_result result, int32_t row) {
+    static char kept[KW_LONGEST_TEXT + 1];
+    memcpy(kept, kwt_.reason, sizeof kept);
+    if (kw_native_hooks[10]) {
+        kwt_.row = row;
+        kwt_.hook = 10;
+        kw_native_hooks[10]();
+    }
+    kwt_.annotations.len = 0;
+    result.reason = kept;
+    return result;
 }
 
 static kwt_result kwt_schedule(kwt_pod_spec pod) {
@@ -659,10 +692,7 @@ static kwt_result kwt_schedule(kwt_pod_spec pod) {
     kwt_result result = {.node = "", .reason = ""};
     int32_t best = kwt_best_(&result);
     if (best < 0) return result;
-    if ((status = kwt_code_(9, best)) != KW_SUCCESS) {
-        kwt_result ended = kwt_ended_by_("reserve", status);
-        return ended;
-    }
+    if ((status = kwt_code_(KWT_RESERVE, best)) != KW_SUCCESS) return kwt_given_up_(kwt_ended_by_("reserve", status), best);
     pod.node = kwt_.nodes[best].spec.name;
     int64_t permitted = kwt_long_(11, best);
     result.status = (int32_t)(permitted >> 32);
@@ -673,22 +703,19 @@ static kwt_result kwt_schedule(kwt_pod_spec pod) {
         result.is_waiting = true;
         return result;
     }
-    if (result.status == KW_SUCCESS && (status = kwt_code_(12, best)) != KW_SUCCESS) result = kwt_ended_by_("prebind", status);
+    if (result.status == KW_SUCCESS && (status = kwt_code_(KWT_PRE_BIND, best)) != KW_SUCCESS) result = kwt_ended_by_("prebind", status);
     if (result.status == KW_SUCCESS) {
         status = kwt_code_(13, best);
         if (status != KW_SUCCESS && status != KW_SKIP) result = kwt_ended_by_("bind", status);
     }
     if (result.status != KW_SUCCESS) {
-        static char kept[KW_LONGEST_TEXT + 1];
-        memcpy(kept, kwt_.reason, sizeof kept);
-        (void)kwt_long_(10, best);
-        result.reason = kept;
         result.hook = result.hook ? result.hook : "permit";
-        return result;
+        return kwt_given_up_(result, best);
     }
     kwt_place(pod);
     if (kw_native_hooks[14]) {
         kwt_.row = best;
+        kwt_.hook = 14;
         kw_native_hooks[14]();
     }
     result.node = pod.node;

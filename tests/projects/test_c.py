@@ -127,6 +127,20 @@ def test_a_compile_error_is_shown_as_the_compiler_said_it(folder: Path, tmp_path
     assert not (tmp_path / "out.wasm").exists()
 
 
+@pytest.mark.parametrize("name", ["KW_SCROE", "KW_SCORES"])
+def test_a_misspelt_hook_is_named_with_its_line(folder: Path, tmp_path: Path, name: str) -> None:
+    (folder / "main.c").write_text(PLUGIN.replace("KW_SCORE", name))
+    with pytest.raises(BuildError, match=rf"^main\.c:3: {name} is not a hook; did you mean KW_SCORE\?$"):
+        c.build(folder, tmp_path / "out.wasm")
+
+
+def test_macros_of_the_author_are_no_misspelt_hooks(folder: Path, tmp_path: Path) -> None:
+    own = PLUGIN.replace("KW_SCORE", "#define KW_SCORES(pod, node, score) KW_SCORE(pod, node, score)\nKW_SCORES")
+    (folder / "main.c").write_text(own)
+    c.build(folder, tmp_path / "out.wasm")
+    assert Guest.load(tmp_path / "out.wasm").hooks == ("score",)
+
+
 def test_dates_are_refused_as_they_change_the_bytes(folder: Path, tmp_path: Path) -> None:
     (folder / "main.c").write_text(f"{PLUGIN}\nconst char *when = __DATE__;\n")
     with pytest.raises(BuildError, match="not reproducible"):
@@ -178,6 +192,61 @@ def test_a_failing_test_says_what_it_expected_and_a_crash_is_one_failure(folder:
     scores, crashes = c.test(folder)
     assert scores.failure == 'main_test.c:7: kwt_score("a") is 7, want -1'
     assert crashes.failure.startswith("the test ended with signal ")
+
+
+CAREFUL = """#include "kubewasp.h"
+
+static int undone;
+
+KW_SCORE(pod, node, score) {
+    *score = kw_pod_priority(pod);
+    return kw_success();
+}
+
+KW_RESERVE(pod, node) {
+    kw_annotate(kw_str("example.com/a"), kw_str("1"));
+    return kw_pod_label(pod, "fail").len ? kw_failed("no room") : kw_success();
+}
+
+KW_UNRESERVE(pod, node) { undone++; }
+
+KW_POST_BIND(pod, node) {
+    if (kw_pod_label(pod, "late").len) kw_annotate(kw_str("example.com/a"), kw_str("2"));
+}
+"""
+CAREFUL_TEST = """#include "main.c"
+#include "kubewasp_test.h"
+
+KW_TEST(a_failed_reserve_is_undone) {
+    KWT_NODE(.name = "a");
+    kwt_result result = kwt_schedule(KWT_POD(.name = "web", .labels = "fail=yes"));
+    KW_EXPECT_TEXT(result.hook, "reserve");
+    KW_EXPECT_TEXT(result.reason, "no room");
+    KW_EXPECT_INT(undone, 1);
+    KW_EXPECT_TEXT(kwt_annotation("example.com/a"), "");
+}
+
+KW_TEST(scores_have_a_range) {
+    KWT_NODE(.name = "a");
+    kwt_result result = kwt_schedule(KWT_POD(.name = "web", .priority = 101));
+    KW_EXPECT_TEXT(result.reason, "the score of a is 101, not within 0 to 100");
+    KW_EXPECT_TEXT(kwt_schedule(KWT_POD(.name = "web", .priority = 100)).node, "a");
+    KW_EXPECT_TEXT(kwt_annotation("example.com/a"), "1");
+}
+
+KW_TEST(annotations_have_their_hooks) {
+    KWT_NODE(.name = "a");
+    kwt_schedule(KWT_POD(.name = "web", .labels = "late=yes"));
+}
+"""
+
+
+def test_the_fake_host_is_as_strict_as_the_scheduler(folder: Path) -> None:
+    (folder / "main.c").write_text(CAREFUL)
+    (folder / "main_test.c").write_text(CAREFUL_TEST)
+    undone, scores, annotations = c.test(folder)
+    assert (undone.failure, scores.failure) == ("", "")
+    assert annotations.failure.startswith("kw_annotate is allowed in KW_RESERVE and KW_PRE_BIND only\n")
 
 
 def test_a_test_that_does_not_compile_is_a_build_error(folder: Path) -> None:

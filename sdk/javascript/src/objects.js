@@ -234,7 +234,8 @@ function entries(given) {
 function tolerates(toleration, taint) {
   if (toleration.effect && toleration.effect !== taint.effect) return false;
   if (toleration.key && toleration.key !== taint.key) return false;
-  return toleration.operator === "Exists" || (Boolean(toleration.key) && toleration.value === (taint.value ?? ""));
+  if (toleration.operator === "Exists") return true;
+  return toleration.operator === "Equal" && toleration.value === (taint.value ?? "");
 }
 
 function container(item) {

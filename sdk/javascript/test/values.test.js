@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import test from "node:test";
 
 import { ConfigError, Node, Pod, schema } from "../src/index.js";
@@ -14,6 +15,25 @@ test("quantities are exact and rounded up", () => {
   assert.equal(amount("memory", "1.5Gi"), 1.5 * 2 ** 30);
   assert.equal(amount("memory", "129e6"), 129_000_000);
   for (const text of ["", "m", "1 Gi", "1.2.3", "0x1", "9".repeat(101)]) assert.throws(() => amount("cpu", text), /not a quantity/);
+});
+
+test("quantities are those of the scheduler", () => {
+  const table = readFileSync(new URL("../../../tests/sdk/data/quantities.txt", import.meta.url), "utf8");
+  for (const [text, value, milli] of table.trim().split("\n").map((line) => line.split(" "))) {
+    if (Number.isSafeInteger(Number(value))) assert.equal(amount("memory", text), Number(value), text);
+    if (Number.isSafeInteger(Number(milli))) assert.equal(amount("cpu", text), Number(milli), text);
+  }
+});
+
+test("tolerations match as in Kubernetes", () => {
+  const tolerates = (toleration, taint) => new Pod(JSON.stringify({ spec: { tolerations: [toleration] } })).tolerates(taint);
+  const taint = { key: "gpu", value: "a100", effect: "NoSchedule" };
+  assert.ok(tolerates({ operator: "Exists" }, taint));
+  assert.ok(tolerates({ value: "a100" }, taint)); // no key: all keys
+  assert.ok(tolerates({ key: "gpu", value: "a100", effect: "NoSchedule" }, taint));
+  assert.ok(!tolerates({ key: "gpu", value: "h100" }, taint));
+  assert.ok(!tolerates({ key: "gpu", operator: "Lt", value: "a100" }, taint));
+  assert.ok(!tolerates({ key: "gpu", operator: "Exists", effect: "NoExecute" }, taint));
 });
 
 test("requests are those of the scheduler", () => {

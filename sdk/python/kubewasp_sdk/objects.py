@@ -62,7 +62,7 @@ class Toleration(NamedTuple):
             return False
         if self.key and self.key != taint.key:
             return False
-        return self.operator == "Exists" or (bool(self.key) and self.value == taint.value)
+        return self.operator == "Exists" or (self.operator in ("", "Equal") and self.value == taint.value)
 
 
 class Container(NamedTuple):

@@ -32,8 +32,9 @@ def nanos(quantity: str | int | float) -> int:
 
 
 def whole(resource: str, in_nanos: int) -> int:
-    """The value in scheduler units, rounded up: milli-CPU for cpu, else whole units."""
-    return -(-in_nanos // (NANO // 1000 if resource == "cpu" else NANO))
+    """The value in scheduler units, rounded away from zero: milli-CPU for cpu, else whole units."""
+    unit = NANO // 1000 if resource == "cpu" else NANO
+    return -(-in_nanos // unit) if in_nanos >= 0 else in_nanos // unit
 
 
 def amount(resource: str, quantity: str | int | float) -> int:

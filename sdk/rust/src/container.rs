@@ -74,10 +74,12 @@ impl<'a> Container<'a> {
 /// started before it.
 pub(crate) fn requests(pod: &Pod<'_>, resource: Resource) -> i64 {
     let total = requests_of(pod, resource.name(), |quantity| quantity.of(resource));
-    if resource != Resource::CPU && resource != Resource::MEMORY {
-        return total; // only these have pod-level requests
+    // Only these have pod-level requests.
+    let name = resource.name();
+    if resource != Resource::CPU && resource != Resource::MEMORY && !name.starts_with("hugepages-") {
+        return total;
     }
-    let of = |quantities: Quantities<'_>| quantities.get(resource.name()).map(|quantity| quantity.of(resource));
+    let of = |quantities: Quantities<'_>| quantities.get(name).map(|quantity| quantity.of(resource));
     match of(pod.pod_level_requests()) {
         Some(request) => request.saturating_add(of(pod.overhead()).unwrap_or(0)),
         None => total,

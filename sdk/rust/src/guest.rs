@@ -9,6 +9,7 @@ use core::time::Duration;
 use crate::change::Change;
 use crate::hooks::*;
 use crate::host;
+use crate::mark::Mark;
 use crate::node::Node;
 use crate::node_table::Table;
 use crate::nodes::{Cluster, NodeScores, NodeStatuses, Nodes};
@@ -37,14 +38,15 @@ struct States<S> {
     first: S,
     #[allow(clippy::box_collection)] // none is zero, see Guest
     copies: Option<Box<Vec<(i32, S)>>>,
-    /// Set with the first copy: a guest without copies has no code that frees them.
-    free: Option<fn(&mut Self)>,
 }
+
+/// Set with the first copy of a state.
+static COPIED: Mark = Mark::new();
 
 impl<S: Clone + Default> States<S> {
     #[inline]
     fn current(&mut self) -> &mut S {
-        if self.current != 0 {
+        if COPIED.is_set() && self.current != 0 {
             let copies = self.copies.iter_mut().flat_map(|copies| copies.iter_mut());
             if let Some((_, state)) = copies.into_iter().find(|(number, _)| *number == self.current) {
                 return state;
@@ -56,8 +58,8 @@ impl<S: Clone + Default> States<S> {
     fn reset(&mut self) {
         self.current = 0;
         self.first = S::default();
-        if let Some(free) = self.free.take() {
-            free(self);
+        if COPIED.is_set() {
+            self.copies = None;
         }
     }
 
@@ -65,7 +67,7 @@ impl<S: Clone + Default> States<S> {
         let copy = self.current().clone();
         self.drop_state(number);
         self.copies.get_or_insert_default().push((number, copy));
-        self.free = Some(|states| states.copies = None);
+        COPIED.set();
     }
 
     fn select(&mut self, number: i32) {
@@ -91,7 +93,7 @@ impl<P: Plugin> Guest<P> {
     /// Creates the plugin.
     #[inline(always)]
     pub fn load(&mut self) -> Result<(), Error> {
-        let states = States { current: 0, first: P::State::default(), copies: None, free: None };
+        let states = States { current: 0, first: P::State::default(), copies: None };
         let before = self.loaded.replace(Loaded { plugin: P::new()?, states });
         core::mem::forget(before); // none: nothing to drop
         Ok(())
@@ -102,9 +104,15 @@ impl<P: Plugin> Guest<P> {
         present(&mut self.loaded)
     }
 
+    /// Whether anything is kept from hook to hook of a pod; the number of the cycle is for that only.
+    #[inline(always)]
+    fn keeps() -> bool {
+        size_of::<P::State>() > 0 || CurrentPod::is_used() || Table::is_used()
+    }
+
     #[inline]
     fn enter(&mut self, cycle: i64) {
-        if cycle != self.cycle {
+        if Self::keeps() && cycle != self.cycle {
             self.cycle = cycle;
             self.forget_pod();
         }

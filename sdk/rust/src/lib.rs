@@ -75,6 +75,7 @@ mod host;
 mod key;
 pub mod klog;
 mod map;
+mod mark;
 mod metadata;
 mod node;
 mod node_table;

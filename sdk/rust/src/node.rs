@@ -1,5 +1,6 @@
 //! Views of nodes.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::host;
@@ -7,7 +8,7 @@ use crate::map::{Map, Quantities};
 use crate::metadata::{self, ObjectReference, Taint, ANNOTATIONS, LABELS};
 use crate::node_table::{Part, Table};
 use crate::pod::Pods;
-use crate::resource::{Resource, MOST, PREDEFINED};
+use crate::resource::{Resource, FEW, PREDEFINED};
 use crate::time::Timestamp;
 use crate::wire::Message;
 
@@ -150,9 +151,13 @@ impl<'a> Node<'a> {
             let mut numbers = [0; FIRST + 2 * PREDEFINED];
             host::node_info(row.row, &mut numbers[..place + 2]);
             (numbers[place], numbers[place + 1])
-        } else {
-            let mut numbers = [0; FIRST + 2 * MOST];
+        } else if number < FEW {
+            let mut numbers = [0; FIRST + 2 * FEW];
             host::node_info(row.row, &mut numbers[..place + 2]);
+            (numbers[place], numbers[place + 1])
+        } else {
+            let mut numbers = vec![0; place + 2];
+            host::node_info(row.row, &mut numbers);
             (numbers[place], numbers[place + 1])
         }
     }

@@ -1,11 +1,13 @@
 //! Decoded parts of nodes, kept until the node changes.
 
 use alloc::boxed::Box;
+use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::cell::{Cell, OnceCell, RefCell};
+use core::cell::{OnceCell, RefCell};
 
 use crate::host;
+use crate::mark::Mark;
 use crate::metadata::{ANNOTATIONS, LABELS, META, SPEC, STATUS};
 use crate::wire::{Message, Value};
 
@@ -77,15 +79,15 @@ impl Entry {
 #[derive(Debug)]
 pub(crate) struct Table {
     kept: OnceCell<Box<Kept>>,
-    /// Set with the first replaced entry: a guest that keeps none has no code that frees them.
-    free: Cell<Option<fn(&mut Table)>>,
 }
+
+/// Set with the first replaced entry.
+static REPLACED: Mark = Mark::new();
 
 #[derive(Debug, Default)]
 struct Kept {
-    rows: RefCell<Vec<Option<Box<Entry>>>>,
-    #[allow(clippy::vec_box)] // entries must not move
-    replaced: RefCell<Vec<Box<Entry>>>,
+    rows: RefCell<Vec<Option<Rc<Entry>>>>, // a moved Rc does not end references to its content, a moved Box does
+    replaced: RefCell<Vec<Rc<Entry>>>,
     /// The object read last, with its row and generation: several parts of one node are read one after the other.
     object: RefCell<Option<(i32, i64)>>,
     buffer: RefCell<Vec<u8>>,
@@ -93,18 +95,27 @@ struct Kept {
 
 impl Table {
     pub(crate) const fn new() -> Self {
-        Self { kept: OnceCell::new(), free: Cell::new(None) }
+        Self { kept: OnceCell::new() }
     }
 
     fn kept(&self) -> &Kept {
         self.kept.get_or_init(Box::default)
     }
 
+    /// Whether there may be something to do at the begin of a cycle.
+    #[inline(always)]
+    pub(crate) fn is_used() -> bool {
+        REPLACED.is_set()
+    }
+
     /// Called at the begin of a cycle.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin(&mut self) {
-        if let Some(free) = self.free.take() {
-            free(self);
+        if !REPLACED.is_set() {
+            return;
+        }
+        if let Some(kept) = self.kept.get_mut() {
+            kept.replaced.get_mut().clear();
         }
     }
 
@@ -117,13 +128,13 @@ impl Table {
         }
         let slot = &mut rows[place];
         if slot.as_ref().is_none_or(|entry| entry.generation != generation) {
-            if let Some(old) = slot.replace(Box::new(Entry::new(row, generation))) {
+            if let Some(old) = slot.replace(Rc::new(Entry::new(row, generation))) {
                 self.kept().replaced.borrow_mut().push(old);
-                self.free.set(Some(|table| table.kept().replaced.borrow_mut().clear()));
+                REPLACED.set();
             }
         }
         let entry: *const Entry = &**slot.as_ref().unwrap_or_else(|| unreachable!());
-        // SAFETY: the box is not moved, and is dropped by `begin` or with the table only, which end this borrow.
+        // SAFETY: the entry is not moved, and is dropped by `begin` or with the table only, which end this borrow.
         unsafe { &*entry }
     }
 

@@ -1,17 +1,19 @@
 //! Views of pods.
 
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
-use core::cell::{Cell, OnceCell};
+use core::cell::OnceCell;
 use core::time::Duration;
 
 use crate::container::{self, Container};
 use crate::host;
 use crate::map::{Map, Quantities};
+use crate::mark::Mark;
 use crate::metadata::{
     self, ObjectReference, OwnerReference, Taint, Toleration, ANNOTATIONS, LABELS, META, SPEC, STATUS,
 };
-use crate::resource::{Resource, MOST, PREDEFINED};
+use crate::resource::{Resource, FEW, PREDEFINED};
 use crate::time::Timestamp;
 use crate::wire::Message;
 
@@ -25,31 +27,35 @@ enum Source<'a> {
     Encoded(Message<'a>),
 }
 
+/// Set by the first read of a current pod.
+static READ: Mark = Mark::new();
+
 /// The pod of a cycle, in memory of its own.
-///
-/// A guest that never reads its pod has no code that frees one: `free` is set by the first read.
 #[derive(Debug)]
-pub(crate) struct CurrentPod {
-    object: OnceCell<Box<[u8]>>,
-    free: Cell<Option<fn(&mut Self)>>,
-}
+pub(crate) struct CurrentPod(OnceCell<Box<[u8]>>);
 
 impl CurrentPod {
     pub(crate) const fn new() -> Self {
-        Self { object: OnceCell::new(), free: Cell::new(None) }
+        Self(OnceCell::new())
     }
 
     fn object(&self) -> &[u8] {
-        self.object.get_or_init(|| {
-            self.free.set(Some(|pod| pod.object = OnceCell::new()));
+        self.0.get_or_init(|| {
+            READ.set();
             host::read(host::current_pod).into_boxed_slice()
         })
     }
 
-    #[inline]
+    /// Whether there may be something to forget.
+    #[inline(always)]
+    pub(crate) fn is_used() -> bool {
+        READ.is_set()
+    }
+
+    #[inline(always)]
     pub(crate) fn forget(&mut self) {
-        if let Some(free) = self.free.take() {
-            free(self);
+        if READ.is_set() {
+            self.0 = OnceCell::new();
         }
     }
 }
@@ -240,9 +246,13 @@ fn known(place: usize) -> i64 {
         let mut numbers = [0; 2 + PREDEFINED];
         host::pod_requests(&mut numbers[..=place]);
         numbers[place]
-    } else {
-        let mut numbers = [0; 2 + MOST];
+    } else if place < 2 + FEW {
+        let mut numbers = [0; 2 + FEW];
         host::pod_requests(&mut numbers[..=place]);
+        numbers[place]
+    } else {
+        let mut numbers = vec![0; place + 1];
+        host::pod_requests(&mut numbers);
         numbers[place]
     }
 }

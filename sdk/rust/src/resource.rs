@@ -14,8 +14,9 @@ pub struct Resource {
 /// Number of predefined resources.
 pub(crate) const PREDEFINED: usize = 4;
 
-/// Highest number of resources that a guest may ask for.
-pub(crate) const MOST: usize = 64;
+/// Numbers below this one are read without an allocation. Resources are numbered for all guests together, from 0 up: a
+/// single guest may have a higher one.
+pub(crate) const FEW: usize = 64;
 
 impl Resource {
     /// CPU, in millicores.
@@ -27,8 +28,8 @@ impl Resource {
     /// Number of pods.
     pub const PODS: Resource = Resource { number: 3, name: "pods" };
 
-    /// An extended resource, e.g. `nvidia.com/gpu`. Call it once, in `Plugin::new`: a guest has at most 64 resources. One
-    /// more has no amounts. A name from the configuration is kept for the life of the guest.
+    /// An extended resource, e.g. `nvidia.com/gpu`. Call it once, in `Plugin::new`: a guest has at most 64 resources; one
+    /// more is an error. A name from the configuration is kept for the life of the guest.
     pub fn named(name: impl Into<Cow<'static, str>>) -> Resource {
         let name = match name.into() {
             Cow::Borrowed(name) => name,
@@ -45,6 +46,6 @@ impl Resource {
     /// The scheduler's number of the resource, if it has one.
     #[inline(always)]
     pub(crate) fn number(self) -> Option<usize> {
-        usize::try_from(self.number).ok().filter(|&number| number < MOST)
+        usize::try_from(self.number).ok()
     }
 }

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from kubewasp.projects import build_cache, project_links, toolchain
 from kubewasp.projects.installation import install_command
+from kubewasp.projects.near_names import nearest
 from kubewasp.projects.toolchain import BuildError, TestResult
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ _GUEST: Final = (
 _NATIVE: Final = ("-O1", "-g", "-D_GNU_SOURCE", "-fsanitize=undefined", "-fsanitize-trap=undefined")
 # Include paths of the user's environment are no part of a project.
 _CLEARED: Final = {"CPATH": "", "C_INCLUDE_PATH": "", "LIBRARY_PATH": ""}
+# Macros at the begin of a line: hooks and their like. The compiler has a dozen errors for a misspelt one.
+_USED: Final = re.compile(r"^(KW_[A-Z_]+)\s*\(", re.MULTILINE)
+_DEFINED: Final = re.compile(r"^\s*#\s*define\s+(KW_[A-Z_]+)\(", re.MULTILINE)
 _TEST_SECONDS: Final = 300
 _RUN: Final = re.compile(r"=== RUN (\w+)")
 _END: Final = re.compile(r"--- (PASS|FAIL) (\w+) (\d+\.\d+)")
@@ -95,6 +99,7 @@ def build(project: Path, target: Path) -> None:
     sources = [path for path in _sources(project) if not path.endswith(_TESTS)]
     if MAIN not in sources:
         raise BuildError(f"{project} is not a C project: no {MAIN}")
+    _check_hooks(project, sources)
     with tempfile.TemporaryDirectory(prefix="kubewasp-c-") as scratch:
         made = Path(scratch) / "guest.wasm"  # always the same: the linker writes the name into the guest
         _compile(project, made, (*_GUEST, *_LANGUAGE), sources)
@@ -128,6 +133,20 @@ def _sources(project: Path) -> Iterator[str]:
         relative = path.relative_to(project)
         if not any(part in build_cache.PRODUCTS or part.startswith(".") for part in relative.parts):
             yield relative.as_posix()
+
+
+def _check_hooks(project: Path, sources: Sequence[str]) -> None:
+    """A BuildError for the first macro that is almost named like one of the header."""
+    texts = {name: (project / name).read_text(encoding="utf-8", errors="replace") for name in sources}
+    header = (toolchain.sdk("c") / "kubewasp.h").read_text(encoding="utf-8")
+    hooks = [name for name in _DEFINED.findall(header) if not name.endswith("_")]
+    known = {*hooks, *(name for text in texts.values() for name in _DEFINED.findall(text))}
+    for name, text in texts.items():
+        for used in _USED.finditer(text):
+            meant = "" if used[1] in known else nearest(used[1], hooks, aliases={}, fuzzy=True)
+            if meant:
+                line = text.count("\n", 0, used.start()) + 1
+                raise BuildError(f"{name}:{line}: {used[1]} is not a hook; did you mean {meant}?")
 
 
 def _compile(project: Path, target: Path, options: Sequence[str], sources: Sequence[str]) -> None:

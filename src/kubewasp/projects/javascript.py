@@ -55,8 +55,8 @@ class JavaScript:
     def build(self, project: Path, target: Path) -> None:
         """Builds the plugin in the folder `project` into the file `target`.
 
-        A component takes ten seconds or more to make, and its bytes differ each time: the engine's memory is part of
-        it. Components are therefore cached by the bundle.
+        Builds are reproducible: same sources and same kubewasp, same bytes. A component takes ten seconds or more to
+        make, and is cached by its bundle.
         """
         entry = self._entry(project)
         found, tools = node.find(), node.tools()
@@ -67,7 +67,7 @@ class JavaScript:
             bundle, made = Path(scratch) / "plugin.js", Path(scratch) / "plugin.wasm"
             _bundle(project, entry, bundle, tools, found)
             ingredients = bundle.read_bytes() + (sdk("wit") / "plugin.wit").read_bytes()
-            key = cache.key(ingredients, f"javascript component {node.lock_digest()}")
+            key = cache.key(ingredients, f"javascript component {node.tools_digest()}")
             component = cache.get(key)
             if component is None:
                 _componentize(bundle, made, tools, found)
@@ -182,8 +182,10 @@ def _bundle(project: Path, entry: str, target: Path, tools: Path, found: node.No
 
 def _componentize(bundle: Path, made: Path, tools: Path, found: node.Node) -> None:
     command: list[str | Path] = [found.command, node.SCRIPTS / "componentize.mjs", bundle, sdk("wit"), made]
+    # componentize-js has its temporary files in a folder that an interrupted build would leave behind.
+    environment = _environment(tools) | {"TMPDIR": str(bundle.parent)}
     try:
-        run_tool(command, cwd=bundle.parent, env=_environment(tools), failed="")
+        run_tool(command, cwd=bundle.parent, env=environment, failed="")
     except BuildError as error:
         raise BuildError(f"the plugin cannot be loaded:\n{_engine_error(str(error))}") from None
 

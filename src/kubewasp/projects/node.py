@@ -70,6 +70,12 @@ def lock_digest() -> str:
     return build_cache.digest((SCRIPTS / name).read_bytes() for name in _PINNED)
 
 
+def tools_digest() -> str:
+    """Digest of the pinned packages and of the scripts that use them."""
+    scripts = (path.read_bytes() for path in sorted(SCRIPTS.glob("*.mjs")))
+    return build_cache.digest([lock_digest().encode(), *scripts])
+
+
 def tools() -> Path:
     """Folder with the installed packages; installs them if they are not there."""
     where = build_cache.folder("node-tools")

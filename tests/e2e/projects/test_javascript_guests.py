@@ -8,6 +8,7 @@ import pytest
 
 from kubewasp.projects import javascript
 from kubewasp.projects.toolchain import BuildError
+from kubewasp.wasm.compiled_cache import CompiledCache
 from kubewasp.wasm.guest import Guest
 from tests.e2e.projects.test_new_project import kubewasp
 from tests.guests.build import ROOT, project_guest
@@ -80,11 +81,29 @@ def test_a_class_that_cannot_work_fails_the_build(project: Path) -> None:
     assert "node:internal" not in str(raised.value)
 
 
-def test_the_same_sources_give_the_same_bytes(project: Path) -> None:
-    (project / "plugin.ts").write_text(PLUGIN)
-    javascript.TYPESCRIPT.build(project, project / "first.wasm")
-    javascript.TYPESCRIPT.build(project, project / "second.wasm")
-    assert (project / "first.wasm").read_bytes() == (project / "second.wasm").read_bytes()
+def test_the_same_sources_give_the_same_bytes_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    for place in ("one", "some where ü/100%"):
+        folder = tmp_path / place
+        folder.mkdir(parents=True)
+        (folder / "plugin.ts").write_text(PLUGIN)
+        cache = CompiledCache(folder / "cache")
+        monkeypatch.setattr(javascript, "usable_cache", lambda cache=cache: cache)
+        javascript.TYPESCRIPT.build(folder, folder / "out.wasm")
+        made.append((folder / "out.wasm").read_bytes())
+    assert made[0] == made[1]
+    assert str(tmp_path).encode() not in made[0]
+
+
+def test_an_error_has_its_line_in_a_folder_with_any_name(tmp_path: Path) -> None:
+    project = tmp_path / "some where ü/100%"
+    project.mkdir(parents=True)
+    (project / "plugin.js").write_text(
+        'import { Plugin } from "@kubewasp/sdk";\n'
+        "export default class Mine extends Plugin {\n  filter() {\n    throw new Error('lost');\n  }\n}\n"
+    )
+    javascript.JAVASCRIPT.build(project, project / "out.wasm")
+    assert "filter (plugin.js:4)" in kubewasp(project, "plugin", "call", "out.wasm", "filter", "-o", "json")
 
 
 def test_packages_of_the_project_are_part_of_the_plugin(project: Path) -> None:

@@ -52,11 +52,11 @@ def test_the_code_has_the_format_of_the_project() -> None:
     cargo("fmt", "--check")
 
 
-def test_a_small_guest_has_less_than_half_a_kilobyte() -> None:
+def test_a_small_guest_has_less_than_400_bytes() -> None:
     rust_target(FREESTANDING)
     cargo("build", "--release", "--example", "tiny", *SMALL)
     wasm = ROOT / ".build" / "cargo" / FREESTANDING / "release" / "examples" / "tiny.wasm"
-    assert wasm.stat().st_size < 500
+    assert wasm.stat().st_size < 400
     guest = Guest.load(wasm)
     assert guest.hooks == ("filter",)
     wave = Wave([node("a", cpu="64")], [], [pod(f"p-{number}", cpu="100m") for number in range(12)])

@@ -66,14 +66,71 @@ KW_TEST(a_waiting_pod_has_its_time) {
     KW_EXPECT(!kw_allow_waiting_pod(kw_str("web")));
 }
 
-KW_TEST(quantities_are_those_of_kubernetes) {
-    KW_EXPECT_INT(kw_quantity_(kw_str("1.5"), true), 1500);
-    KW_EXPECT_INT(kw_quantity_(kw_str("250m"), true), 250);
-    KW_EXPECT_INT(kw_quantity_(kw_str("1Gi"), false), 1ll << 30);
-    KW_EXPECT_INT(kw_quantity_(kw_str("2k"), false), 2000);
-    KW_EXPECT_INT(kw_quantity_(kw_str("1e3"), false), 1000);
-    KW_EXPECT_INT(kw_quantity_(kw_str("1500m"), false), 2);
-    KW_EXPECT_INT(kw_quantity_(kw_str("100E"), false), INT64_MAX);
+KW_TEST(quantities_are_those_of_the_scheduler) {
+    FILE *table = fopen("../data/quantities.txt", "r");
+    char text[101];
+    long long value, milli;
+    int count = 0;
+    while (table && fscanf(table, "%100s %lld %lld", text, &value, &milli) == 3) {
+        bool is_right = kw_quantity_(kw_str(text), false) == value && kw_quantity_(kw_str(text), true) == milli;
+        if (!is_right) printf("%s\n", text);
+        KW_EXPECT(is_right);
+        count++;
+    }
+    KW_EXPECT(count > 400);
+    const char *wrong[] = {"", "x", "1x", "1.2.3", "e3", "1e", "1e+", "--1", "1 ", "Ki", "1kI", "."};
+    for (int i = 0; i < 12; i++) KW_EXPECT_INT(kw_quantity_(kw_str(wrong[i]), false), 0);
+}
+
+KW_TEST(sums_of_requests_stay_in_range) {
+    KW_EXPECT_INT(kw_sum_(INT64_MAX, 1), INT64_MAX);
+    KW_EXPECT_INT(kw_sum_(INT64_MIN, -1), INT64_MIN);
+    KW_EXPECT_INT(kw_sum_(2, -5), -3);
+}
+
+KW_TEST(a_guest_may_have_many_resources) {
+    static char names[100][32];
+    kw_resource last = KW_CPU;
+    for (int i = 0; i < 100; i++) {
+        snprintf(names[i], sizeof names[i], "example.com/r%d", i);
+        KWT_NODE(.name = names[i], .resources = "example.com/r99=7");
+        last = kw_resource_of(names[i]);
+    }
+    kw_node node;
+    KW_EXPECT(kw_node_at(3, &node));
+    KW_EXPECT_INT(kw_node_allocatable(&node, last), 7);
+    KW_EXPECT_INT(kw_node_allocatable(&node, KW_CPU), 8000);
+    kwt_begin_(KWT_POD(.name = "web", .cpu = 5, .resources = "example.com/r99=3"));
+    KW_EXPECT_INT(kw_pod_request(kw_current_pod(), last), 3);
+    KW_EXPECT_INT(kw_pod_request(kw_current_pod(), KW_CPU), 5);
+}
+
+KW_TEST(formats_have_all_integers) {
+    KW_EXPECT(kw_equal(kw_format("%c %d %u %ld %lu %lld %llu %%", 'x', -1, 2u, -3l, 4ul, -5ll, 6ull), "x -1 2 -3 4 -5 6 %"));
+}
+
+KW_TEST(an_unknown_format_ends_the_formatting) {
+    KW_EXPECT(kw_equal(kw_format("%d: %x %s", 1, 2, "text"), "1: %x %s"));
+    KW_EXPECT(kw_equal(kw_format("100%"), "100%"));
+    KW_EXPECT(kw_equal(kw_format("%ls", "text"), "%ls"));
+}
+
+KW_TEST(a_formatted_text_may_be_part_of_the_next) {
+    KW_EXPECT(kw_equal(kw_format("<%t and %t>", kw_format("one"), kw_str("two")), "<one and two>"));
+}
+
+KW_TEST(configurations_may_have_many_texts) {
+    static char text[40000];
+    kw_texts list = {0, 0};
+    strcpy(text, "{\"list\": [\"\\\"\\u00e4\\\\\"");
+    for (int i = 0; i < 1000; i++) sprintf(text + strlen(text), ", \"text %d\"", i);
+    strcat(text, "]}");
+    kwt_.config = text;
+    KW_EXPECT_INT(kw_read_config((kw_setting[]){{"list", KW_STRINGS, &list}}, 1), KW_SUCCESS);
+    KW_EXPECT_INT(list.count, 1001);
+    KW_EXPECT(kw_equal(list.at[0], "\"ä\\"));
+    KW_EXPECT(kw_equal(list.at[1000], "text 999"));
+    KW_EXPECT(kwt_allocated_ < 100000); /* not each text as long as all */
 }
 
 KW_TEST(configurations_are_checked) {
@@ -114,4 +171,8 @@ KW_TEST(texts_are_cut_between_characters) {
     longest[1998] = 0;
     kw_text cut = kw_format("x%s", longest);
     KW_EXPECT_INT(cut.len, 1023);
+    memcpy(longest + 1022, "ä", 3);
+    KW_EXPECT_INT(kw_format("%s", longest).len, 1024); /* whole */
+    memcpy(longest + 1021, "😀", 5);
+    KW_EXPECT_INT(kw_format("%s", longest).len, 1021);
 }

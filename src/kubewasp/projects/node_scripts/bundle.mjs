@@ -77,7 +77,10 @@ export const { start, call } = exportsOf(plugin, globalThis.kubewaspSourceLines)
   });
   const [map, code] = built.outputFiles.sort((one) => (one.path.endsWith(".map") ? -1 : 1));
   const table = sourceLines(JSON.parse(map.text));
-  writeFileSync(output, code.text.replace(LINES, `globalThis.kubewaspSourceLines = ${JSON.stringify(table)};`));
+  // Comments with the names of files: the place of the SDK on this machine is no part of a plugin.
+  const place = relative(project, sdk).split("\\").join("/").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const text = code.text.replace(new RegExp(`^// ${place}/`, "gm"), "// @kubewasp/sdk/");
+  writeFileSync(output, text.replace(LINES, () => `globalThis.kubewaspSourceLines = ${JSON.stringify(table)};`));
   const inputs = Object.keys(built.metafile.inputs).filter((name) => name !== "kubewasp_entry.js" && name !== "<stdin>");
   process.stdout.write(JSON.stringify({ inputs: inputs.map((name) => resolve(project, name)) }));
 } catch (failed) {
@@ -89,7 +92,7 @@ export const { start, call } = exportsOf(plugin, globalThis.kubewaspSourceLines)
 /** Names of the author's files, and `[file, line]` of each line of the bundle; 0 for lines of the SDK. */
 function sourceLines({ sources, mappings }) {
   const base = dirname(output);
-  const names = sources.map((name) => relative(project, resolve(base, name)));
+  const names = sources.map((name) => relative(project, resolve(base, decodeURIComponent(name)))); // maps have URLs
   const isAuthors = names.map((name) => !name.startsWith("..") && !name.endsWith("kubewasp_entry.js"));
   const state = { source: 0, line: 0 };
   const lines = mappings.split(";").map((segments) => {
