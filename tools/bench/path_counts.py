@@ -317,12 +317,11 @@ def _handlers() -> Iterator[Step]:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    def asked(path: str) -> None:
-        sent.clear()
+    def scope_of(path: str) -> dict[str, Any]:
         pipeline = app.table.routes.match(path, "GET").pipeline
         if pipeline is not None:
             pipeline.pace.is_short = True
-        scope = {
+        return {
             "type": "http",
             "http_version": "1.1",
             "method": "GET",
@@ -334,10 +333,20 @@ def _handlers() -> Iterator[Step]:
             "client": ("127.0.0.1", 1),
             "server": ("127.0.0.1", 2),
         }
-        loop.run_until_complete(app(scope, receive, send))
+
+    def asked(path: str) -> None:
+        sent.clear()
+        loop.run_until_complete(app(scope_of(path), receive, send))
         if sent[0]["status"] != 200:
             raise RuntimeError(f"{path}: {sent}")
 
+    def asked_at_once(path: str) -> None:
+        answer = app.immediate(scope_of(path))
+        if answer is None or answer.status != 200:
+            raise RuntimeError(f"{path}: {answer}")
+
+    for style in ("module", "middleware"):
+        yield Step(f"{style}, immediate", partial(asked_at_once, f"/{style}"))
     for style in ("module", "middleware", "wasi"):
         yield Step(style, partial(asked, f"/{style}"))
     app.close()

@@ -23,7 +23,7 @@ impl Plugin for ManyResources {
     type State = ();
 
     fn new() -> Result<Self, Error> {
-        let named = |number| Resource::named(Box::leak(format!("example.com/r{number}").into_boxed_str()));
+        let named = |number| Resource::named(format!("example.com/r{number}"));
         Ok(Self((0..100).map(named).last().unwrap()))
     }
 }
