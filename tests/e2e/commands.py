@@ -44,10 +44,12 @@ class Ended:
         return self.err.removeprefix("error: ").rstrip("\n")
 
 
-def run(*words: object, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Ended:
+def run(
+    *words: object, env: Mapping[str, str] | None = None, cwd: Path | None = None, seconds: float = _SECONDS
+) -> Ended:
     """A command to its end; `env` is its whole environment, if given."""
     command = [PROGRAM, *map(str, words)]
-    done = subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, check=False, timeout=_SECONDS)
+    done = subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, check=False, timeout=seconds)
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
