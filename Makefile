@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# Tests start hundreds of processes; without bytecode, each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test check e2e bench bench-cluster bench-languages bench-report counts bars fuzz soak recording conformance lint format docs lock clean
 .DEFAULT_GOAL := help
@@ -22,11 +24,19 @@ QUICK := $(addprefix tests/,k8s state framework plugins scheduler explain simula
 check: lint ## lint and the fast half of the tests: below 90 seconds
 	@$(BIN)/python -m pytest -q -n auto $(QUICK) $(ARGS)
 
+# Compilers and no servers: these run side by side. The others share an API server, and measure times.
+TOOLCHAINS := tests/e2e/projects tests/e2e/sdk
+
 e2e: .venv/.dev ## the tests against a real API server and registries (builds them once: about 6 minutes)
 	@$(BIN)/python -m tools.testbed.build
 	@$(BIN)/python -m tools.testbed.registries
 	@$(BIN)/python -m tools.testbed.debian_programs
+ifeq ($(ARGS),)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(TOOLCHAINS)
+	@$(BIN)/python -m pytest -n0 tests/e2e $(addprefix --ignore=,$(TOOLCHAINS))
+else
 	@$(BIN)/python -m pytest -n0 $(if $(findstring tests/,$(ARGS)),,tests/e2e) $(ARGS)
+endif
 
 bench: .venv/.dev ## plugins in every form, beside their peers (about 18 minutes; ARGS=--quick: one)
 	@$(BIN)/python -m tools.bench plugin --out .build/bench/latest.json $(ARGS)

@@ -1,10 +1,7 @@
 """`kubewasp explain` on a real API server: the decisions of `kubewasp run`, without writes."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +10,8 @@ import yaml
 
 from kubewasp.apiserver.api_resources import RESOURCES
 from kubewasp.live.cluster_watch import WATCHED
+from tests.e2e import commands
+from tests.e2e.commands import Ended
 from tests.e2e.kubewasp import SOON, ours, wait_events, wait_node, wait_unschedulable
 from tests.guests.build import example
 from tools.testbed.client import Object
@@ -24,30 +23,6 @@ from tools.testbed.waiting import wait_until
 
 READER: Final = "alice"
 POINTS: Final = 1000  # the weight of a guest
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def found(self) -> Object:
-        assert (self.code, self.err) == (0, "")
-        return dict(json.loads(self.out))
-
-    @property
-    def refusal(self) -> str:
-        assert (self.code, self.out) == (1, "")
-        return self.err.removeprefix("error: ").rstrip("\n")
-
-
-def kubewasp(*words: str | Path) -> Ended:
-    ended = subprocess.run(
-        [Path(sys.executable).with_name("kubewasp"), *words], capture_output=True, text=True, timeout=SOON * 2
-    )
-    return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
 def written(folder: Path, profiles: Sequence[Mapping[str, Any]]) -> Path:
@@ -77,7 +52,7 @@ def explain(servers: Servers, cluster: Cluster, tmp_path: Path) -> Explain:
     ) -> Ended:
         config = written(tmp_path, profiles or [profile()])
         where = ("--config", config, "--kubeconfig", api.kubeconfig(user))
-        return kubewasp("explain", name, "-n", cluster.namespace, *where, "-o", "json", *words)
+        return commands.run("explain", name, "-n", cluster.namespace, *where, "-o", "json", *words)
 
     return run
 
@@ -275,10 +250,10 @@ def test_a_running_scheduler_shows_what_it_has_decided(
     wait_node(cluster, "fits")
     message = wait_unschedulable(cluster, "too-big")["message"]
     where = ("--recorded", f"http://127.0.0.1:{scheduler.port}", "-n", cluster.namespace, "-o", "json")
-    decision = kubewasp("explain", "fits", *where).found["decisions"][0]
+    decision = commands.run("explain", "fits", *where).found["decisions"][0]
     assert (decision["result"], decision["node"]) == ("binding", node)
     assert decision["nodes"][0]["scores"]["TaintToleration"] == 300
-    (failed,) = kubewasp("explain", "too-big", *where).found["failed"]
+    (failed,) = commands.run("explain", "too-big", *where).found["failed"]
     assert (failed["result"], failed["message"]) == ("unschedulable", message)
     assert failed["nodes"][0]["hints"] == ["2 more cpu (allocatable 4)"]
 
@@ -293,5 +268,5 @@ def test_by_default_failures_are_recorded_and_with_0_nothing_is(
     (failed,) = json.loads(scheduler.get(f"/debug/decisions?pod={cluster.namespace}/too-big"))["failed"]
     assert failed["message"] == message
     silent = start_kubewasp(flags=["--decisions=0"], profiles=[profile("silent")])
-    refusal = kubewasp("explain", "too-big", "--recorded", f"http://127.0.0.1:{silent.port}").refusal
+    refusal = commands.run("explain", "too-big", "--recorded", f"http://127.0.0.1:{silent.port}").refusal
     assert "no decisions are shown there" in refusal

@@ -4,8 +4,6 @@ import http.server
 import json
 import socket
 import stat
-import subprocess
-import sys
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -18,6 +16,7 @@ import pytest
 import yaml
 
 from tests.deploy.manifests import cluster_rules
+from tests.e2e import commands
 from tests.e2e.kubewasp import SOON, ours, wait_events, wait_node, wait_unschedulable
 from tools.testbed.certificates import Authority
 from tools.testbed.client import Object
@@ -28,7 +27,6 @@ from tools.testbed.process import free_port
 from tools.testbed.servers import ADMIN, NOBODY, ApiServer, Servers
 from tools.testbed.waiting import wait_until
 
-PROGRAM: Final = Path(sys.executable).with_name("kubewasp")
 LIST_FAILED: Final = '"List or watch failed"'
 
 
@@ -393,10 +391,10 @@ def test_a_lease_that_another_one_has_is_told(cluster: Cluster, start: Start) ->
 
 def run(*arguments: object) -> str:
     """The one error with which `kubewasp run` ends at once; what it counts up stands on further lines."""
-    ended = subprocess.run([PROGRAM, "run", *map(str, arguments)], capture_output=True, timeout=SOON, text=True)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    first, *more = ended.stderr.splitlines()
-    assert all(line.startswith("  ") for line in more), ended.stderr
+    ended = commands.run("run", *arguments)
+    assert (ended.code, ended.out) == (1, "")
+    first, *more = ended.err.splitlines()
+    assert all(line.startswith("  ") for line in more), ended.err
     return first
 
 

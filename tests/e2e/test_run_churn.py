@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from tests.e2e.kubewasp import SOON, ours
@@ -205,11 +204,5 @@ def test_after_churn_no_node_is_over_committed_and_no_pod_is_lost(
 def _report(cluster: Cluster, scheduler: Kubewasp, churn: Churn, watched: Watched) -> None:
     counts = [f"{count:,} {what}" for what, count in churn.made.items()]
     counts += [f"{watched.bound:,} bound once", f"{len(cluster.unbound()):,} rightly pending"]
-    counts += [f"{scheduler.cpu_seconds():.1f} s CPU", f"{memory(scheduler):,} MiB"]
+    counts += [f"{scheduler.cpu_seconds():.1f} s CPU", f"{scheduler.memory() >> 20:,} MiB"]
     print(f"\n{NODES:,} nodes, {SECONDS} s: {', '.join(counts)}")
-
-
-def memory(scheduler: Kubewasp) -> int:
-    """The resident memory of the process, in MiB."""
-    pages = int(Path(f"/proc/{scheduler.pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") >> 20

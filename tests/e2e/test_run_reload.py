@@ -7,8 +7,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -20,7 +18,7 @@ import yaml
 
 from tests.e2e.faults.pod_log import PodLog
 from tests.e2e.kubewasp import EVENTS, SOON, ours, wait_node
-from tests.e2e.test_run_churn import memory
+from tests.e2e.rollouts import PLUGIN, place, plugin, rollout, status, wait_digest, wait_failure, with_guest
 from tests.rollout.policies import wasm, write
 from tools.testbed.client import Object
 from tools.testbed.cluster import Cluster
@@ -29,7 +27,6 @@ from tools.testbed.nodes import LEASES, FakeNodes
 from tools.testbed.waiting import wait_until
 
 LEASE: Final = "kubewasp"
-PLUGIN: Final = "policy"
 RELOADS: Final = int(os.environ.get("RELOADS", "200"))
 HOOKS: Final = ("filter", "score", "reserve", "permit")
 BATCH: Final = 10
@@ -65,36 +62,16 @@ class Policy:
         write(path, content)
 
     def profile(self, **fields: Any) -> Object:
-        args = {"guestURL": f"file://{self.path}", **({"rollout": self.rollout} if self.rollout else {})}
-        enabled = {"multiPoint": {"enabled": [{"name": PLUGIN, "weight": 1000}]}}
-        return profile(plugins=enabled, pluginConfig=[{"name": PLUGIN, "args": args}], **fields)
+        return with_guest(f"file://{self.path}", rollout=self.rollout, **fields)
 
     def update(self, content: bytes) -> None:
         write(self.path, content)
-
-
-def status(scheduler: Kubewasp) -> Object:
-    return dict(json.loads(scheduler.get("/rollout")))
-
-
-def plugin(scheduler: Kubewasp) -> Object:
-    [found] = status(scheduler)["plugins"]
-    return dict(found)
 
 
 def post(scheduler: Kubewasp, path: str) -> str:
     request = urllib.request.Request(f"http://127.0.0.1:{scheduler.port}{path}", method="POST")
     with urllib.request.urlopen(request, timeout=10) as answer:
         return str(answer.read().decode())
-
-
-def wait_digest(scheduler: Kubewasp, other_than: str) -> str:
-    return wait_until(
-        lambda: digest if (digest := str(plugin(scheduler)["digest"])) != other_than else "",
-        SOON,
-        "another version to be in use",
-        scheduler.log_tail,
-    )
 
 
 def rewrite(scheduler: Kubewasp, **fields: Any) -> None:
@@ -104,21 +81,6 @@ def rewrite(scheduler: Kubewasp, **fields: Any) -> None:
     fresh = path.with_suffix(".new")
     fresh.write_text(yaml.safe_dump(document, sort_keys=False))
     fresh.replace(path)
-
-
-def kubewasp(*words: str, scheduler: Kubewasp) -> str:
-    """Output of a command on the process."""
-    command = [Path(sys.executable).with_name("kubewasp"), *words, "--server", f"http://127.0.0.1:{scheduler.port}"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
-
-
-def place(cluster: Cluster, name: str, count: int = 5) -> set[str]:
-    """Creates pods; returns the last characters of their nodes' names."""
-    names = [f"{name}-{number}" for number in range(count)]
-    cluster.create_all(ours(item, cpu="10m") for item in names)
-    return {wait_node(cluster, item)[-1] for item in names}
 
 
 def test_a_changed_guest_file_is_in_use_soon(
@@ -146,7 +108,7 @@ def test_a_guest_that_cannot_be_used_changes_nothing_and_is_told_everywhere(
     wait_until(lambda: scheduler.leads, SOON, "it to lead", scheduler.log_tail)
     digest = plugin(scheduler)["digest"]
     policy.update(b"\0asm, but broken")
-    failure = wait_until(lambda: status(scheduler)["reloads"]["lastFailure"], SOON, "a failure", scheduler.log_tail)
+    failure = wait_failure(scheduler)
     assert failure.startswith('plugin "policy": wasm: ')
     assert plugin(scheduler)["digest"] == digest
     place(cluster, "after")
@@ -190,7 +152,7 @@ def test_what_needs_a_restart_is_refused(
     fake_nodes.create(1)
     scheduler = start_kubewasp()
     rewrite(scheduler, leaderElection={"leaderElect": True})
-    failure = wait_until(lambda: status(scheduler)["reloads"]["lastFailure"], SOON, "a failure", scheduler.log_tail)
+    failure = wait_failure(scheduler)
     assert "leaderElection: cannot change while the scheduler runs" in failure
     cluster.create(ours("after"))
     wait_node(cluster, "after")
@@ -214,9 +176,7 @@ def test_an_update_of_a_config_map_is_noticed(
 
     publish("1", wasm("v1", prefers=last[0]))
     (volume / "policy.wasm").symlink_to("..data/policy.wasm")
-    args = {"guestURL": f"file://{volume}/policy.wasm"}
-    enabled = {"multiPoint": {"enabled": [{"name": PLUGIN, "weight": 1000}]}}
-    scheduler = start_kubewasp(profiles=[profile(plugins=enabled, pluginConfig=[{"name": PLUGIN, "args": args}])])
+    scheduler = start_kubewasp(profiles=[with_guest(f"file://{volume}/policy.wasm")])
     first = plugin(scheduler)["digest"]
     assert place(cluster, "before") == {last[0]}
     publish("2", wasm("v2", prefers=last[1]))
@@ -232,7 +192,7 @@ def test_a_plugin_that_traps_after_the_swap_is_rolled_back_and_nothing_is_lost(
     policy = Policy(tmp_path / "policy.wasm", wasm("v1"), rollback)
     scheduler = start_kubewasp(profiles=[policy.profile()])
     good = plugin(scheduler)["digest"]
-    kubewasp("rollout", "promote", scheduler=scheduler)
+    rollout(scheduler, "promote")
     with PodLog(cluster) as log:
         policy.update(wasm("v2", traps=True))
         wait_digest(scheduler, good)
@@ -242,7 +202,7 @@ def test_a_plugin_that_traps_after_the_swap_is_rolled_back_and_nothing_is_lost(
     assert log.moved == []
     assert log.over_committed == {}
     assert scheduler.metric("kubewasp_rollbacks_total") == 1
-    table = kubewasp("rollout", "status", scheduler=scheduler)
+    table = rollout(scheduler, "status")
     assert "ROLLED BACK" in table
     assert "maxErrors is 5" in table
     # A restart with the bad version in the file starts the last good one, and says so.
@@ -268,10 +228,10 @@ def test_shadow_canary_and_promotion_by_hand(
     assert place(cluster, "shadowed") == {last[0]}
     trial = plugin(scheduler)["trial"]
     assert trial["pods"] == trial["otherNodes"] == 5
-    table = kubewasp("rollout", "status", scheduler=scheduler)
+    table = rollout(scheduler, "status")
     assert max(map(len, table.splitlines())) <= 80
     assert "5 of 5 (100.0%)" in table
-    assert kubewasp("rollout", "promote", scheduler=scheduler).endswith("is in stage canary\n")
+    assert rollout(scheduler, "promote").endswith("is in stage canary\n")
     labels = {"metadata": {"labels": {"canary": "yes"}}}
     chosen = ours("chosen", cpu="10m")
     chosen["metadata"] |= labels["metadata"]
@@ -279,9 +239,9 @@ def test_shadow_canary_and_promotion_by_hand(
     assert wait_node(cluster, "chosen")[-1] == last[1]
     assert place(cluster, "others") == {last[0]}
     assert scheduler.metric("kubewasp_canary_pods_total") == 1
-    kubewasp("rollout", "promote", PLUGIN, scheduler=scheduler)
+    rollout(scheduler, "promote", PLUGIN)
     assert place(cluster, "all") == {last[1]}
-    kubewasp("rollout", "abort", scheduler=scheduler)
+    rollout(scheduler, "abort")
     assert place(cluster, "back") == {last[0]}
 
 
@@ -311,7 +271,7 @@ def test_two_hundred_reloads_under_churn(
                 pods = [name for name in pods if name not in set(gone)]
             if number % 10 == 0:
                 assert scheduler.running, scheduler.log_tail()
-                sizes.append(memory(scheduler))
+                sizes.append(scheduler.memory() >> 20)
         cluster.wait_bound(SOON)
     assert log.moved == []
     assert log.over_committed == {}
@@ -344,7 +304,7 @@ def test_a_standby_takes_over_with_the_same_digest(
 
     for process in (leader, standby):
         wait_until(lambda process=process: in_canary(process), SOON, "a canary", process.log_tail)
-    kubewasp("rollout", "promote", scheduler=leader)
+    rollout(leader, "promote")
     digest = wait_digest(leader, first)
     assert wait_digest(standby, first) == digest  # it follows the leader, without pods of its own
 

@@ -178,7 +178,9 @@ def rust_build_folder() -> Iterator[Path]:
 @functools.cache
 def rust_target(target: str = rust_projects.TARGET) -> None:
     """Installs a target of Rust, which a new machine lacks."""
-    _run(["rustup", "target", "add", target])
+    BUILT.parent.mkdir(exist_ok=True)
+    with build_cache.locked(BUILT.parent / "rustup.lock"):
+        _run(["rustup", "target", "add", target])
 
 
 def c_guest(name: str) -> Path:

@@ -137,6 +137,10 @@ class Server:
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def memory(self) -> int:
+        """Resident bytes."""
+        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
     def peak_memory(self) -> int:
         """Peak of resident bytes."""
         return peak_memory(self.pid)

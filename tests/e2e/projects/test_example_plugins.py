@@ -3,14 +3,13 @@
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from kubewasp import Guest
 from kubewasp.projects import project, scaffold, scenario_runner, scenario_tests, suites
+from tests.e2e.commands import run
 from tests.guests.build import ROOT, project_guest, rust_build_folder, rust_target
 from tests.test_docs import FENCE, PLAIN, commands
 
@@ -109,13 +108,5 @@ def camel_case(name: str) -> str:
 
 
 def ran(command: str, folder: Path) -> str:
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / "kubewasp"), *shlex.split(command)[1:]],
-        cwd=folder,
-        env=PLAIN | {"KUBEWASP_CACHE_DIR": str(ROOT / ".build" / "compiled")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    environment = PLAIN | {"KUBEWASP_CACHE_DIR": str(ROOT / ".build" / "compiled")}
+    return run(*shlex.split(command)[1:], env=environment, cwd=folder).output

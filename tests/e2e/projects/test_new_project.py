@@ -2,14 +2,12 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.e2e.commands import Ended, run
 from tests.guests.build import ROOT, rust_target
 from tests.test_docs import FENCE, PLAIN, commands, skeleton
 
@@ -18,17 +16,18 @@ NAME = "prefer-disk"  # as on the page: the same sources are built and compiled 
 WASM = f"build/{NAME}.wasm"
 
 
+# The crates of a Rust project are compiled once for all tests.
+CACHES = {"KUBEWASP_CACHE_DIR": str(ROOT / ".build" / "compiled"), "CARGO_TARGET_DIR": str(ROOT / ".build" / "cargo")}
+
+
+def ended(folder: Path, *arguments: str) -> Ended:
+    return run(*arguments, env=PLAIN | CACHES, cwd=folder, seconds=600)
+
+
 def kubewasp(folder: Path, *arguments: str, code: int = 0) -> str:
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / "kubewasp"), *arguments],
-        cwd=folder,
-        env=PLAIN | {"KUBEWASP_CACHE_DIR": str(ROOT / ".build" / "compiled")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == code, done.stderr + done.stdout
-    return done.stdout
+    done = ended(folder, *arguments)
+    assert done.code == code, done.err + done.out
+    return done.out
 
 
 def placements(folder: Path, *arguments: str) -> dict[str, str]:
@@ -77,18 +76,12 @@ def test_a_new_project_is_tested_built_and_used(tmp_path: Path, language: str) -
     before = (folder / WASM).read_bytes()
     code = (folder / source).read_text()
     (folder / source).write_text(code + "\nnot (code\n")
-    broken: Any = subprocess.run(
-        [Path(sys.executable).parent / "kubewasp", "plugin", "build", folder],
-        env=PLAIN,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (broken.returncode, broken.stdout) == (1, "")
+    broken = ended(tmp_path, "plugin", "build", str(folder))
+    assert (broken.code, broken.out) == (1, "")
     line = code.count("\n") + 2
     place = f"(?:{line}|{line + 1})"  # an open bracket is noticed at the end of the file
-    assert re.search(rf"{re.escape(source)}(:{place}|\({place},|\", line {place})", broken.stderr), broken.stderr
-    assert "Traceback" not in broken.stderr
+    assert re.search(rf"{re.escape(source)}(:{place}|\({place},|\", line {place})", broken.err), broken.err
+    assert "Traceback" not in broken.err
     assert (folder / WASM).read_bytes() == before
 
 

@@ -4,13 +4,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.e2e.commands import run
 from tests.e2e.registry.conftest import StartRegistry
 from tests.guests.build import ROOT, c_command
 from tests.wasi.running import probe_file
@@ -19,7 +19,6 @@ from tools.testbed.certificates import Authority
 from tools.testbed.debian_programs import UnavailableError
 from tools.testbed.registries import ALICE, READER, Auth, DockerRegistry, Olareg, Registry, Tool
 
-KUBEWASP = Path(sys.executable).parent / "kubewasp"
 COMPAT = {"module.wasm.image/variant": "compat"}
 
 Run = Callable[..., str]
@@ -29,19 +28,14 @@ Run = Callable[..., str]
 def kubewasp(tmp_path: Path) -> Run:
     """The command as a process, with a home and a local store of its own; it must succeed."""
 
-    def run(*arguments: str | Path, env: dict[str, str] | None = None, code: int = 0) -> str:
-        own = {"HOME": str(tmp_path / "home"), "KUBEWASP_CACHE_DIR": str(tmp_path / "cache")}
-        ended = subprocess.run(
-            [KUBEWASP, *map(str, arguments)],
-            env={**os.environ, **own, **(env or {})},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ended.returncode == code, ended.stderr
-        return ended.stdout if not code else ended.stderr
+    own = {**os.environ, "HOME": str(tmp_path / "home"), "KUBEWASP_CACHE_DIR": str(tmp_path / "cache")}
 
-    return run
+    def output(*words: str | Path, env: dict[str, str] | None = None, code: int = 0) -> str:
+        ended = run(*words, env=own | (env or {}))
+        assert ended.code == code, ended.err
+        return ended.out if not code else ended.err
+
+    return output
 
 
 @pytest.fixture

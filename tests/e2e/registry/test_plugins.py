@@ -2,49 +2,25 @@
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.e2e.commands import Ended, own_environment, run
 from tests.e2e.registry.conftest import StartRegistry
 from tests.guests.build import wat
 from tools.testbed.certificates import Authority
 from tools.testbed.registries import ALICE, READER, Auth, DockerRegistry, Olareg, Registry, Tool
 
-Kubewasp = Callable[..., "Ended"]
-
-
-class Ended:
-    """A command that has ended."""
-
-    def __init__(self, done: "subprocess.CompletedProcess[str]") -> None:
-        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
-
-    @property
-    def json(self) -> Any:
-        assert self.code == 0, self.err
-        return json.loads(self.out)
+Kubewasp = Callable[..., Ended]
 
 
 @pytest.fixture
 def kubewasp(tmp_path: Path) -> Kubewasp:
     """The command line as a process, with a home and a store of its own."""
-    own = {"HOME": str(tmp_path / "home"), "KUBEWASP_CACHE_DIR": str(tmp_path / "cache")}
-    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-
-    def run(*arguments: object, env: Mapping[str, str] = {}) -> Ended:
-        command = [sys.executable, "-m", "kubewasp", *map(str, arguments)]
-        done = subprocess.run(
-            command, env={**kept, **own, **env}, capture_output=True, text=True, check=False, timeout=120
-        )
-        return Ended(done)
-
-    return run
+    own = own_environment(tmp_path / "home")
+    return lambda *words, env=None: run(*words, env=own | (env or {}))
 
 
 @pytest.fixture

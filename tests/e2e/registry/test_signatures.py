@@ -1,9 +1,6 @@
 """Signatures between kubewasp and the real cosign: both ways, both forms, with and without the API of referrers."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +13,7 @@ from kubewasp.registry.references import Reference
 from kubewasp.registry.registry_client import RegistryClient
 from kubewasp.registry.settings import RegistrySettings
 from kubewasp.registry.transfers import MemoryContent
+from tests.e2e.commands import Ended, own_environment, run
 from tests.e2e.registry.conftest import StartRegistry
 from tools.testbed.certificates import Authority
 from tools.testbed.registries import Auth, Registry, Tool, ToolError
@@ -25,21 +23,15 @@ PASSWORD = {"COSIGN_PASSWORD": "secret"}
 OFFLINE = ("--tlog-upload=false", "--use-signing-config=false", "--yes")
 FORMS = {"bundle": "true", "legacy": "false"}
 
-Kubewasp = Callable[..., "subprocess.CompletedProcess[str]"]
+Kubewasp = Callable[..., Ended]
 
 
 @pytest.fixture
 def kubewasp(tmp_path: Path) -> Kubewasp:
     """The command as a process, without settings of the user."""
 
-    def run(*arguments: object, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
-        own = {"HOME": str(tmp_path), "KUBEWASP_CACHE_DIR": str(tmp_path / "cache"), "COLUMNS": "80"}
-        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG")}
-        command = [sys.executable, "-m", "kubewasp", *map(str, arguments)]
-        environment = kept | own | PASSWORD | (env or {})
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
-
-    return run
+    own = own_environment(tmp_path, COLUMNS="80", **PASSWORD)
+    return lambda *words, env=None: run(*words, env=own | (env or {}), cwd=tmp_path)
 
 
 @dataclass(frozen=True)
@@ -76,9 +68,9 @@ def keys(cosign: Tool) -> Path:
     return stem
 
 
-def verified(ended: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
-    assert (ended.returncode, ended.stderr) == (0, "")
-    found: dict[str, Any] = json.loads(ended.stdout)
+def verified(ended: Ended) -> dict[str, Any]:
+    assert (ended.code, ended.err) == (0, "")
+    found: dict[str, Any] = json.loads(ended.out)
     return found
 
 
@@ -93,8 +85,8 @@ def test_kubewasp_verifies_what_cosign_signs(
     assert report["verified"]
     assert [item["form"] for item in report["signatures"]] == ["bundle" if form == "bundle" else "simple signing"]
     refused = kubewasp(*arguments, "--annotation", "env=test")
-    assert refused.returncode == 1
-    assert "without the annotations env=test" in refused.stderr
+    assert refused.code == 1
+    assert "without the annotations env=test" in refused.err
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -102,8 +94,8 @@ def test_cosign_verifies_what_kubewasp_signs(
     form: str, plugin: Pushed, keys: Path, cosign: Tool, kubewasp: Kubewasp
 ) -> None:
     signing = ("plugin", "sign", plugin.reference, "--key", f"{keys}.key", "--annotation", "env=prod", "--format", form)
-    assert kubewasp(*signing).returncode == 0
-    assert plugin.digest in kubewasp("plugin", "verify", plugin.reference, "--key", f"{keys}.pub", "-o", "json").stdout
+    assert kubewasp(*signing).code == 0
+    assert plugin.digest in kubewasp("plugin", "verify", plugin.reference, "--key", f"{keys}.pub", "-o", "json").out
     checks = ("--insecure-ignore-tlog=true", "--allow-http-registry", f"--new-bundle-format={FORMS[form]}")
     assert plugin.digest in cosign("verify", f"--key={keys}.pub", *checks, "-a", "env=prod", plugin.image)
     with pytest.raises(ToolError):
@@ -114,7 +106,7 @@ def test_cosign_verifies_what_kubewasp_signs(
 
 
 def test_cosign_signs_with_a_key_of_kubewasp(plugin: Pushed, cosign: Tool, kubewasp: Kubewasp, tmp_path: Path) -> None:
-    assert kubewasp("plugin", "keygen", "team").returncode == 0
+    assert kubewasp("plugin", "keygen", "team").code == 0
     cosign("sign", f"--key={tmp_path / 'team.key'}", *OFFLINE, "--allow-http-registry", plugin.image, env=PASSWORD)
     assert verified(kubewasp("plugin", "verify", plugin.reference, "--key", "team.pub", "-o", "json"))["verified"]
 
@@ -122,7 +114,7 @@ def test_cosign_signs_with_a_key_of_kubewasp(plugin: Pushed, cosign: Tool, kubew
 def test_both_sign_files_that_the_other_verifies(keys: Path, cosign: Tool, kubewasp: Kubewasp, tmp_path: Path) -> None:
     file, bundle = tmp_path / "policy.wasm", tmp_path / "policy.wasm.sigstore.json"
     file.write_bytes(WASM)
-    assert kubewasp("plugin", "sign", file, "--key", f"{keys}.key").returncode == 0
+    assert kubewasp("plugin", "sign", file, "--key", f"{keys}.key").code == 0
     checks = (f"--key={keys}.pub", "--insecure-ignore-tlog=true", f"--bundle={bundle}")
     cosign("verify-blob", *checks, file)
     bundle.unlink()
@@ -131,7 +123,7 @@ def test_both_sign_files_that_the_other_verifies(keys: Path, cosign: Tool, kubew
     file.write_bytes(WASM + b"\0\x02\x01x")
     with pytest.raises(ToolError):
         cosign("verify-blob", *checks, file)
-    assert kubewasp("plugin", "verify", file, "--key", f"{keys}.pub").returncode == 1
+    assert kubewasp("plugin", "verify", file, "--key", f"{keys}.pub").code == 1
 
 
 def test_the_policy_of_a_configuration_accepts_a_guest_that_cosign_has_signed(
@@ -143,9 +135,9 @@ def test_the_policy_of_a_configuration_accepts_a_guest_that_cosign_has_signed(
         f"trust: {{allOf: [{{kind: pubKey, owner: team-a, keyFile: {keys}.pub}}]}}\n"
     )
     refused = kubewasp("plugin", "verify", plugin.reference, "--config", config)
-    assert refused.returncode == 1
-    assert "no signature by team-a" in refused.stderr
-    assert "found no signature" in refused.stderr
+    assert refused.code == 1
+    assert "no signature by team-a" in refused.err
+    assert "found no signature" in refused.err
     cosign("sign", f"--key={keys}.key", *OFFLINE, "--allow-http-registry", plugin.image, env=PASSWORD)
     report = verified(kubewasp("plugin", "verify", plugin.reference, "--config", config, "-o", "json"))
     assert report["signers"] == ["team-a"]
@@ -161,13 +153,13 @@ def test_a_registry_with_tls_and_users_takes_signatures(
         for name, value in env.items():
             patch.setenv(name, value)
         plugin = push(private, "team/policy", RegistrySettings())
-    assert kubewasp("plugin", "keygen", "team").returncode == 0
+    assert kubewasp("plugin", "keygen", "team").code == 0
     for form in FORMS:
         ended = kubewasp("plugin", "sign", plugin.reference, "--key", "team.key", "--format", form, env=env)
-        assert (ended.returncode, ended.stderr) == (0, "")
+        assert (ended.code, ended.err) == (0, "")
     report = verified(kubewasp("plugin", "verify", plugin.reference, "--key", "team.pub", "-o", "json", env=env))
     assert len(report["signatures"]) == 2
     without = kubewasp(
         "plugin", "sign", plugin.reference, "--key", "team.key", env={"SSL_CERT_FILE": env["SSL_CERT_FILE"]}
     )
-    assert without.returncode == 1
+    assert without.code == 1

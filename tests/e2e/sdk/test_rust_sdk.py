@@ -11,8 +11,8 @@ import pytest
 from kubewasp import Guest
 from kubewasp.projects import rust, scaffold
 from tests.guests.build import ROOT, rust_build_folder, rust_target
+from tests.nodenumber import Wave, outcome
 from tests.simulation.simulating import node, pod
-from tests.test_nodenumber_parity import Wave, outcome
 
 SDK = ROOT / "sdk" / "rust"
 FREESTANDING = "wasm32-unknown-unknown"
