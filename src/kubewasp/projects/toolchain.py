@@ -68,18 +68,27 @@ def sdk(part: str) -> Path:
 
 
 def run_tool(
-    command: Sequence[str | os.PathLike[str]], *, cwd: Path, env: Mapping[str, str] | None = None, failed: str
+    command: Sequence[str | os.PathLike[str]],
+    *,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    failed: str,
+    timeout: float | None = None,
 ) -> str:
-    """Standard output of a tool. A failure is a BuildError: `failed`, then the tool's own output."""
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env=os.environ | dict(env or {}),
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    """Standard output of a tool. A failure is a BuildError: `failed`, then the tool's own output, or the time limit."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env=os.environ | dict(env or {}),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=timeout,
+        )
+    except subprocess.TimeoutExpired:
+        raise BuildError(f"{failed}\nno result after {timeout:g} s") from None
     if done.returncode:
         output = (done.stderr.strip() + "\n" + done.stdout.strip()).strip() or f"exit code {done.returncode}"
         raise BuildError(f"{failed}\n{output}")
