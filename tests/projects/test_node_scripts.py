@@ -109,6 +109,41 @@ def test_a_failed_initializer_is_an_error_with_its_output(module: Path, initiali
     assert snapshot(module, initializer).decode() == message
 
 
+EXPLAIN = """
+import { explained } from %s;
+const [text, bundle] = process.argv.slice(1);
+process.stdout.write(explained(text, bundle));
+"""
+BUNDLE = 'globalThis.kubewaspSourceLines = {"files":["","plugin.js"],"lines":[0,[1,7],0]};\nboom\nsdk'
+THROWN = """Failed to initialize component (wizer (/some/where/wizer)):
+Exception while evaluating top-level script
+source.js:2:1 TypeError: x is null
+Additionally, some promises were rejected, but the rejection never handled:
+Promise rejected but never handled: x is null
+Stack:
+  @source.js:2:1
+  f@source.js:3:4"""
+
+
+def explained(text: str) -> str:
+    script = EXPLAIN % json.dumps((node.SCRIPTS / "engine_errors.mjs").as_uri())
+    command = [node.find().command, "--input-type=module", "-e", script, text, BUNDLE]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_an_error_of_the_top_level_has_the_place_of_the_author() -> None:
+    assert explained(THROWN) == "plugin.js:7 TypeError: x is null\n  @plugin.js:7"
+
+
+def test_a_top_level_that_does_not_end_is_named() -> None:
+    found = explained('Error: "source.js" does not export a "call" function as expected by the world.')
+    assert found.startswith("the top level of the plugin does not end")
+
+
+def test_an_unknown_error_is_shown_as_it_is() -> None:
+    assert explained("something else") == "something else"
+
+
 def test_the_digest_of_the_tools_follows_the_scripts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     before = node.tools_digest()
     for path in node.SCRIPTS.iterdir():

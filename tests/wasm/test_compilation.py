@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from wasmtime import Engine, Module, WasmtimeError, wat2wasm
+from wasmtime.component import Component
 
 from kubewasp.wasm import compilation
 from kubewasp.wasm.compilation import IN_PROCESS, compile_and_keep, load_compiled
+from kubewasp.wasm.component.component_engine import ComponentEngine
 from kubewasp.wasm.core.core_engine import STRICT, core_engine
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
@@ -190,3 +192,33 @@ def test_in_the_background_code_is_not_copied_and_compiled_at_low_priority(monke
     assert compiled(large()).exports
     assert [task.niceness for task in tasks] == [10, 0]
     assert len(files) == 1
+
+
+# A text from one memory to another: the compiler's own code for that needs several memories, which are switched off.
+TWO_MEMORIES = """(component
+  (component $A
+    (core module $m (memory (export "memory") 1) (func (export "f") (param i32 i32))
+      (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 0))
+    (core instance $i (instantiate $m))
+    (func (export "f") (param "s" string) (canon lift (core func $i "f")
+      (memory (core memory $i "memory")) (realloc (core func $i "realloc")))))
+  (component $B
+    (import "f" (func $f (param "s" string)))
+    (core module $memory (memory (export "memory") 1))
+    (core instance $own (instantiate $memory))
+    (core func $lowered (canon lower (func $f) (memory (core memory $own "memory"))))
+    (core module $m (import "" "f" (func $f (param i32 i32)))
+      (func (export "g") (call $f (i32.const 0) (i32.const 0))))
+    (core instance $i (instantiate $m (with "" (instance (export "f" (func $lowered))))))
+    (func (export "g") (canon lift (core func $i "g"))))
+  (instance $a (instantiate $A))
+  (instance $b (instantiate $B (with "f" (func $a "f"))))
+  (export "g" (func $b "g")))"""
+
+
+def test_a_panic_of_the_compiler_is_a_load_error_with_its_cause() -> None:
+    wasm = bytes(wat2wasm(TWO_MEMORIES))
+    assert len(wasm) < IN_PROCESS  # and yet not compiled in this process, which would end with it
+    engine = ComponentEngine(1 << 20)
+    with pytest.raises(GuestLoadError, match=r"cannot compile this file: .*multiple memories.*switched off"):
+        compile_and_keep(Component, engine.engine, engine.settings, wasm, limits=CompileLimits())

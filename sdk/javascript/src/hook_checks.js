@@ -65,7 +65,7 @@ function* found(pluginClass) {
       hooks += 1;
       yield* wrong(pluginClass, name, method);
     } else {
-      const hook = meant(method);
+      const hook = meant(method, descriptor(pluginClass, method).value);
       misspelt += hook ? 1 : 0;
       if (hook && !(hook in pluginClass.prototype)) yield `${name}.${method} is not a hook; did you mean ${hook}?`;
     }
@@ -109,9 +109,24 @@ function descriptor(pluginClass, name) {
   }
 }
 
-function meant(method) {
+/** The hook that a method is meant to be. A name that is only similar counts with the parameters of that hook. */
+function meant(method, code) {
   const plain = method.replaceAll("_", "").toLowerCase();
-  return Object.keys(PARAMETERS).find((hook) => hook.toLowerCase() === plain) ?? OTHER_NAMES[plain] ?? METHODS[plain];
+  const hooks = Object.keys(PARAMETERS);
+  const same = hooks.find((hook) => hook.toLowerCase() === plain) ?? OTHER_NAMES[plain] ?? METHODS[plain];
+  if (same !== undefined || typeof code !== "function") return same;
+  const given = parameterNames(code).join();
+  return hooks.find((hook) => given && given === PARAMETERS[hook].join() && isNear(plain, hook.toLowerCase()));
+}
+
+/** Whether two names differ by one letter, or by two letters in the other order: `filtre`, `scor`. Names are short. */
+function isNear(name, hook) {
+  if (Math.abs(name.length - hook.length) > 1 || Math.min(name.length, hook.length) < 4) return false;
+  let start = 0;
+  while (start < name.length && name[start] === hook[start]) start++;
+  const [left, right] = [name.slice(start), hook.slice(start)];
+  const isSwapped = left.length > 1 && left[0] === right[1] && left[1] === right[0] && left.slice(2) === right.slice(2);
+  return isSwapped || left.slice(1) === right.slice(1) || left.slice(1) === right || left === right.slice(1);
 }
 
 /** Plain parameter names, as written: `_pod` is pod. Patterns and defaults have no name. */

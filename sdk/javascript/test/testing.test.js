@@ -121,6 +121,9 @@ for (const [body, problem] of [
   [class A extends Plugin {}, /A implements no hook/],
   [class A extends Plugin { pre_filter() {} }, /A\.pre_filter is not a hook; did you mean preFilter\?/],
   [class A extends Plugin { normalizeScore() {} }, /did you mean normalizeScores\?/],
+  [class A extends Plugin { filtre(_state, pod, node) {} }, /A\.filtre is not a hook; did you mean filter\?/],
+  [class A extends Plugin { scor(state, pod, node) {} }, /did you mean score\?/],
+  [class A extends Plugin { store(state, pod, node) {} }, /did you mean score\?/],
   [class A extends Plugin { filter(pod, node) {} }, /A\.filter is called with other arguments: filter\(state, pod, node\)/],
   [class A extends Plugin { filter(state, pod, node, more) {} }, /other arguments/],
   [class A extends Plugin { async filter() {} }, /A\.filter is async or a generator/],
@@ -132,6 +135,16 @@ for (const [body, problem] of [
     assert.throws(() => new FakeCluster().start(body), problem);
   });
 }
+
+test("methods of the author with other parameters are no misspelt hooks", () => {
+  class A extends Plugin {
+    filter() {}
+    find(name) {}
+    store(value) {}
+    event() {}
+  }
+  assert.ok(run(A, makePod("web"), [makeNode("a")]).node);
+});
 
 test("hooks with fewer or other names of parameters are fine", () => {
   class Fine extends Plugin {

@@ -94,10 +94,18 @@ def captured(
 
 
 def run_tool(
-    command: Sequence[str | os.PathLike[str]], *, cwd: Path, env: Mapping[str, str | None] | None = None, failed: str
+    command: Sequence[str | os.PathLike[str]],
+    *,
+    cwd: Path,
+    env: Mapping[str, str | None] | None = None,
+    failed: str,
+    timeout: float | None = None,
 ) -> str:
-    """Standard output of a tool. A failure is a BuildError: `failed`, then the tool's own output."""
-    done = captured(command, cwd=cwd, env=env)
+    """Standard output of a tool. A failure is a BuildError: `failed`, then the tool's own output, or the time limit."""
+    try:
+        done = captured(command, cwd=cwd, env=env, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise BuildError(f"{failed}\nno result after {timeout:g} s") from None
     if done.returncode:
         output = (done.stderr.strip() + "\n" + done.stdout.strip()).strip() or f"exit code {done.returncode}"
         raise BuildError(f"{failed}\n{output}")

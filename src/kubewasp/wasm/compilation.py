@@ -10,6 +10,7 @@ import hashlib
 import logging
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 Compiled = TypeVar("Compiled", Module, Component)
 logger = logging.getLogger(__name__)
 
-# Largest wasm that is compiled in this process: the worst one known takes 0.04 s and 26 MB.
+# Largest module that is compiled in this process: the worst one known takes 0.04 s and 26 MB.
 IN_PROCESS: Final = 1024
 # Seconds of compilation until the log says so.
 _PATIENCE: Final = 2.0
@@ -48,6 +49,8 @@ _THREADS: Final = 4
 _NICENESS: Final = 10
 _LARGE: Final = 1 << 20
 _PROGRAM = ["-m", compile_worker.__name__]
+# The line after the place of a panic; an exhausted memory is reported in another form.
+_PANIC: Final = re.compile(r"^thread '[^']*'(?: \(\d+\))? panicked at .*:\n(?!memory allocation)(.*)$", re.MULTILINE)
 
 
 _is_background: Final = ContextVar("background", default=False)
@@ -93,9 +96,9 @@ def compile_and_keep(
         WasmtimeError: The wasm is invalid.
         GuestLoadError: The compilation has exceeded a limit.
     """
-    if len(wasm) <= IN_PROCESS:
-        is_component = kind is Component
-        made = cast("Compiled", compile_worker.compiled(engine, strict, wasm, is_component=is_component))
+    # A small component, too, can make the compiler panic, which ends the process.
+    if len(wasm) <= IN_PROCESS and kind is Module:
+        made = cast("Compiled", compile_worker.compiled(engine, strict, wasm, is_component=False))
         _keep(str(settings), wasm, bytes(made.serialize()))
         return made
     code = _compiled_apart(kind is Component, settings, strict, wasm, limits)
@@ -189,6 +192,11 @@ def _wait(child: subprocess.Popen[bytes], limits: CompileLimits, size: int) -> b
 def _failed(code: int, text: str, limits: CompileLimits) -> str:
     if code == -signal.SIGXCPU:
         return f"wasm: compilation takes more than {limits.timeout:g} s of CPU time; raise limits.compileTimeout"
+    if panic := _PANIC.search(text):
+        return (
+            f"wasm: the compiler cannot compile this file: {panic[1].strip()[:500]}; "
+            "it may need a WebAssembly feature that is switched off"
+        )
     if code == -signal.SIGABRT or "MemoryError" in text or "memory allocation" in text:
         return f"wasm: compilation takes more than {limits.memory} bytes of memory; raise limits.compileMemory"
     if code == -signal.SIGKILL:

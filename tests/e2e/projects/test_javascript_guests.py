@@ -81,6 +81,31 @@ def test_a_class_that_cannot_work_fails_the_build(project: Path) -> None:
     assert "node:internal" not in str(raised.value)
 
 
+def test_an_error_of_the_top_level_has_its_line(project: Path) -> None:
+    (project / "plugin.js").write_text(
+        'import { Plugin } from "@kubewasp/sdk";\nexport default class Mine extends Plugin { filter() {} }\nnull.x;\n'
+    )
+    with pytest.raises(BuildError) as raised:
+        javascript.JAVASCRIPT.build(project, project / "out.wasm")
+    assert str(raised.value).startswith("the plugin cannot be loaded:\nplugin.js:3 TypeError: ")
+    assert "componentize" not in str(raised.value)
+
+
+def test_a_missing_default_export_is_named(project: Path) -> None:
+    (project / "plugin.js").write_text('import { Plugin } from "@kubewasp/sdk";\nexport class Mine extends Plugin {}\n')
+    with pytest.raises(BuildError, match=r"plugin\.js has no default export: write `export default class"):
+        javascript.JAVASCRIPT.build(project, project / "out.wasm")
+
+
+def test_an_endless_top_level_ends_the_build(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(javascript, "_BUILD_TIMEOUT", 1)
+    (project / "plugin.js").write_text(
+        'import { Plugin } from "@kubewasp/sdk";\nexport default class Mine extends Plugin { filter() {} }\nfor (;;) {}'
+    )
+    with pytest.raises(BuildError, match="no result after 1 s"):
+        javascript.JAVASCRIPT.build(project, project / "out.wasm")
+
+
 def test_the_same_sources_give_the_same_bytes_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     for place in ("one", "some where ü/100%"):

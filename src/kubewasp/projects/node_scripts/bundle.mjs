@@ -85,6 +85,11 @@ export const { start, call } = exportsOf(plugin, globalThis.kubewaspSourceLines)
   process.stdout.write(JSON.stringify({ inputs: inputs.map((name) => resolve(project, name)) }));
 } catch (failed) {
   if (!failed.errors) throw failed;
+  for (const error of failed.errors) {
+    if (error.location?.file !== "kubewasp_entry.js" || !error.text.includes('for import "default"')) continue;
+    error.text = `${entry} has no default export: write \`export default class … extends Plugin\``;
+    error.location = null;
+  }
   const errors = await esbuild.formatMessages(failed.errors, { kind: "error", color: false, terminalWidth: 100 });
   process.stdout.write(JSON.stringify({ errors: errors.map((text) => text.trim()) }));
 }

@@ -5,6 +5,8 @@
 // The engine runs the module's top level once and keeps its memory (a start snapshot): an instance starts with the
 // plugin loaded. Clocks, random numbers and standard streams stay; HTTP is left out.
 //
+// An error is that of the plugin, in the author's files, without the frames of the tools.
+//
 // componentize-js starts wizer as a process for the snapshot. snapshot.mjs takes its place, because its bytes are always
 // the same.
 
@@ -12,6 +14,7 @@ import child_process from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { dirname, join } from "node:path";
+import { explained } from "./engine_errors.mjs";
 import { snapshot } from "./snapshot.mjs";
 import { importTool } from "./tool_modules.mjs";
 
@@ -42,10 +45,16 @@ child_process.spawnSync = (_wizer, options, { env }) => {
 syncBuiltinESMExports();
 
 const { componentize } = await importTool("@bytecodealliance", "componentize-js", "src", "componentize.js");
-const { component } = await componentize(readFileSync(bundle, "utf8"), {
-  sourceName: SOURCE,
-  witPath: wit,
-  worldName: "plugin",
-  disableFeatures: ["http", "fetch-event"],
-});
-writeFileSync(output, component);
+const source = readFileSync(bundle, "utf8");
+try {
+  const { component } = await componentize(source, {
+    sourceName: SOURCE,
+    witPath: wit,
+    worldName: "plugin",
+    disableFeatures: ["http", "fetch-event"],
+  });
+  writeFileSync(output, component);
+} catch (error) {
+  process.stderr.write(`${explained(error.message, source)}\n`);
+  process.exitCode = 1;
+}
