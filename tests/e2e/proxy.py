@@ -149,17 +149,9 @@ class FaultProxy:
         """From now on; the first that applies to a request is taken."""
         self._faults = [*self._faults, *faults]
 
-    def heal(self) -> None:
-        """No more faults, other than those of requests under way."""
-        self._faults = []
-
     def cut_watches(self) -> None:
         """Cuts all connections that have a watch."""
         self._run(self._end_watches())
-
-    def expire_watches(self) -> None:
-        """Ends all watches with an event that says 410, as an API server does that cannot go on."""
-        self._run(self._end_watches(expired=True))
 
     @contextlib.contextmanager
     def ending_watches(self, *, every: float, expired: bool = False) -> Iterator[None]:

@@ -26,7 +26,6 @@ from tests.server.asking import Client
 from tests.test_docs import ROOT, commands, skeleton
 
 PAGE = (ROOT / "docs" / "rollout.md").read_text(encoding="utf-8")
-SERVER = "http://127.0.0.1:10259"
 
 
 class Control:

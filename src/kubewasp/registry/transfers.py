@@ -10,7 +10,6 @@ from kubewasp.registry.errors import ContentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from kubewasp.registry.oci_manifests import Descriptor
 
@@ -129,25 +128,6 @@ class MemoryContent:
         view = memoryview(self.content)
         for at in range(start, end, CHUNK):
             yield view[at : min(at + CHUNK, end)]
-
-
-@dataclass(frozen=True, slots=True)
-class FileContent:
-    """Content of a file."""
-
-    path: Path
-    size: int
-
-    def parts(self, start: int, end: int) -> Iterator[memoryview]:
-        buffer = memoryview(bytearray(min(CHUNK, max(end - start, 1))))
-        with self.path.open("rb", buffering=0) as file:
-            file.seek(start)
-            while start < end:
-                count = file.readinto(buffer[: end - start])
-                if not count:
-                    raise ContentError(f"{self.path}: shorter than its {self.size} bytes")
-                yield buffer[:count]
-                start += count
 
 
 @dataclass(frozen=True, slots=True)

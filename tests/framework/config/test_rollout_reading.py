@@ -22,8 +22,6 @@ from kubewasp.framework.config.writing import as_template
 from tests.framework.configs import HEAD, problems, read, with_args
 from tests.plugins.building import make_pod
 
-TIMES_AND_NODES = {"maxP99": "5ms", "maxDisagreement": "10%"}
-
 
 def rollout(given: Any) -> RolloutSettings:
     config = read(with_args("policy", {"guestURL": "p.wasm", "rollout": given}))
