@@ -13,8 +13,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
-from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -71,6 +69,8 @@ def forwarded(immediate: Immediate, trusted_proxies: list[str]) -> Immediate:
     """The same with client and scheme as proxies report them, by uvicorn's middleware for ASGI."""
     if not trusted_proxies:
         return immediate
+    from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware  # here: other servers need no uvicorn
+
     middleware = ProxyHeadersMiddleware(_nothing, trusted_proxies)
 
     def answer(scope: Scope) -> Answer | None:
