@@ -149,7 +149,6 @@ def test_annotations_and_panics_on_the_real_host(tmp_path: Path) -> None:
         return found.rejected["a"].reason
 
     with guest.cycle(encode("Pod", {"metadata": {"name": "web"}}), nodes) as cycle:
-        cycle.prefilter()
         assert cycle.reserve("b").annotations == {"example.com/node": "b"}
         assert "example.com/ä" in cycle.prebind("b").reason
     assert "src/lib.rs:16" in filtered("panics")
