@@ -133,7 +133,7 @@ def project_guest(folder: Path) -> Path:
     else:
         is_typed = (folder / "plugin.ts").exists()
         language = javascript_projects.TYPESCRIPT if is_typed else javascript_projects.JAVASCRIPT
-        parts, tool = ("javascript", "wit"), node.lock_digest()
+        parts, tool = ("javascript", "wit"), node.tools_digest()
     sources = [content for part in parts for content in build_cache.contents(toolchain.sdk(part))]
     ingredients = [tool.encode(), *sources, *build_cache.contents(folder, without=(".md", ".yaml"))]
 

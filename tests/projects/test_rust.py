@@ -152,6 +152,14 @@ def test_a_crate_that_is_no_guest_is_told_so(fake: FakeRust, project: Path, tmp_
         rust.build(project, tmp_path / "out.wasm")
 
 
+def test_a_plugin_that_is_not_registered_is_told_so(fake: FakeRust, project: Path, tmp_path: Path) -> None:
+    fake.cargo(artifact(project, tmp_path / "libprefer.rlib"))
+    library = project / "src" / "lib.rs"
+    library.write_text(library.read_text().replace("register!(PreferLabel);", ""))
+    with pytest.raises(BuildError, match=r"src: no plugin is registered; write `register!\(TYPE\);`"):
+        rust.build(project, tmp_path / "out.wasm")
+
+
 def test_a_folder_without_cargo_toml_is_no_project(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match=r"not a Rust project: no Cargo\.toml"):
         rust.build(tmp_path, tmp_path / "out.wasm")

@@ -148,7 +148,7 @@ def _scheduled(
     cluster: EmbeddedCluster, names: Iterator[int], change: Callable[[dict[str, Any]], None] | None = None
 ) -> Operation:
     """One attempt per call. All pods are in the queue before the first."""
-    for _ in range(_SETTLING + _TIMES + _PEAKS):
+    for _ in range(_SETTLING + _BATCHES * _TIMES + _PEAKS):
         manifest = labelled_pod(f"new-{next(names)}", 1)
         if change is not None:
             change(manifest["spec"])

@@ -24,7 +24,8 @@ impl Plugin for ManyResources {
 
     fn new() -> Result<Self, Error> {
         let named = |number| Resource::named(format!("example.com/r{number}"));
-        Ok(Self((0..100).map(named).last().unwrap()))
+        let all: Vec<Resource> = (0..100).map(named).collect();
+        Ok(Self(all[99]))
     }
 }
 

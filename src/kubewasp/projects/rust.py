@@ -112,6 +112,7 @@ def _said(command: Sequence[str], folder: Path) -> str:
 def build(project: Path, target: Path) -> None:
     """Compiles the project to a guest. Builds are reproducible: same sources, lock and Rust, same bytes anywhere."""
     rust = _prepared(project)
+    _check_registered(project)
     environment = {"CARGO_ENCODED_RUSTFLAGS": "\x1f".join(_remapped(project))}
     # Without a lock, or with one that Cargo.toml has outgrown, Cargo writes it.
     locked = (project / "Cargo.lock").is_file()
@@ -156,6 +157,17 @@ def _prepared(project: Path) -> Rust:
     except OSError as error:
         raise BuildError(f"{project / _LINK} cannot be written, the SDK of this machine: {error.strerror}") from None
     return rust
+
+
+def _check_registered(project: Path) -> None:
+    """A BuildError for a plugin with the SDK whose type is not registered: its guest would have no hooks."""
+    if _LINK not in (project / _MANIFEST).read_text(encoding="utf-8", errors="replace"):
+        return
+    sources = [path for path in sorted(project.glob("src/**/*.rs")) if path.is_file()]
+    if sources and not any("register!" in path.read_text(encoding="utf-8", errors="replace") for path in sources):
+        raise BuildError(
+            f"{project / 'src'}: no plugin is registered; write `register!(TYPE);` for a type that is a Plugin"
+        )
 
 
 def _cargo(

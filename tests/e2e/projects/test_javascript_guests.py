@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from kubewasp.k8s.codec import encode
 from kubewasp.projects import javascript
 from kubewasp.projects.toolchain import BuildError
+from kubewasp.state.node_objects import Nodes
+from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.compiled_cache import CompiledCache
 from kubewasp.wasm.guest import Guest
 from tests.e2e.projects.test_new_project import kubewasp
@@ -168,6 +171,12 @@ def test_output_and_logs_arrive(tmp_path: Path) -> None:
 def test_every_instance_has_random_numbers_of_its_own(tmp_path: Path) -> None:
     found = {re.search(r"value=\\*\"([0-9.e-]+)", called(tmp_path, "fine"))[1] for _ in range(2)}  # type: ignore[index]
     assert len(found) == 2
+
+
+def test_reserve_annotates_the_binding() -> None:
+    nodes = NodeTable.of(Nodes([{"metadata": {"name": name}} for name in ("a", "b")]))
+    with Guest.load(project_guest(PROBE)).cycle(encode("Pod", {"metadata": {"name": "web"}}), nodes) as cycle:
+        assert cycle.reserve("b").annotations == {"example.com/node": "b"}
 
 
 def test_hooks_are_those_of_the_class() -> None:

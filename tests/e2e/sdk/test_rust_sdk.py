@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from kubewasp import Guest
+from kubewasp.k8s.codec import encode
 from kubewasp.projects import rust, scaffold
+from kubewasp.state.node_objects import Nodes
+from kubewasp.state.node_table import NodeTable
 from tests.guests.build import ROOT, rust_build_folder, rust_target
 from tests.nodenumber import Wave, outcome
 from tests.simulation.simulating import node, pod
@@ -88,6 +91,68 @@ def test_flags_of_the_user_do_not_change_what_is_built(tmp_path: Path, monkeypat
         monkeypatch.setenv("CARGO_BUILD_TARGET", FREESTANDING)
         rust.build(example, tmp_path / "two.wasm")
     assert (tmp_path / "one.wasm").read_bytes() == (tmp_path / "two.wasm").read_bytes()
+
+
+ANNOTATING = """use kubewasp_sdk::*;
+
+struct Chooser;
+
+impl Plugin for Chooser {
+    type State = ();
+
+    fn new() -> Result<Self, Error> {
+        Ok(Self)
+    }
+}
+
+impl Filter for Chooser {
+    fn filter(&mut self, cycle: &mut Cycle<()>, _: &Node) -> Verdict {
+        if cycle.pod.name() == "panics" {
+            panic!("lost");
+        }
+        if cycle.pod.name() == "early" {
+            annotate("example.com/early", "1");
+        }
+        Ok(())
+    }
+}
+
+impl Reserve for Chooser {
+    fn reserve(&mut self, _: &mut Cycle<()>, node: &Node) -> Verdict {
+        annotate("example.com/node", node.name());
+        Ok(())
+    }
+}
+
+impl PreBind for Chooser {
+    fn pre_bind(&mut self, _: &mut Cycle<()>, _: &Node) -> Verdict {
+        annotate("example.com/ä", "invalid key");
+        Ok(())
+    }
+}
+
+register!(Chooser);
+"""
+
+
+def test_annotations_and_panics_on_the_real_host(tmp_path: Path) -> None:
+    rust_target()
+    scaffold.create(tmp_path / "chooser", "chooser", "rust")
+    (tmp_path / "chooser" / "src" / "lib.rs").write_text(ANNOTATING)
+    with rust_build_folder():
+        rust.build(tmp_path / "chooser", tmp_path / "out.wasm")
+    guest = Guest.load(tmp_path / "out.wasm")
+    nodes = NodeTable.of(Nodes([{"metadata": {"name": name}} for name in ("a", "b")]))
+
+    def filtered(name: str) -> str:
+        found = guest.evaluate({"metadata": {"name": name}}, [{"metadata": {"name": "a"}}])
+        return found.rejected["a"].reason
+
+    with guest.cycle(encode("Pod", {"metadata": {"name": "web"}}), nodes) as cycle:
+        assert cycle.reserve("b").annotations == {"example.com/node": "b"}
+        assert "example.com/ä" in cycle.prebind("b").reason
+    assert "src/lib.rs:16" in filtered("panics")
+    assert "only reserve and prebind may annotate" in filtered("early")
 
 
 def test_the_plugin_of_the_page_passes_the_test_of_the_page(tmp_path: Path) -> None:

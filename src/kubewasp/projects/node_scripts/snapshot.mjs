@@ -1,7 +1,8 @@
 // Start snapshot of a module: its initializer runs once, and the memory after it becomes the data of the module.
 //
 // The same step as that of wizer, whose bytes differ with each run: the engine keys its hash tables with random numbers, and
-// has time and folders in its memory. Here all inputs are fixed (fixed_wasi.mjs), so that equal sources give equal bytes.
+// has time and folders in its memory. Here all inputs are fixed (fixed_wasi.mjs), so that equal sources give equal bytes
+// (docs/rationale.md, "Own start snapshot of JavaScript").
 //
 // Memory alone is kept. That is complete for the engine of componentize-js: its only global is the stack pointer, which is
 // back where it was after the call, and its table does not change.
