@@ -319,21 +319,25 @@ def _handlers() -> Iterator[Step]:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    def scope_of(path: str) -> dict[str, Any]:
+    def mark_short(path: str) -> None:
         pipeline = app.table.routes.match(path, "GET").pipeline
         if pipeline is not None:
             pipeline.pace.is_short = True
+
+    def scope_of(path: str) -> dict[str, Any]:
         found = RequestReader().head(bytearray(f"GET {path} HTTP/1.1\r\nHost: example.com\r\n\r\n".encode()))
         scope = found and immediate_scope(found[0], ("127.0.0.1", 1), ("127.0.0.1", 2), "http")
         return dict(scope or {})
 
-    def asked(path: str) -> None:
+    def asked(scope: dict[str, Any]) -> None:
         sent.clear()
-        loop.run_until_complete(app(scope_of(path), receive, send))
+        mark_short(scope["path"])
+        loop.run_until_complete(app(dict(scope), receive, send))
         if sent[0]["status"] != 200:
-            raise RuntimeError(f"{path}: {sent}")
+            raise RuntimeError(f"{scope['path']}: {sent}")
 
     def asked_at_once(path: str) -> None:
+        mark_short(path)
         answer = app.immediate(scope_of(path))
         if not answer or not answer.message((), is_head=False).startswith(b"HTTP/1.1 200 OK"):
             raise RuntimeError(f"{path}: {answer}")
@@ -341,7 +345,7 @@ def _handlers() -> Iterator[Step]:
     for style in ("module", "middleware"):
         yield Step(f"{style}, immediate", partial(asked_at_once, f"/{style}"))
     for style in ("module", "middleware", "wasi"):
-        yield Step(style, partial(asked, f"/{style}"))
+        yield Step(style, partial(asked, scope_of(f"/{style}")))
     app.close()
     loop.close()
 
