@@ -32,6 +32,8 @@ from kubewasp.k8s.pods import PodParser, placed_on
 from kubewasp.k8s.schema import message_class
 from kubewasp.scheduler.composition import Environment, compose, set_up
 from kubewasp.server.guest_lines import CallLines
+from kubewasp.server.http_framing import RequestReader
+from kubewasp.server.immediate import immediate_scope
 from kubewasp.server.metrics import Metrics
 from kubewasp.server.request_metrics import RequestMetrics
 from kubewasp.server.scheduler_metrics import SchedulerMetrics
@@ -318,38 +320,33 @@ def _handlers() -> Iterator[Step]:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    def scope_of(path: str) -> dict[str, Any]:
+    def mark_short(path: str) -> None:
         pipeline = app.table.routes.match(path, "GET").pipeline
         if pipeline is not None:
             pipeline.pace.is_short = True
-        return {
-            "type": "http",
-            "http_version": "1.1",
-            "method": "GET",
-            "scheme": "http",
-            "path": path,
-            "raw_path": path.encode(),
-            "query_string": b"",
-            "headers": [(b"host", b"example.com")],
-            "client": ("127.0.0.1", 1),
-            "server": ("127.0.0.1", 2),
-        }
 
-    def asked(path: str) -> None:
+    def scope_of(path: str) -> dict[str, Any]:
+        found = RequestReader().head(bytearray(f"GET {path} HTTP/1.1\r\nHost: example.com\r\n\r\n".encode()))
+        scope = found and immediate_scope(found[0], ("127.0.0.1", 1), ("127.0.0.1", 2), "http")
+        return dict(scope or {})
+
+    def asked(scope: dict[str, Any]) -> None:
         sent.clear()
-        loop.run_until_complete(app(scope_of(path), receive, send))
+        mark_short(scope["path"])
+        loop.run_until_complete(app(dict(scope), receive, send))
         if sent[0]["status"] != 200:
-            raise RuntimeError(f"{path}: {sent}")
+            raise RuntimeError(f"{scope['path']}: {sent}")
 
     def asked_at_once(path: str) -> None:
+        mark_short(path)
         answer = app.immediate(scope_of(path))
-        if answer is None or answer.status != 200:
+        if not answer or not answer.message((), is_head=False).startswith(b"HTTP/1.1 200 OK"):
             raise RuntimeError(f"{path}: {answer}")
 
     for style in ("module", "middleware"):
         yield Step(f"{style}, immediate", partial(asked_at_once, f"/{style}"))
     for style in ("module", "middleware", "wasi"):
-        yield Step(style, partial(asked, f"/{style}"))
+        yield Step(style, partial(asked, scope_of(f"/{style}")))
     app.close()
     loop.close()
 

@@ -1,7 +1,7 @@
 """Log lines of frequent events, in the forms of logs.py, without a log record for each.
 
-HOT PATH; measured by `make bars ARGS='--only web'`. A record and its formatting take as long as a whole request of a
-web handler. Any other set-up of logging than that of `logs.configure` gets records.
+A record and its formatting take as long as a whole request of a web handler (`make bars ARGS='--only web'`). Any other
+set-up of logging than that of `logs.configure` gets records.
 """
 
 from __future__ import annotations
