@@ -248,6 +248,24 @@ def test_sleep_is_limited_as_cpu_time_is(monkeypatch: pytest.MonkeyPatch) -> Non
     assert slept == [0.25, 0.75, 0.0, 1.0]
 
 
+ENDS_WHILE_TIMERS_RUN = """
+import wasmtime
+from kubewasp.wasm.deadlines import Ticker
+
+tickers = []
+for _ in range(50):
+    config = wasmtime.Config()
+    config.epoch_interruption = True
+    tickers.append(Ticker(wasmtime.Engine(config), period=5e-5))
+    tickers[-1].begin()
+"""
+
+
+def test_a_process_may_end_while_timers_run() -> None:
+    for _ in range(5):
+        assert subprocess.run([sys.executable, "-c", ENDS_WHILE_TIMERS_RUN], check=False).returncode == 0
+
+
 def test_a_deadline_does_not_keep_its_store() -> None:
     gc.disable()
     try:

@@ -194,8 +194,6 @@ class _Schedule(ctypes.Structure):
 _SIGEV_THREAD: Final = 2
 _CLOCK_MONOTONIC: Final = 1
 _OFF: Final = _Schedule()
-# A timer may fire once more just after it was stopped: its engine must still exist.
-_never_freed: list[Engine] = []
 
 
 def _system() -> Any:
@@ -235,7 +233,8 @@ class KernelTimer:
         _c.timer_settime(self._timer, 0, self._off, None)
 
     def _make(self) -> None:
-        _never_freed.append(self._engine)
+        # It may fire once more after it was stopped, and while the process ends: a reference that nobody gives back.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._engine))
         engine = ctypes.cast(self._engine.ptr(), ctypes.c_void_p)
         event = _Event(value=engine.value, notify=_SIGEV_THREAD, function=epoch_increment())
         if _c.timer_create(_CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(self._timer)):
