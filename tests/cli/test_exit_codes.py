@@ -20,12 +20,17 @@ LEAVES = [found for found in KUBEWASP if not found.is_group or found.words == ("
 NO_FAILURE = {("version",), ("completion",), ("config", "default"), ("plugin", "ls")}
 NOWHERE = "oci://127.0.0.1:1/policy:v1"
 SMALL = ROOT / "examples" / "clusters" / "small.yaml"
+PODS = ROOT / "examples" / "traces" / "pods.csv"
 # Commands that read a file, with the place of the file.
 READERS = {
     "simulate": ("simulate", "FILE"),
     "simulate --scenario": ("simulate", str(SMALL), "--scenario", "FILE"),
     "explain": ("explain", "default/web", "FILE"),
     "explain --kubeconfig": ("explain", "default/web", "--kubeconfig", "FILE"),
+    "trace run": ("trace", "run", "FILE", str(SMALL)),
+    "trace run --nodes": ("trace", "run", str(PODS), "--nodes", "FILE"),
+    "trace run --map": ("trace", "run", str(PODS), str(SMALL), "--map", "FILE"),
+    "trace shapes": ("trace", "shapes", "FILE"),
     "run": ("run", "--config", "FILE"),
     "config check": ("config", "check", "FILE"),
     "extender": ("extender", "--config", "FILE"),
@@ -61,6 +66,7 @@ NONSENSE = {
     "aliases": b"a0: &a0 [x, x]\n" + b"".join(b"a%d: &a%d [*a%d, *a%d]\n" % (n, n, n - 1, n - 1) for n in range(1, 60)),
 }
 OTHER_FAILURES = {
+    "trace generate": ("trace", "generate", "--rate", "0"),
     **{
         f"rollout {action}": ("rollout", action, "--server", "http://127.0.0.1:1")
         for action in ("status", "promote", "abort", "reload")

@@ -81,8 +81,8 @@ def test_the_same_pods_are_placed_whether_decisions_are_kept_or_not() -> None:
     kept, _ = decided(*objects)
     plain = filled(*objects)
     plain.settle()
-    assert [(item.name, item.node) for _, item in kept.objects.bindings] == [
-        (item.name, item.node) for _, item in plain.objects.bindings
+    assert [(item.name, item.node) for _, item in kept.objects.bindings.values()] == [
+        (item.name, item.node) for _, item in plain.objects.bindings.values()
     ]
 
 

@@ -9,6 +9,7 @@ import yaml
 
 from kubewasp.k8s.errors import ManifestError
 from kubewasp.simulation import scenario
+from kubewasp.simulation.binding_history import BindingHistory
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from tests.simulation.simulating import Object, filled, node, pending, placed, pod, workload
 
@@ -22,13 +23,17 @@ def written(folder: Path, *steps: Any, **more: Any) -> Path:
 
 
 def play(folder: Path, objects: list[Object], *steps: Any, **more: Any) -> EmbeddedCluster:
+    return played(folder, objects, *steps, **more)[0]
+
+
+def played(
+    folder: Path, objects: list[Object], *steps: Any, **more: Any
+) -> tuple[EmbeddedCluster, list[tuple[float, str, str]]]:
+    """The cluster at the end, and the bindings on the way."""
     cluster = filled(*objects)
+    history = BindingHistory(cluster)
     scenario.run(cluster, scenario.load(written(folder, *steps, **more)))
-    return cluster
-
-
-def history(cluster: EmbeddedCluster) -> list[tuple[float, str, str]]:
-    return [(when, bound.name, bound.node) for when, bound in cluster.objects.bindings]
+    return cluster, [(when, bound.name, bound.node) for when, bound in history.bindings]
 
 
 def error_of(folder: Path, *steps: Any, **more: Any) -> str:
@@ -58,14 +63,14 @@ def test_things_are_applied_at_their_time(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "later.yaml").write_text(yaml.safe_dump(pod("later")))
     inline = {"apiVersion": "v1", "kind": "List", "items": [pod("inline"), pod("too")]}
-    cluster = play(
+    cluster, history = played(
         tmp_path,
         [node("a"), pod("first")],
         {"at": "2h", "apply": [inline, pod("last")]},
         {"at": "1h", "apply": "late.yaml"},
         {"at": 5400, "apply": ["folder"]},
     )
-    times = {name: when for when, name, _ in history(cluster)}
+    times = {name: when for when, name, _ in history}
     assert times == {
         "first": 0,
         "late": HOUR,
@@ -79,25 +84,25 @@ def test_things_are_applied_at_their_time(tmp_path: Path) -> None:
 
 def test_pods_that_wait_go_where_room_appears(tmp_path: Path) -> None:
     objects = [node("a"), pod("one", cpu="3"), pod("two", cpu="3"), pod("three", cpu="3"), pod("four", cpu="3")]
-    cluster = play(
+    _, history = played(
         tmp_path,
         objects,
         {"at": "10m", "delete": {"kind": "Pod", "name": "one"}},
         {"at": "20m", "finish": "default/two"},
         {"at": "30m", "apply": node("b")},
     )
-    assert history(cluster) == [(0, "one", "a"), (600, "two", "a"), (1200, "three", "a"), (1800, "four", "b")]
+    assert history == [(0, "one", "a"), (600, "two", "a"), (1200, "three", "a"), (1800, "four", "b")]
 
 
 def test_a_cordoned_node_takes_nothing_until_it_is_open_again(tmp_path: Path) -> None:
-    cluster = play(
+    _, history = played(
         tmp_path,
         [node("a"), pod("early")],
         {"at": "1m", "cordon": "a"},
         {"at": "2m", "apply": pod("late")},
         {"at": "1h", "uncordon": "a"},
     )
-    assert history(cluster) == [(0, "early", "a"), (HOUR, "late", "a")]
+    assert history == [(0, "early", "a"), (HOUR, "late", "a")]
 
 
 def test_a_drained_node_loses_its_pods_but_not_its_daemons(tmp_path: Path) -> None:
@@ -126,16 +131,16 @@ def test_pods_finish_after_their_lifetime_and_others_follow(tmp_path: Path) -> N
     """Four pods of three CPUs on one node: each has to wait for the one before, whatever else is on the agenda."""
     objects = [node("a"), *(pod(f"batch-{number}", cpu="3", labels={"app": "batch"}) for number in range(4))]
     lifetimes = [{"selector": {"app": "batch"}, "after": "10m"}]
-    cluster = play(tmp_path, objects, {"at": "5h", "cordon": "a"}, lifetimes=lifetimes)
-    assert [when for when, _, _ in history(cluster)] == [0, 600, 1200, 1800]
+    cluster, history = played(tmp_path, objects, {"at": "5h", "cordon": "a"}, lifetimes=lifetimes)
+    assert [when for when, _, _ in history] == [0, 600, 1200, 1800]
     assert not cluster.pods
     assert cluster.clock.now() == 5 * HOUR
 
 
 def test_bound_pods_live_from_the_beginning(tmp_path: Path) -> None:
     objects = [node("a"), pod("old", on="a", cpu="3", labels={"app": "batch"}), pod("new", cpu="3")]
-    cluster = play(tmp_path, objects, lifetimes=[{"selector": {"app": "batch"}, "after": "10m"}])
-    assert history(cluster) == [(600, "new", "a")]
+    _, history = played(tmp_path, objects, lifetimes=[{"selector": {"app": "batch"}, "after": "10m"}])
+    assert history == [(600, "new", "a")]
 
 
 def test_the_lifetime_is_that_of_one_pod_not_of_its_name(tmp_path: Path) -> None:
@@ -166,7 +171,7 @@ def test_hours_take_no_time(tmp_path: Path) -> None:
 def test_the_same_scenario_ends_the_same(tmp_path: Path) -> None:
     objects = [node("a"), node("b"), workload("Deployment", "web", 12, template={"containers": []})]
     steps = [{"at": "1m", "drain": "a"}, {"at": "2m", "uncordon": "a"}, {"at": "3m", "apply": pod("big", cpu="4")}]
-    first, second = (history(play(tmp_path, objects, *steps)) for _ in range(2))
+    first, second = (played(tmp_path, objects, *steps)[1] for _ in range(2))
     assert first == second
 
 

@@ -52,7 +52,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def order(cluster: EmbeddedCluster) -> list[str]:
-    return [bound.name for _, bound in cluster.objects.bindings]
+    return [bound.name for _, bound in cluster.objects.bindings.values()]
 
 
 # ---------------------------------------------------------------------- queuesort

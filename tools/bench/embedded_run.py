@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.framework.config.reading import read_config
 from kubewasp.scheduler.composition import set_up
+from kubewasp.simulation.binding_history import BindingHistory
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
 from tools.bench.workload_list import workload
 from tools.bench.workloads import MEASURED, PART, problems
@@ -46,27 +47,28 @@ def run(what: Workload, profile: Object) -> EmbeddedRun:
     """
     document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     cluster = EmbeddedCluster(set_up(read_config({**document, "profiles": [profile]})))
+    history = BindingHistory(cluster)
     for manifest in (*what.objects, *what.node_manifests(), *what.initial_pods(), *what.pending_pods()):
         cluster.apply(manifest)
     gc.collect()
-    attempts = _schedule(cluster, what)
-    _skip(attempts, _FIRST * what.measured.count, cluster)
-    before = len(cluster.objects.bindings)
+    attempts = _schedule(cluster, history, what)
+    _skip(attempts, _FIRST * what.measured.count, history)
+    before = len(history.bindings)
     cpu, began = time.process_time(), time.perf_counter()
     seconds_of = tuple(attempts)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
-    _check(cluster, what)
-    return EmbeddedRun(len(cluster.objects.bindings) - before, seconds_of, seconds, cpu, peak_memory("self"))
+    _check(cluster, history, what)
+    return EmbeddedRun(len(history.bindings) - before, seconds_of, seconds, cpu, peak_memory("self"))
 
 
-def _skip(attempts: Iterator[float], pods: float, cluster: EmbeddedCluster) -> None:
+def _skip(attempts: Iterator[float], pods: float, history: BindingHistory) -> None:
     """Warm-up pods, as long as each attempt places one; waiting for room is part of the measurement."""
     for number in range(round(pods)):
-        if next(attempts, None) is None or len(cluster.objects.bindings) <= number:
+        if next(attempts, None) is None or len(history.bindings) <= number:
             return
 
 
-def _schedule(cluster: EmbeddedCluster, what: Workload) -> Iterator[float]:
+def _schedule(cluster: EmbeddedCluster, history: BindingHistory, what: Workload) -> Iterator[float]:
     """Seconds of each attempt, until all measured pods are placed or none is left in the queue."""
     turn, meanwhile = 0, what.meanwhile
     while True:
@@ -78,9 +80,9 @@ def _schedule(cluster: EmbeddedCluster, what: Workload) -> Iterator[float]:
         if attempt.is_error:
             raise RuntimeError(f"{attempt.pod.key}: {attempt.message}")
         yield spent
-        if len(cluster.objects.bindings) >= what.measured.count:
+        if len(history.bindings) >= what.measured.count:
             return
-        if meanwhile is not None and len(cluster.objects.bindings) >= (turn + 1) * meanwhile.every_pods:
+        if meanwhile is not None and len(history.bindings) >= (turn + 1) * meanwhile.every_pods:
             _happen(cluster, *meanwhile.turn(turn))
             turn += 1
 
@@ -93,14 +95,14 @@ def _happen(cluster: EmbeddedCluster, objects: tuple[Object, ...], deleted: bool
             cluster.apply(manifest)
 
 
-def _check(cluster: EmbeddedCluster, what: Workload) -> None:
+def _check(cluster: EmbeddedCluster, history: BindingHistory, what: Workload) -> None:
     placements = {
         pod.name: (pod.labels.get(PART, ""), pod.node)
         # Pods that left with a transient node were placed all the same.
-        for pod in (*(pod for _, pod in cluster.objects.bindings), *cluster.pods.values())
+        for pod in (*(pod for _, pod in history.bindings), *cluster.pods.values())
     }
     wrong = problems(what, placements)
-    placed = [pod.uid for _, pod in cluster.objects.bindings if pod.labels.get(PART) == MEASURED]
+    placed = [pod.uid for _, pod in history.bindings if pod.labels.get(PART) == MEASURED]
     if len(placed) != len(set(placed)):
         wrong.append("a pod was placed more than once")
     if wrong:

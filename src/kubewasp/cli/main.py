@@ -21,6 +21,7 @@ from kubewasp.cli import (
     rollout_commands,
     shell_commands,
     standard_streams,
+    trace_commands,
     wasi_commands,
 )
 from kubewasp.cli.command_group import CommandGroup
@@ -38,6 +39,7 @@ plugin_registry_commands.register(plugin_commands.app)
 plugin_signature_commands.register(plugin_commands.app)
 app.add_typer(plugin_commands.app, name="plugin")
 app.add_typer(config_commands.app, name="config")
+app.add_typer(trace_commands.app, name="trace")
 app.add_typer(rollout_commands.app, name="rollout")
 app.add_typer(extender_commands.app, name="extender")
 app.add_typer(wasi_commands.app, name="wasi")

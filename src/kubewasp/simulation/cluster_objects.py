@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.k8s.codec import encode
@@ -43,6 +43,13 @@ class Preemption:
     at: float
 
 
+class Placed(NamedTuple):
+    """A pod that was bound, and when."""
+
+    at: float
+    pod: Pod
+
+
 class ObjectListener(Protocol):
     """Listener for nodes and pods, such as the scheduler's `ClusterEvents`. Other objects are in the store."""
 
@@ -70,7 +77,7 @@ class ClusterObjects:
         self.manifests: dict[str, dict[str, Any]] = {}
         self.node_manifests: dict[str, Mapping[str, Any]] = {}
         self.preemptions: list[Preemption] = []
-        self.bindings: list[tuple[float, Pod]] = []
+        self.bindings: dict[str, Placed] = {}  # by uid, in the order of binding
         self.binding_annotations: dict[str, Mapping[str, str]] = {}  # by uid
         self.workloads: dict[Identity, Mapping[str, Any]] = {}
         self.owners: dict[Identity, Mapping[str, Any]] = {}
@@ -171,6 +178,7 @@ class ClusterObjects:
         if pod is None:
             return False
         del self.manifests[key], self._uids[pod.uid]
+        self.bindings.pop(pod.uid, None)
         self.binding_annotations.pop(pod.uid, None)
         self._budgets.moved(pod, None)
         for listener in self._listeners:
@@ -226,7 +234,7 @@ class ClusterObjects:
             self.binding_annotations[pod.uid] = annotations
         self.pods[pod.key] = bound
         self._budgets.moved(known, bound)
-        self.bindings.append((self._clock.now(), bound))
+        self.bindings[pod.uid] = Placed(self._clock.now(), bound)
         self._put_pod(bound, known)
         for listener in self._placement_listeners:
             listener.placed(bound)

@@ -151,8 +151,7 @@ def result_of(
             Placement(
                 pod.key, pod.node, at, workload_of(cluster, pod), cluster.objects.binding_annotations.get(pod.uid, {})
             )
-            for at, pod in cluster.objects.bindings
-            if pod.uid in there
+            for at, pod in cluster.objects.bindings.values()
         ),
         pending=tuple(
             PendingPod(pod.key, cluster.why_pending(pod), workload_of(cluster, pod), pod.key in failed)

@@ -20,7 +20,7 @@ from kubewasp.wasm.guest_log import LOGGER_SINK
 from kubewasp.wasm.repeatable import Repeatable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.framework.handle import Client
@@ -45,7 +45,7 @@ class SimulationReport:
 
     def placements(self) -> list[Pod]:
         """Pods placed by the simulation."""
-        placed = {pod.uid for _, pod in self.cluster.objects.bindings}
+        placed = self.cluster.objects.bindings
         return [pod for pod in self.cluster.pods.values() if pod.node and pod.uid in placed]
 
     def annotations_of(self, pod: Pod) -> Mapping[str, str]:
@@ -171,11 +171,13 @@ class Simulation:
         )
         self.warnings = [*warnings, *(given.timeline.warnings if given.timeline is not None else ())]
 
-    def run(self) -> SimulationReport:
-        """Runs to the end."""
+    def run(self, drive: Callable[[], None] | None = None) -> SimulationReport:
+        """Runs to the end. `drive` does so in place of the timeline: it changes the cluster, which settles."""
         cluster, explained = self.cluster, self._explained
         before, began = usage(cluster), time.perf_counter()
-        if self._timeline is None:
+        if drive is not None:
+            drive()
+        elif self._timeline is None:
             cluster.settle()
         else:
             scenario.run(cluster, self._timeline)

@@ -2,25 +2,24 @@
 //!
 //! Q. Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX ATC 2023.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 
 use crate::gpus::{Gpus, Request, WHOLE};
 
-/// A kind of pods in the workload: the pods that may come, and how often.
+/// A kind of pods in the workload, as `kubewasp trace shapes` counts them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TypicalPod {
-    /// Millicores.
+    /// Amounts by resource: CPU in millicores, GPUs in thousandths.
     #[serde(default)]
-    pub cpu: i64,
-    /// Thousandths of GPUs.
+    pub requests: HashMap<String, i64>,
+    /// Values of node labels, of which it needs one each.
     #[serde(default)]
-    pub gpu: i64,
-    /// Models of GPUs, of which it needs one; any without it.
-    #[serde(default)]
-    pub models: Vec<String>,
-    /// Number or share of such pods.
-    pub share: f64,
+    pub affinity: HashMap<String, Vec<String>>,
+    /// Number of such pods.
+    pub pods: f64,
 }
 
 /// A workload: shapes of pods with shares that sum up to 1.
@@ -36,15 +35,22 @@ struct Shape {
 }
 
 impl Workload {
-    pub fn of(pods: Vec<TypicalPod>) -> Result<Self, String> {
-        let total: f64 = pods.iter().map(|pod| pod.share).sum();
-        if pods.iter().any(|pod| !pod.share.is_finite() || pod.share < 0.0) || (!pods.is_empty() && total <= 0.0) {
-            return Err("typical: shares must be positive numbers".into());
+    /// The shapes of some kinds of pods; `resource` are thousandths of GPUs, `label` is that of their models.
+    pub fn of(pods: Vec<TypicalPod>, resource: &str, label: &str) -> Result<Self, String> {
+        let total: f64 = pods.iter().map(|pod| pod.pods).sum();
+        if pods.iter().any(|pod| !pod.pods.is_finite() || pod.pods < 0.0) || (!pods.is_empty() && total <= 0.0) {
+            return Err("typical: pods must be positive numbers".into());
         }
-        let shape = |pod: TypicalPod| {
-            let request = Request::of(pod.gpu)
-                .ok_or_else(|| format!("typical: gpu must be below {WHOLE} or whole GPUs, not {}", pod.gpu))?;
-            Ok(Shape { cpu: pod.cpu, request, models: pod.models, share: pod.share / total })
+        let shape = |mut pod: TypicalPod| {
+            let milli = pod.requests.get(resource).copied().unwrap_or(0);
+            let request = Request::of(milli)
+                .ok_or_else(|| format!("typical: {resource} must be below {WHOLE} or whole GPUs, not {milli}"))?;
+            Ok(Shape {
+                cpu: pod.requests.get("cpu").copied().unwrap_or(0),
+                request,
+                models: pod.affinity.remove(label).unwrap_or_default(),
+                share: pod.pods / total,
+            })
         };
         pods.into_iter().map(shape).collect::<Result<_, _>>().map(Self)
     }

@@ -74,8 +74,9 @@ impl Plugin for GpuShare {
 
     fn new() -> Result<Self, Error> {
         let mut config: Config = config()?;
-        let workload =
-            Workload::of(std::mem::take(&mut config.typical)).map_err(|text| Error::new(format!("config: {text}")))?;
+        let typical = std::mem::take(&mut config.typical);
+        let workload = Workload::of(typical, &config.resource, &config.model_label)
+            .map_err(|text| Error::new(format!("config: {text}")))?;
         if config.policy == Policy::Fgd && workload.is_empty() {
             return Err(Error::new("config: policy fgd requires typical, the shapes of pods in the workload"));
         }

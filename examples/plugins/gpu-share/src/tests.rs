@@ -6,8 +6,10 @@ use kubewasp_sdk::testing::{load, Cluster, Node, Plugin, Pod};
 
 const GPU: &str = "kubewasp.dev/gpu-milli";
 const CHOICE: &str = "kubewasp.dev/gpus";
-const TYPICAL: &str =
-    r#"{"policy": "fgd", "typical": [{"cpu": 4000, "gpu": 500, "share": 3}, {"cpu": 8000, "gpu": 1000, "share": 1}]}"#;
+const TYPICAL: &str = r#"{"policy": "fgd", "typical": [
+    {"requests": {"cpu": 4000, "kubewasp.dev/gpu-milli": 500}, "pods": 3},
+    {"requests": {"cpu": 8000, "kubewasp.dev/gpu-milli": 1000}, "pods": 1}
+]}"#;
 
 fn node(name: &str, gpus: i64) -> Node {
     Node::new(name).allocatable("cpu", "64").allocatable(GPU, &(gpus * 1000).to_string())
@@ -65,14 +67,21 @@ fn an_annotation_lists_gpus() {
 
 // ---------------------------------------------------------------------- fragments
 
-fn typical(cpu: i64, gpu: i64, models: &[&str], share: f64) -> TypicalPod {
-    TypicalPod { cpu, gpu, models: models.iter().map(ToString::to_string).collect(), share }
+fn typical(cpu: i64, gpu: i64, models: &[&str], pods: f64) -> TypicalPod {
+    let requests = [("cpu".to_string(), cpu), (GPU.to_string(), gpu)].into();
+    let names: Vec<String> = models.iter().map(ToString::to_string).collect();
+    let affinity = if names.is_empty() { [].into() } else { [("model".to_string(), names)].into() };
+    TypicalPod { requests, affinity, pods }
+}
+
+fn workload(pods: Vec<TypicalPod>) -> Workload {
+    Workload::of(pods, GPU, "model").unwrap()
 }
 
 #[test]
 fn a_fragment_is_what_typical_pods_cannot_use() {
     let gpus = Gpus(vec![1000, 300]);
-    let fragment = |pod, cpu| Workload::of(vec![pod]).unwrap().on("T4").fragment(cpu, &gpus);
+    let fragment = |pod, cpu| workload(vec![pod]).on("T4").fragment(cpu, &gpus);
 
     assert_eq!(fragment(typical(4000, 500, &[], 1.0), 8000), 300.0); // the second GPU is too small
     assert_eq!(fragment(typical(4000, 2000, &[], 1.0), 8000), 1300.0); // two idle GPUs are not there
@@ -84,7 +93,7 @@ fn a_fragment_is_what_typical_pods_cannot_use() {
 
 #[test]
 fn shares_are_normalized() {
-    let half = Workload::of(vec![typical(0, 500, &[], 20.0), typical(0, 2000, &[], 20.0)]).unwrap();
+    let half = workload(vec![typical(0, 500, &[], 20.0), typical(0, 2000, &[], 20.0)]);
     assert_eq!(half.on("").fragment(0, &Gpus(vec![1000, 300])), 0.5 * 300.0 + 0.5 * 1300.0);
 }
 
@@ -176,7 +185,8 @@ fn bad_configurations_are_refused() {
     let refused = |config: &str| load::<GpuShare>(cluster(1, []), config).err().unwrap().to_string();
 
     assert!(refused(&with("fgd")).contains("policy fgd requires typical"));
-    assert!(refused(r#"{"typical": [{"gpu": 1500, "share": 1}]}"#).contains("gpu must be below 1000 or whole GPUs"));
-    assert!(refused(r#"{"typical": [{"gpu": 500, "share": -1}]}"#).contains("shares must be positive"));
+    let odd = r#"{"typical": [{"requests": {"kubewasp.dev/gpu-milli": 1500}, "pods": 1}]}"#;
+    assert!(refused(odd).contains("kubewasp.dev/gpu-milli must be below 1000 or whole GPUs, not 1500"));
+    assert!(refused(r#"{"typical": [{"pods": -1}]}"#).contains("pods must be positive"));
     assert!(refused(r#"{"policy": "best"}"#).contains("unknown variant `best`"));
 }

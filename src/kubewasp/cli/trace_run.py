@@ -1,0 +1,173 @@
+"""`kubewasp trace run`: a trace in a simulated cluster, and its numbers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from kubewasp.cli import output
+from kubewasp.cli.folding import counted
+from kubewasp.cli.progress import Progress
+from kubewasp.k8s.duration import format_duration, parse_duration
+from kubewasp.lab import trace_map
+from kubewasp.lab.trace_map import PRESETS
+from kubewasp.lab.trace_simulation import Inflation, TraceOptions, TraceSimulation
+from kubewasp.scheduler.configuration import configure
+from kubewasp.simulation.simulator import read_input
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kubewasp.input_file import InputFile
+    from kubewasp.lab.trace_map import TraceMap
+    from kubewasp.lab.trace_simulation import TraceReport
+    from kubewasp.scheduler.configuration import AddedPlugin
+
+_MOST_REASONS: Final = 10
+_DEFAULT_RESOURCE: Final = "cpu"
+
+
+def mapping_of(text: str) -> TraceMap:
+    """The map of a preset or a file."""
+    return PRESETS[text] if text in PRESETS else trace_map.load(Path(text))
+
+
+def options(
+    pods: InputFile,
+    mapping: str,
+    nodes: InputFile | None,
+    *,
+    sort: bool,
+    shuffle: bool,
+    shuffle_nodes: bool,
+    inflate: str,
+    until: str,
+    patience: str,
+    stays: bool,
+    skip: bool,
+) -> TraceOptions:
+    """The options of the command, checked."""
+    return TraceOptions(
+        pods,
+        mapping_of(mapping),
+        nodes,
+        skip=skip,
+        sort=sort,
+        shuffle=shuffle,
+        shuffle_nodes=shuffle_nodes,
+        inflation=_inflation(inflate) if inflate else None,
+        until=_seconds(until, "--until") if until else math.inf,
+        patience=_seconds(patience, "--patience") if patience else math.inf,
+        stays=stays,
+    )
+
+
+def run(
+    trace: TraceOptions,
+    paths: Sequence[InputFile],
+    *,
+    config: InputFile | None,
+    plugins: Sequence[AddedPlugin],
+    plugin_configs: Mapping[str, str],
+    seed: int,
+    strict: bool,
+) -> TraceReport:
+    settings, added = configure(config, plugins, plugin_configs)
+    with Progress() as progress:
+        progress.phase("loading")
+        given = read_input(paths, seed=seed, start_time=0.0, strict=strict)
+        simulation = TraceSimulation(trace, given, settings, added, listeners=(progress,))
+        for warning in simulation.warnings:
+            output.warn(warning)
+        progress.phase("running the trace")
+        report = simulation.run()
+    if report.bad.count:
+        output.warn(f"{counted(report.bad.count, 'bad row')} skipped, the first: {report.bad.first[0]}")
+    return report
+
+
+def show(report: TraceReport, *, form: str) -> None:
+    if form == "table":
+        _print(report)
+    else:
+        output.print_document(report.as_dict(), form)
+
+
+def _print(report: TraceReport) -> None:
+    counts, result = report.counts, report.simulation.result
+    rows = [
+        (
+            name,
+            _amount(name, report.capacity[name]),
+            _percent(report.mean_share(name)),
+            _percent(report.last_share(name)),
+        )
+        for name in report.capacity
+    ]
+    columns = ("RESOURCE", "ALLOCATABLE", "MEAN", "AT THE END")
+    output.print_table(columns, rows, right=columns[1:])
+    output.write("\n")
+    reasons: dict[str, int] = {}
+    for pod in result.pending:
+        reasons[pod.message] = reasons.get(pod.message, 0) + 1
+    if reasons:
+        listed = sorted(reasons.items(), key=lambda item: -item[1])[:_MOST_REASONS]
+        output.print_table(
+            ("PENDING", "REASON"), [(f"{number:,}", reason) for reason, number in listed], right=("PENDING",)
+        )
+        output.write("\n")
+    simulated = result.simulated_seconds
+    facts = [
+        ("arrived", f"{counted(counts.arrived, 'pod')} in {format_duration(round(simulated))}"),
+        (
+            "placed",
+            f"{counts.placed:,}, waited {_wait(counts.mean_wait)} on average, {_wait(counts.longest_wait)} at most",
+        ),
+        ("ended", f"{counts.ended:,}"),
+        ("without a node", f"{len(result.pending):,} pending, {counts.given_up:,} given up"),
+        ("preempted", f"{len(result.preempted):,}"),
+    ]
+    attempts = report.simulation.attempts
+    each = f", {report.simulation.seconds * 1e6 / attempts:,.0f} µs each" if attempts else ""
+    facts.append(("duration", f"{report.simulation.seconds:.1f} s for {counted(attempts, 'attempt')}{each}"))
+    output.print_facts(facts)
+    for cause in result.errors[:_MOST_REASONS]:
+        output.print_facts([("error", cause.message), ("", f"× {counted(len(cause.pods), 'pod')}")])
+
+
+def _inflation(text: str) -> Inflation:
+    written, _, resource = text.partition(":")
+    try:
+        ratio = float(written)
+    except ValueError:
+        ratio = math.nan
+    if not 0 < ratio <= 1000:
+        raise typer.BadParameter(f"expected a ratio such as 1.3, got {written!r}", param_hint="--inflate")
+    return Inflation(ratio, resource or _DEFAULT_RESOURCE)
+
+
+def _seconds(text: str, hint: str) -> float:
+    try:
+        seconds = parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=hint) from None
+    if seconds < 0:
+        raise typer.BadParameter("must not be negative", param_hint=hint)
+    return seconds
+
+
+def _amount(name: str, amount: int) -> str:
+    if name == "memory" or name.startswith("hugepages-") or name == "ephemeral-storage":
+        return f"{amount / 2**30:,.0f} GiB"
+    return f"{amount / 1000:,.0f}" if name == "cpu" else f"{amount:,}"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f}%"
+
+
+def _wait(seconds: float) -> str:
+    return format_duration(round(seconds, 1))
