@@ -14,6 +14,7 @@ from tests.wasi.running import probe_file
 
 SMALL = ROOT / "examples" / "clusters" / "small.yaml"
 WEB = ROOT / "examples" / "http" / "web.yaml"
+TRACES = ROOT / "examples" / "traces"
 CALLS: dict[str, tuple[object, ...]] = {
     "explain": ("default/huge", SMALL),
     "config check": ("FILE",),
@@ -27,6 +28,8 @@ CALLS: dict[str, tuple[object, ...]] = {
     "image build": (probe_file(), "-t", "oci:FILE-images:new"),
     "image inspect": ("oci:FILE-images:probe",),
     "version": (),
+    "trace run": (TRACES / "pods.csv", "--nodes", TRACES / "nodes.csv"),
+    "trace shapes": (TRACES / "pods.csv",),
 }
 # rollout needs a scheduler (test_rollout.py);
 # simulate prints pods as YAML; build and test need a compiler and print as inspect does; keys, signatures and samples
@@ -46,7 +49,7 @@ WITH_REGISTRY = {
     f"plugin {name}" for name in ("push", "pull", "tag", "digest", "annotate", "info", "save", "load", "ls", "rm")
 }
 # Measured anew in each run.
-TIMES = ("_ms", "_us", "per_node", "speedup", "from_cache", "duration")
+TIMES = ("_ms", "_us", "per_node", "speedup", "from_cache", "duration", "timing")
 
 
 def without_times(value: object) -> object:
