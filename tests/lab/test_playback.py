@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kubewasp.lab.playback import TraceRun
-from kubewasp.lab.pod_requests import request_of
+from kubewasp.lab.pod_requests import requests_of
 from kubewasp.lab.samples import MOST, Sample, Samples
 from kubewasp.lab.trace import TracePod
 from kubewasp.lab.trace_errors import TraceError
@@ -81,7 +81,7 @@ def test_samples_have_what_arrived_and_what_is_requested() -> None:
 def test_the_number_of_samples_is_bounded() -> None:
     samples = Samples()
     for number in range(100_000):
-        if samples.is_due:
+        if samples.offered():
             samples.add(Sample(number, number, 0, 0, {}, {}))
     assert MOST / 2 <= len(samples.kept) <= MOST
     steps = {later.at - earlier.at for earlier, later in zip(samples.kept, samples.kept[1:], strict=False)}
@@ -112,7 +112,7 @@ def test_shuffled_nodes_have_names_of_their_order() -> None:
 def test_inflated_pods_reach_the_amount_and_not_more() -> None:
     pods = [pod(str(number), number, cpu=cpu) for number, cpu in enumerate(["1", "2", "500m"])]
     found = inflated(pods, random.Random(1), resource="cpu", amount=20_000)
-    total = sum(request_of(item.spec, "cpu") for item in found)
+    total = sum(requests_of(item.spec)["cpu"] for item in found)
     assert 18_000 <= total <= 20_000
     assert found[:3] == pods
     assert len({item.name for item in found}) == len(found)

@@ -47,6 +47,19 @@ def host_names(given: list[str] | None) -> list[str] | None:
     return given
 
 
+def seconds(text: str, option: str) -> float:
+    """The value of an option that is a duration, which may be 0."""
+    from kubewasp.k8s.duration import parse_duration
+
+    try:
+        found = parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
+    if found < 0:
+        raise typer.BadParameter("must not be negative", param_hint=option)
+    return found
+
+
 class Output(StrEnum):
     """Output format of results; JSON and YAML have the same content."""
 

@@ -74,13 +74,13 @@ def run(
         )
         listeners = (progress,)
         simulation = Simulation(given, settings, added, explained=explained, logs=logs, listeners=listeners)
-        _warn(simulation.warnings)
+        warn(simulation.warnings)
         report = _run(simulation, progress, "scheduling")
         if other is None:
             return Simulated(report)
         progress.phase("loading the baseline")
         compared = Simulation(given, other, listeners=listeners)
-        _warn(warning for warning in compared.warnings if warning not in simulation.warnings)
+        warn(warning for warning in compared.warnings if warning not in simulation.warnings)
         before = _run(compared, progress, "scheduling the baseline")
         return Simulated(report, Baseline(name, before, compare(before.result, report.result)))
 
@@ -105,7 +105,7 @@ def _run(simulation: Simulation, progress: Progress, phase: str) -> SimulationRe
     return simulation.run()
 
 
-def _warn(warnings: Iterable[str]) -> None:
+def warn(warnings: Iterable[str]) -> None:
     """Printed before the run, which may fail because of them."""
     for warning in warnings:
         output.warn(warning)

@@ -108,12 +108,17 @@ def _print_facts(report: SimulationReport, baseline: Baseline | None) -> None:
         facts.append(("placed", f"{counted(len(result.placements), 'pod')}, {others}"))
     else:
         spent = {name: seconds for name, seconds in spent.items() if name not in baseline.report.plugin_seconds()}
-    each = f", {report.seconds * 1e6 / report.attempts:,.0f} µs each" if report.attempts else ""
-    facts.append(("duration", f"{report.seconds:.3f} s for {counted(report.attempts, 'attempt')}{each}"))
+    facts.append(duration_fact(report))
     slowest = sorted(spent.items(), key=lambda item: -item[1])[:6]
     if slowest:
         facts.append(("plugin time", ", ".join(f"{name} {seconds * 1e3:.1f} ms" for name, seconds in slowest)))
     output.print_facts(facts)
+
+
+def duration_fact(report: SimulationReport) -> tuple[str, str]:
+    """Wall-clock time of a simulation, and that of an attempt."""
+    each = f", {report.seconds * 1e6 / report.attempts:,.0f} µs each" if report.attempts else ""
+    return "duration", f"{report.seconds:.3f} s for {counted(report.attempts, 'attempt')}{each}"
 
 
 def _print_workloads(result: SimulationResult) -> None:

@@ -6,9 +6,7 @@ import csv
 import sys
 from typing import TYPE_CHECKING
 
-import typer
-
-from kubewasp.k8s.duration import parse_duration
+from kubewasp.cli.options import seconds
 from kubewasp.lab.trace_generator import COLUMNS, GPU_SIZES, SIZES, GeneratedTrace
 
 if TYPE_CHECKING:
@@ -26,16 +24,12 @@ def run(
     gpus: bool,
     seed: int,
 ) -> None:
-    try:
-        mean = parse_duration(mean_duration)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--mean-duration") from None
     trace = GeneratedTrace(
         pods,
         rate=rate,
         arrivals=arrivals,
         durations=durations,
-        mean_duration=mean,
+        mean_duration=seconds(mean_duration, "--mean-duration"),
         namespaces=namespaces,
         sizes=(*SIZES, *GPU_SIZES) if gpus else SIZES,
         seed=seed,

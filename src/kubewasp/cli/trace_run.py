@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from kubewasp.cli import output
-from kubewasp.cli.folding import counted
+from kubewasp.cli.folding import by_reason, counted
+from kubewasp.cli.options import seconds
 from kubewasp.cli.progress import Progress
-from kubewasp.k8s.duration import format_duration, parse_duration
+from kubewasp.cli.simulate import warn
+from kubewasp.cli.simulate_output import duration_fact
+from kubewasp.k8s.duration import format_duration
+from kubewasp.k8s.resources import amount_text
 from kubewasp.lab import trace_map
 from kubewasp.lab.trace_map import PRESETS
 from kubewasp.lab.trace_simulation import Inflation, TraceOptions, TraceSimulation
@@ -59,8 +63,8 @@ def options(
         shuffle=shuffle,
         shuffle_nodes=shuffle_nodes,
         inflation=_inflation(inflate) if inflate else None,
-        until=_seconds(until, "--until") if until else math.inf,
-        patience=_seconds(patience, "--patience") if patience else math.inf,
+        until=seconds(until, "--until") if until else math.inf,
+        patience=seconds(patience, "--patience") if patience else math.inf,
         stays=stays,
     )
 
@@ -80,12 +84,11 @@ def run(
         progress.phase("loading")
         given = read_input(paths, seed=seed, start_time=0.0, strict=strict)
         simulation = TraceSimulation(trace, given, settings, added, listeners=(progress,))
-        for warning in simulation.warnings:
-            output.warn(warning)
+        warn(simulation.warnings)
         progress.phase("running the trace")
         report = simulation.run()
     if report.bad.count:
-        output.warn(f"{counted(report.bad.count, 'bad row')} skipped, the first: {report.bad.first[0]}")
+        output.warn(str(report.bad))
     return report
 
 
@@ -101,7 +104,7 @@ def _print(report: TraceReport) -> None:
     rows = [
         (
             name,
-            _amount(name, report.capacity[name]),
+            amount_text(name, report.capacity[name]),
             _percent(report.mean_share(name)),
             _percent(report.last_share(name)),
         )
@@ -110,14 +113,9 @@ def _print(report: TraceReport) -> None:
     columns = ("RESOURCE", "ALLOCATABLE", "MEAN", "AT THE END")
     output.print_table(columns, rows, right=columns[1:])
     output.write("\n")
-    reasons: dict[str, int] = {}
-    for pod in result.pending:
-        reasons[pod.message] = reasons.get(pod.message, 0) + 1
-    if reasons:
-        listed = sorted(reasons.items(), key=lambda item: -item[1])[:_MOST_REASONS]
-        output.print_table(
-            ("PENDING", "REASON"), [(f"{number:,}", reason) for reason, number in listed], right=("PENDING",)
-        )
+    if result.pending:
+        reasons = [(f"{len(pods):,}", message) for message, pods in by_reason(result.pending)[:_MOST_REASONS]]
+        output.print_table(("PENDING", "REASON"), reasons, right=("PENDING",))
         output.write("\n")
     simulated = result.simulated_seconds
     facts = [
@@ -130,9 +128,7 @@ def _print(report: TraceReport) -> None:
         ("without a node", f"{len(result.pending):,} pending, {counts.given_up:,} given up"),
         ("preempted", f"{len(result.preempted):,}"),
     ]
-    attempts = report.simulation.attempts
-    each = f", {report.simulation.seconds * 1e6 / attempts:,.0f} µs each" if attempts else ""
-    facts.append(("duration", f"{report.simulation.seconds:.1f} s for {counted(attempts, 'attempt')}{each}"))
+    facts.append(duration_fact(report.simulation))
     output.print_facts(facts)
     for cause in result.errors[:_MOST_REASONS]:
         output.print_facts([("error", cause.message), ("", f"× {counted(len(cause.pods), 'pod')}")])
@@ -147,22 +143,6 @@ def _inflation(text: str) -> Inflation:
     if not 0 < ratio <= 1000:
         raise typer.BadParameter(f"expected a ratio such as 1.3, got {written!r}", param_hint="--inflate")
     return Inflation(ratio, resource or _DEFAULT_RESOURCE)
-
-
-def _seconds(text: str, hint: str) -> float:
-    try:
-        seconds = parse_duration(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=hint) from None
-    if seconds < 0:
-        raise typer.BadParameter("must not be negative", param_hint=hint)
-    return seconds
-
-
-def _amount(name: str, amount: int) -> str:
-    if name == "memory" or name.startswith("hugepages-") or name == "ephemeral-storage":
-        return f"{amount / 2**30:,.0f} GiB"
-    return f"{amount / 1000:,.0f}" if name == "cpu" else f"{amount:,}"
 
 
 def _percent(share: float | None) -> str:

@@ -21,7 +21,7 @@ def run(pods: InputFile, mapping: str, *, share: float, resources: Collection[st
     every = shapes.count(trace.pods(), resources)
     found = shapes.most_frequent(every, share)
     if trace.bad.count:
-        output.warn(f"{counted(trace.bad.count, 'bad row')} skipped, the first: {trace.bad.first[0]}")
+        output.warn(str(trace.bad))
     total = sum(shape.pods for shape in every)
     if form != "table":
         document: dict[str, Any] = {

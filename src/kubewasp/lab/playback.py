@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kubewasp.lab.pod_requests import request_of
 from kubewasp.lab.samples import Sample, Samples
 
 if TYPE_CHECKING:
@@ -97,16 +96,17 @@ class TraceRun:
     def _arrive(self, pod: TracePod) -> None:
         now = self.cluster.clock.now()
         manifest = pod.manifest()
-        uid = manifest["metadata"]["uid"]
+        key, uid = f"{pod.namespace}/{pod.name}", manifest["metadata"]["uid"]
         self._known[uid] = _Known(now, pod.duration)
         self.cluster.objects.apply(manifest)
         self.counts.arrived += 1
+        requests = self.cluster.pods[key].resources.requests
         for resource in self.resources:
-            self._amounts[resource] += request_of(pod.spec, resource)
+            self._amounts[resource] += requests.get(resource)
         if self.patience < math.inf:
-            self.cluster.at(now + self.patience, partial(self._give_up, f"{pod.namespace}/{pod.name}", uid))
+            self.cluster.at(now + self.patience, partial(self._give_up, key, uid))
         self._plan_next()
-        if self.samples.is_due:
+        if self.samples.offered():
             self.cluster.at(now, self._sample)
 
     def _end(self, key: str, uid: str) -> None:

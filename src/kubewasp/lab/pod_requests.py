@@ -17,12 +17,6 @@ def requests_of(spec: Mapping[str, Any]) -> dict[str, int]:
     return {name: _amount(name, text) for name, text in written.items()}
 
 
-def request_of(spec: Mapping[str, Any], resource: str) -> int:
-    """The requested amount of one resource; 0 without a request."""
-    text = spec["containers"][0]["resources"]["requests"].get(resource)
-    return 0 if text is None else _amount(resource, text)
-
-
 def _amount(resource: str, text: str) -> int:
     parsed = quantity.parse(text)
     return -(-parsed.nanos // 10**6) if resource == CPU else parsed.value()

@@ -44,9 +44,8 @@ class Samples:
     _every: int = 1
     _offered: int = 0
 
-    @property
-    def is_due(self) -> bool:
-        """Whether the next sample is kept. It is asked once for each."""
+    def offered(self) -> bool:
+        """Counts one more sample that could be taken; returns whether it is to be kept."""
         self._offered += 1
         return self._offered % self._every == 0
 

@@ -10,6 +10,7 @@ import orjson
 
 from kubewasp.k8s.errors import quoted
 from kubewasp.k8s.names import value_problems
+from kubewasp.k8s.nodes import HOSTNAME
 from kubewasp.lab.trace_errors import RowError, TraceError
 from kubewasp.lab.trace_map import NodeMap, PodMap
 from kubewasp.lab.trace_rows import opened
@@ -63,6 +64,9 @@ class BadRows:
 
     count: int = 0
     first: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"{self.count:,} bad row{'s' if self.count > 1 else ''} skipped, the first: {self.first[0]}"
 
     def add(self, error: RowError) -> None:
         self.count += 1
@@ -153,7 +157,7 @@ def _node_reader(mapping: NodeMap) -> Callable[[Row], dict[str, Any]]:
         amounts = {key: amount for key, value in mapping.allocatable.items() if (amount := value.amount(row))}
         metadata = {
             "name": name,
-            "labels": {"kubernetes.io/hostname": name, **_labels(mapping.labels, row)},
+            "labels": {HOSTNAME: name, **_labels(mapping.labels, row)},
             "annotations": _texts(mapping.annotations, row),
         }
         return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {"allocatable": amounts}}

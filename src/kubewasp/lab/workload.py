@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from kubewasp.lab.pod_requests import request_of
+from kubewasp.k8s.nodes import HOSTNAME
+from kubewasp.lab.pod_requests import requests_of
 from kubewasp.lab.trace_errors import TraceError
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from kubewasp.lab.trace import TracePod
-
-HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 def until(pods: Iterable[TracePod], seconds: float) -> Iterator[TracePod]:
@@ -55,7 +54,7 @@ def inflated(
 
     Copies arrive after the last pod, one after the other.
     """
-    requested = [request_of(pod.spec, resource) for pod in pods]
+    requested = [requests_of(pod.spec).get(resource, 0) for pod in pods]
     total = sum(requested)
     if not total:
         raise TraceError(f"no pod requests {resource}: the trace cannot be inflated to an amount of it")

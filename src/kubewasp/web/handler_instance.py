@@ -111,11 +111,6 @@ class HandlerInstance:
 
     # ------------------------------------------------------------------ calling
 
-    @property
-    def is_brief(self) -> bool:
-        """Whether the current request runs on the event loop."""
-        return self._brief
-
     def begin(self, *, brief: bool) -> None:
         """Prepares for a request."""
         self.output.begin(hold=brief)

@@ -108,15 +108,21 @@ impl GpuShare {
         *self.shapes.entry((ask.cpu, ask.gpu.total())).or_insert(next)
     }
 
+    /// The model of the GPUs of a node, which `models` knows then.
+    fn model<'a>(&mut self, node: &Node<'a>) -> &'a str {
+        let model = node.labels().get(&self.config.model_label).unwrap_or_default();
+        if !self.models.contains_key(model) {
+            self.models.insert(model.into(), self.workload.on(model));
+        }
+        model
+    }
+
     /// The node as it is, and the workload that its GPUs suit.
     fn node(&mut self, node: &Node) -> (&mut NodeState, &Possible) {
-        let label = node.labels().get(&self.config.model_label).unwrap_or_default();
-        if !self.models.contains_key(label) {
-            self.models.insert(label.into(), self.workload.on(label));
-        }
-        let possible = &self.models[label];
+        let model = self.model(node);
+        let possible = &self.models[model];
         let (resource, annotation) = (self.resource, &self.config.annotation);
-        let state = self.nodes.get(node, |node| read(node, resource, annotation, possible, ""));
+        let state = self.nodes.get(node, |node| read(node, resource, annotation, "").measured(possible));
         (state, possible)
     }
 
@@ -158,7 +164,7 @@ impl GpuShare {
 }
 
 /// Reads the GPUs of a node from the annotations of its pods, but one. Pods without a valid one are put where they fit tightest.
-fn read(node: &Node, resource: Resource, annotation: &str, possible: &Possible, except: &str) -> NodeState {
+fn read(node: &Node, resource: Resource, annotation: &str, except: &str) -> NodeState {
     let count = usize::try_from(node.allocatable(resource) / WHOLE).unwrap_or(0);
     let (mut gpus, mut kinds, mut elsewhere) = (Gpus::idle(count), Vec::new(), Vec::new());
     if count > 0 {
@@ -179,9 +185,7 @@ fn read(node: &Node, resource: Resource, annotation: &str, possible: &Possible, 
         let chosen = gpus.tightest(request).unwrap_or_default();
         gpus.take(&chosen, request.milli);
     }
-    let cpu = node.free(Resource::CPU);
-    let fragment = possible.fragment(cpu, &gpus);
-    NodeState { cpu, gpus, kinds, fragment, scores: Vec::new() }
+    NodeState { cpu: node.free(Resource::CPU), gpus, kinds, ..NodeState::default() }
 }
 
 impl EnqueueExtensions for GpuShare {
@@ -257,14 +261,14 @@ impl Reserve for GpuShare {
         if ask.gpu.count == 0 {
             return Ok(());
         }
-        let model = node.labels().get(&self.config.model_label).unwrap_or_default();
-        let possible = self.workload.on(model);
+        let model = self.model(node);
+        let possible = &self.models[model];
         // In Reserve the pod is on the node already, without its GPUs.
-        let mut state = read(node, self.resource, &self.config.annotation, &possible, cycle.pod.uid());
+        let mut state = read(node, self.resource, &self.config.annotation, cycle.pod.uid());
         state.cpu += ask.cpu;
-        state.fragment = possible.fragment(state.cpu, &state.gpus);
+        let state = state.measured(possible);
         let mut random = self.random;
-        let chosen = self.config.policy.gpus(ask, &state, &possible, &mut || Self::next_random(&mut random));
+        let chosen = self.config.policy.gpus(ask, &state, possible, &mut || Self::next_random(&mut random));
         self.random = random;
         match chosen {
             Some(gpus) => annotate(&self.config.annotation, &gpus::shown(&gpus)),

@@ -42,6 +42,13 @@ pub struct NodeState {
     pub scores: Vec<Option<i64>>,
 }
 
+impl NodeState {
+    /// The state with the fragment of the node for a workload.
+    pub fn measured(self, possible: &Possible) -> Self {
+        Self { fragment: possible.fragment(self.cpu, &self.gpus), ..self }
+    }
+}
+
 /// What a policy knows of a pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
