@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # Tests start hundreds of processes; without bytecode, each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check e2e bench bench-cluster bench-languages bench-report counts bars fuzz soak recording conformance lint format docs lock clean
+.PHONY: help demo test check e2e bench bench-cluster bench-languages bench-report counts bars fuzz soak paper recording conformance lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -24,7 +24,7 @@ QUICK := $(addprefix tests/,k8s state framework plugins scheduler explain simula
 check: lint ## lint and the fast half of the tests: below 90 seconds
 	@$(BIN)/python -m pytest -q -n auto $(QUICK) $(ARGS)
 
-# Compilers and no servers: these run side by side. The others share an API server, and measure times.
+# Compilers and no servers: test by test on all cores. The others run in two processes with servers of their own.
 TOOLCHAINS := tests/e2e/projects tests/e2e/sdk
 
 e2e: .venv/.dev ## the tests against a real API server and registries (builds them once: about 6 minutes)
@@ -33,7 +33,7 @@ e2e: .venv/.dev ## the tests against a real API server and registries (builds th
 	@$(BIN)/python -m tools.testbed.debian_programs
 ifeq ($(ARGS),)
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(TOOLCHAINS)
-	@$(BIN)/python -m pytest -n0 tests/e2e $(addprefix --ignore=,$(TOOLCHAINS))
+	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/e2e $(addprefix --ignore=,$(TOOLCHAINS))
 else
 	@$(BIN)/python -m pytest -n0 $(if $(findstring tests/,$(ARGS)),,tests/e2e) $(ARGS)
 endif
@@ -64,6 +64,9 @@ MINUTES ?= 30
 soak: .venv/.dev ## load and attacks on a real API server: memory, threads, files and pods/s stay flat (MINUTES=30)
 	@$(BIN)/python -m tools.testbed.build
 	@$(BIN)/python -m tools.soak --minutes $(MINUTES) $(ARGS)
+
+paper: .venv/.dev ## the published GPU-sharing experiment; TRACE is the folder of the trace, ARGS=--docs=docs writes the page
+	@$(BIN)/python -m tools.paper $(TRACE) $(ARGS)
 
 recording: .venv/.runtime ## the recording of the demo in docs/images: demo.cast and demo.svg
 	@$(BIN)/python -m tools.recording

@@ -46,6 +46,7 @@ _SPDX: Final = {
     "Apache 2.0": "Apache-2.0",
     "Apache License 2.0": "Apache-2.0",
     "Apache Software License": "Apache-2.0",
+    "BSD": "BSD-3-Clause",
     "BSD 2-Clause License": "BSD-2-Clause",
     "BSD License": "BSD-3-Clause",
     "ISC License": "ISC",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import sys
 from pathlib import Path
-from typing import IO, Final, Literal, Protocol
+from typing import IO, Any, Final, Literal, Protocol
 
 # Above the largest limit of a reader: none accepts more, and memory is bounded.
 _MAX_BYTES: Final = 2**30
@@ -30,6 +32,11 @@ class StandardInput:
     def __str__(self) -> str:
         return "standard input"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """With the content: another process has another standard input."""
+        self.open("rb").close()
+        return {"_content": self._content}
+
     @property
     def parent(self) -> Path:
         """The working directory."""
@@ -41,6 +48,38 @@ class StandardInput:
                 raise OSError(None, "is closed")
             self._content = sys.stdin.buffer.read(_MAX_BYTES + 1)
         return io.BytesIO(self._content)
+
+
+class HeldFile(StandardInput):
+    """A file with its content in memory, which can be sent to other processes and does not change meanwhile."""
+
+    def __init__(self, name: str, content: bytes, parent: Path | None = None) -> None:
+        self._name = name
+        self._content = content
+        self._parent = parent or Path()
+
+    @classmethod
+    def of(cls, file: InputFile, max_bytes: int = _MAX_BYTES) -> HeldFile:
+        """The content of a file. OSError if there is too much of it, as for other problems."""
+        with file.open("rb") as opened:
+            content = opened.read(max_bytes + 1)
+        if len(content) > max_bytes:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(file))
+        return cls(str(file), content, file.parent)
+
+    def __str__(self) -> str:
+        return self._name
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+    @property
+    def parent(self) -> Path:
+        return self._parent
+
+    @property
+    def content(self) -> bytes:
+        return self._content or b""
 
 
 def input_file(file: str | InputFile) -> InputFile:

@@ -31,7 +31,11 @@ SHOWN_BY: dict[str, list[tuple[str, ...]]] = {
     "cli/explain.py": [("explain",), ("simulate",)],  # a note names the simulation of the same pod
 }
 # Options of other programs.
-OTHERS = {"--junitxml", "--rootdir", "--confcutdir", "--only", "--python", "--editable"}
+OTHERS = {
+    *("--junitxml", "--rootdir", "--confcutdir", "--only", "--python", "--editable"),
+    *("--ignore-daemonsets", "--force", "--delete-emptydir-data"),  # kubectl drain
+    *("--for", "--max-log-requests", "--server-side", "--tail"),  # kubectl apply, wait and logs
+}
 # Options of the compilers that a module calls.
 COMPILERS = {
     "projects/c.py": {"--no-entry"},

@@ -15,8 +15,11 @@ from tests.wasi.running import probe_file
 SMALL = ROOT / "examples" / "clusters" / "small.yaml"
 WEB = ROOT / "examples" / "http" / "web.yaml"
 TRACES = ROOT / "examples" / "traces"
+SWEEPS = ROOT / "examples" / "sweeps"
 CALLS: dict[str, tuple[object, ...]] = {
     "explain": ("default/huge", SMALL),
+    "snapshot": (SMALL,),
+    "compare": ("default", "same=default", SMALL),
     "config check": ("FILE",),
     "extender config": ("--plugin", wat("filter")),
     "http check": ("--config", WEB),
@@ -28,8 +31,18 @@ CALLS: dict[str, tuple[object, ...]] = {
     "image build": (probe_file(), "-t", "oci:FILE-images:new"),
     "image inspect": ("oci:FILE-images:probe",),
     "version": (),
+    "replay": (ROOT / "examples" / "recordings" / "churn",),
     "trace run": (TRACES / "pods.csv", "--nodes", TRACES / "nodes.csv"),
     "trace shapes": (TRACES / "pods.csv",),
+    "what-if drain": ("node-1", "-f", SMALL),
+    "what-if remove": ("node-1", "-f", SMALL),
+    "what-if add": ("--like", "node-1", "-f", SMALL),
+    "what-if scale": ("deploy/web=9", "-f", SMALL),
+    "what-if how-many": ("deploy/web", "-f", SMALL),
+    "what-if smallest": ("--from", SMALL.parent / "pools.yaml", "-f", SMALL.parent / "shop" / "workloads.yaml"),
+    "what-if upgrade": ("-f", SMALL),
+    "sweep": (SWEEPS / "packing.yaml", "--out", "FILE-sweep"),
+    "tune": (SWEEPS / "fewer-nodes.yaml", "--out", "FILE-tuning", "--trials", "1"),
 }
 # rollout needs a scheduler (test_rollout.py);
 # simulate prints pods as YAML; build and test need a compiler and print as inspect does; keys, signatures and samples
@@ -49,7 +62,7 @@ WITH_REGISTRY = {
     f"plugin {name}" for name in ("push", "pull", "tag", "digest", "annotate", "info", "save", "load", "ls", "rm")
 }
 # Measured anew in each run.
-TIMES = ("_ms", "_us", "per_node", "speedup", "from_cache", "duration", "timing")
+TIMES = ("_ms", "_us", "per_node", "speedup", "from_cache", "duration", "timing", "doneBefore")
 
 
 def without_times(value: object) -> object:

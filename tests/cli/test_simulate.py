@@ -543,7 +543,7 @@ def test_mistakes_in_manifests_are_one_error(
     assert "none.yaml: cannot be read" in refused(kubewasp("simulate", tmp_path / "none.yaml"))
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert refused(kubewasp("simulate", empty)) == f"{empty}: no .yaml, .yml, .json file in this folder"
+    assert refused(kubewasp("simulate", empty)) == f"{empty}: no .yaml, .yml, .json, .kwsnap file in this folder"
     bad = write("bad.yaml", "kind: Pod\nmetadata: {name: web\nspec: {}\n")
     assert refused(kubewasp("simulate", bad)).startswith(f"{bad}: document 1: line 3")
     wrong = manifests(node("a"), pod("web", cpu="-1"))

@@ -56,3 +56,9 @@ def field_paths(value: Any, path: str = "") -> Iterator[str]:
             yield from field_paths(item, f"{path}[{index}]")
     else:
         yield path
+
+
+def snapshot_rules() -> Rules:
+    """Rights of `kubewasp snapshot`."""
+    rules: Rules = one(read(DEPLOY / "snapshot-role.yaml"), "ClusterRole")["rules"]
+    return rules

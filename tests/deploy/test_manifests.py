@@ -10,8 +10,11 @@ from kubewasp import __version__
 from kubewasp.framework.config.model import LeaderElection as LeaderElectionConfig
 from kubewasp.k8s.codec import decode_message, encode_message, message_name
 from kubewasp.k8s.kinds import api_versions
+from kubewasp.k8s.quantity import parse as parse_quantity
 from kubewasp.live import process
+from kubewasp.registry.store import STORE_BYTES
 from kubewasp.server.http_server import DEFAULT_PORT
+from kubewasp.wasm.compiled_cache import MAX_BYTES
 from tests.deploy.manifests import BASE, CHART, DEPLOY, Manifest, field_paths, one, read, resources
 
 # Templates are no YAML before Helm has rendered them.
@@ -161,6 +164,11 @@ def test_the_cache_is_a_folder_that_the_scheduler_makes_itself_in_a_volume_that_
     assert cache.parent == PurePosixPath(mounts["cache"]["mountPath"])
     assert "readOnly" not in mounts["cache"]
     assert mounts["config"]["readOnly"] is True
+
+
+def test_the_volume_of_the_cache_has_room_for_all_that_is_kept() -> None:
+    (volume,) = (volume for volume in pod()["volumes"] if volume["name"] == "cache")
+    assert parse_quantity(volume["emptyDir"]["sizeLimit"]).value() > MAX_BYTES + STORE_BYTES
 
 
 def test_resources_are_requested_and_memory_is_limited() -> None:

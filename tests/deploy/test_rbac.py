@@ -6,8 +6,19 @@ import pytest
 import yaml
 
 from kubewasp.apiserver.api_resources import RESOURCES
+from kubewasp.live.cluster_lists import LISTED
 from kubewasp.live.cluster_watch import WATCHED
-from tests.deploy.manifests import BASE, CHART, LEASE_ROLE, ONLY_SCHEDULER, cluster_rules, lease_rules, one, resources
+from tests.deploy.manifests import (
+    BASE,
+    CHART,
+    LEASE_ROLE,
+    ONLY_SCHEDULER,
+    cluster_rules,
+    lease_rules,
+    one,
+    resources,
+    snapshot_rules,
+)
 from tests.deploy.rbac import allows, triples
 
 # Beside the lists and watches: kubewasp.apiserver.writes and kubewasp.apiserver.lease.
@@ -27,6 +38,10 @@ LEASE_CALLS = {(verb, "coordination.k8s.io", "leases") for verb in ("create", "g
 def test_the_cluster_role_allows_what_the_scheduler_calls_and_no_more() -> None:
     watched = {(verb, RESOURCES[name].group, name) for name in WATCHED for verb in ("list", "watch")}
     assert set(triples(cluster_rules())) == watched | WRITES
+
+
+def test_the_role_of_a_snapshot_allows_its_lists_and_no_more() -> None:
+    assert set(triples(snapshot_rules())) == {("list", RESOURCES[name].group, name) for name in LISTED}
 
 
 @pytest.mark.parametrize("kustomization", [BASE, ONLY_SCHEDULER], ids=lambda folder: folder.name)

@@ -1,4 +1,7 @@
-"""Fixtures of the end-to-end tests: one etcd and one API server for all, a namespace for each test."""
+"""Fixtures of the end-to-end tests: one etcd and one API server for all of a process, a namespace for each test.
+
+In several processes (`-n 2 --dist loadfile`) the tests of a file run in one of them, with servers of its own.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -7,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e import summary
 from tools.testbed import build
 from tools.testbed.cluster import Cluster
 from tools.testbed.kubewasp import Kubewasp, StartKubewasp
@@ -20,6 +24,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """End-to-end tests run only when selected by path: building the servers takes minutes."""
     asked = (Path(config.invocation_params.dir, arg.partition("::")[0]).resolve() for arg in config.args)
     return None if any(path.is_relative_to(HERE) for path in asked) else True
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    summary.show(terminalreporter, config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Hook of pytest-xdist: a worker has ended."""
+    summary.receive(node.config, getattr(node, "workeroutput", {}))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    summary.send(session.config)
 
 
 @pytest.fixture(scope="session")

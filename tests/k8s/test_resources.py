@@ -88,6 +88,7 @@ def test_allocatable_is_rounded_up() -> None:
 
 def test_an_amount_beyond_64_bits_is_the_largest_of_them() -> None:
     assert resources(container(memory="1e30")).requests.memory == 2**63 - 1
+    assert allocatable({"allocatable": {"cpu": "-9e18"}})[0].cpu == -(2**63 - 1)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.config.reading import default_config
 from kubewasp.framework.cycle_state import CycleState
+from kubewasp.framework.filtering import RejectedNodes
 from kubewasp.framework.handle import SchedulerHandle
 from kubewasp.framework.plugin import Candidate
 from kubewasp.framework.runtime import Framework
@@ -260,6 +261,23 @@ def test_without_candidates_every_node_is_told_of_and_the_nomination_cleared() -
         "2 Preemption is not helpful for scheduling."
     )
     assert outcome(cluster, preemption, pod, statuses) == (Status(Code.UNSCHEDULABLE, text), "")
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_where_no_pod_has_a_lower_priority_the_result_is_that_of_trying_all_nodes(lower: bool) -> None:
+    cluster, preemption = a_cluster("a", "b", "c", "small")
+    cluster.node("small", cpu="1")
+    for name in "abc":
+        cluster.put(cpus(f"on-{name}", name, "2", priority=5))
+    if lower:
+        cluster.put(cpus("low", "small", "1"))
+    table, pod = cluster.scheduler.table, make_pod(priority=5, requests={"cpu": "2"})
+    state, framework = CycleState(), cluster.scheduler.frameworks["default-scheduler"]
+    rejected = framework.run_filters(state, pod, table, table.order()).statuses(table)
+    assert isinstance(rejected, RejectedNodes)
+    assert rejected.number(Code.UNSCHEDULABLE) == 3
+    assert outcome(cluster, preemption, pod, rejected) == outcome(cluster, preemption, pod, dict(rejected))
+    assert outcome(cluster, preemption, pod, rejected)[1] == ""
 
 
 def test_pods_of_the_same_priority_are_no_victims() -> None:

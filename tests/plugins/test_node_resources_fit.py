@@ -302,6 +302,27 @@ def test_the_end_of_a_pod_on_a_node_helps(old: Any, new: Any, helps: bool) -> No
 
 
 @pytest.mark.parametrize(
+    ("left", "asked", "priority", "helps"),
+    [
+        ([], "4", 0, True),  # the node is empty
+        ([], "5", 0, False),  # larger than the node
+        (["3"], "1", 0, True),
+        (["3"], "2", 0, False),  # others are in the way
+        (["3"], "2", 5, True),  # and may be preempted
+    ],
+)
+def test_the_end_of_a_pod_helps_those_that_its_node_has_room_for(
+    left: list[str], asked: str, priority: int, helps: bool
+) -> None:
+    table = make_table([make_node("n", cpu="4")])
+    for number, cpu in enumerate(left):
+        table.add_pod(make_pod(f"left-{number}", node="n", requests={"cpu": cpu}))
+    plugin = NodeResourcesFit({}, FakeHandle(table))
+    pod = make_pod("p", requests={"cpu": asked}, priority=priority)
+    assert wakes(plugin, "Pod", Action.DELETE, pod, make_pod("gone", node="n"), None) is helps
+
+
+@pytest.mark.parametrize(
     ("old", "new", "helps"),
     [
         ({"cpu": "2"}, {"cpu": "1"}, True),

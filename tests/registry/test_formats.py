@@ -120,6 +120,22 @@ def test_the_last_layer_with_the_file_counts() -> None:
         of(new, removed, other)
 
 
+@pytest.mark.parametrize("whiteout", [".wh.app", "app/.wh.p.wasm", "app/.wh..wh..opq", ".wh..wh..opq"])
+def test_a_removed_folder_takes_its_files_along(whiteout: str) -> None:
+    config = {"config": {"Entrypoint": ["/app/p.wasm"]}}
+    earlier, removed = _tar({"app/p.wasm": WASM}), _tar({whiteout: b""})
+    again = _tar({"app/p.wasm": WASM + b"again", whiteout: b""})
+
+    def of(*layers: bytes) -> bytes:
+        manifest = _manifest(IMAGE_CONFIG, *((_TAR_TYPES[0], layer) for layer in layers))
+        return _found(manifest, {Descriptor.of(layer, "").digest: layer for layer in layers}, config)[1]
+
+    assert of(removed, earlier) == WASM
+    assert of(earlier, again) == WASM + b"again"
+    with pytest.raises(ContentError, match="an image without"):
+        of(earlier, removed)
+
+
 @pytest.mark.parametrize(
     ("manifest", "problem"),
     [

@@ -25,6 +25,7 @@ BLOB = b"content"
 LAYER = Descriptor.of(BLOB, "application/wasm")
 CONTENT = Manifest(LAYER, ()).write()
 PASSWORD = "wonderful-password"
+TO_LOOPBACK = Dialer(lambda name, _port, _timeout: ("127.0.0.1" if name.endswith(".test") else name,))
 BASIC = "Basic " + base64.b64encode(f"user:{PASSWORD}".encode()).decode()
 
 
@@ -43,7 +44,7 @@ class Hosts:
         paths[1].write_bytes(pair.key)
         return paths
 
-    def client(self, host: str, **settings: object) -> RegistryClient:
+    def client(self, host: str, *, dialer: Dialer = TO_LOOPBACK, **settings: object) -> RegistryClient:
         rule = RegistryRule(host, ca_file=str(self.authority), **settings)  # type: ignore[arg-type]
         credentials = self.folder / "config.json"
         auths = {host: {"auth": BASIC.removeprefix("Basic ")}}
@@ -51,7 +52,7 @@ class Hosts:
         return RegistryClient(
             RegistrySettings((rule,), credential_files=(str(credentials),), uses_user_files=False),
             sleep=lambda _: None,
-            dialer=Dialer(lambda name, _port, _timeout: ("127.0.0.1" if name.endswith(".test") else name,)),
+            dialer=dialer,
         )
 
 
@@ -301,18 +302,31 @@ def test_a_realm_in_the_network_of_the_registry_is_allowed_and_another_only_if_c
             client.resolve(reference)
 
 
+@pytest.mark.parametrize("way", ["realm", "redirect"])
+def test_a_name_with_a_private_address_as_well_opens_no_private_network(hosts: Hosts, way: str) -> None:
+    """The owner of a name decides about its addresses: only that of the connection counts."""
+    with FakeRegistry().serving(certificate=hosts.certificate("registry.test")) as registry:
+        reference = _reference(registry, "registry.test")
+        if way == "realm":
+            registry.token, registry.challenge = "t1", 'Bearer realm="https://internal.corp/token"'
+        else:
+            registry.on("GET", "/blobs/", lambda exchange: exchange.send(307, Location="https://internal.corp/b"))
+        addresses = {"registry.test": ("127.0.0.1", "10.9.9.8"), "internal.corp": ("10.9.9.9",)}
+        dialer = Dialer(lambda name, _port, _timeout: addresses[name])
+        with hosts.client(reference.host, dialer=dialer) as client, pytest.raises(DeniedError, match="not public"):
+            client.blob_content(reference, LAYER, max_bytes=100)
+
+
 def test_a_configured_token_host_may_be_anywhere() -> None:
     from kubewasp.registry.connections import Trust
     from kubewasp.registry.settings import Endpoint
     from kubewasp.registry.tokens import token_server
 
     endpoint = Endpoint("registry.test", "policy", token_hosts=("10.9.9.9:8443",))
-    server, trust, target = token_server(
-        "https://10.9.9.9:8443/token?x=1", endpoint, "https", lambda: frozenset({"public"})
-    )
+    server, trust, target = token_server("https://10.9.9.9:8443/token?x=1", endpoint, "https", "public")
     assert (server.host, target, trust) == ("10.9.9.9:8443", "/token?x=1", Trust())
     with pytest.raises(DeniedError, match="without TLS"):
-        token_server("http://10.9.9.9:8443/token", endpoint, "https", lambda: frozenset({"public"}))
+        token_server("http://10.9.9.9:8443/token", endpoint, "https", "public")
 
 
 @pytest.mark.parametrize(

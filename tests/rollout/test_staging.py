@@ -1,5 +1,6 @@
 """Staging: guests loaded once, tags resolved before they are fetched, bad versions left out, trust of kept copies."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from kubewasp.framework.observer import NO_OBSERVER
 from kubewasp.rollout.ledger import BadVersion, Ledger
 from kubewasp.rollout.release import Release, ReleaseKey, settings_digest
 from kubewasp.rollout.staging import Stager, is_tag_followed
+from kubewasp.trust.policy import Rule, TrustPolicy
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest_log import LOGGER_SINK
 from kubewasp.wasm.source import FetchedGuest
@@ -111,6 +113,65 @@ def test_a_registry_that_is_away_is_no_reason_to_refuse_other_changes(caplog: py
         stage.stage(config(guestConfig="other"), [first])
 
 
+class Signed(Registry):
+    """The same, with a policy that names the trusted manifests."""
+
+    trusted: frozenset[str] = frozenset()
+
+    def fetch(self, source: Any, **options: Any) -> FetchedGuest:
+        found = super().fetch(source, **options)
+        if found.version not in self.trusted:
+            raise GuestLoadError("wasm: not trusted")
+        return found
+
+
+@pytest.mark.parametrize("is_away", [False, True])
+def test_an_unmoved_tag_is_verified_again_with_another_trust_policy(is_away: bool) -> None:
+    """Without the registry as well: content and signatures may be in the local store."""
+    source = Signed(wasm("v1"))
+    source.trusted = frozenset({manifest(wasm("v1"))})
+    stage, before = stager(source), replace(config(), trust=TrustPolicy(Rule(name="before")))
+    first = only(stage.stage(before, ()))
+    source.is_away = is_away
+    source.asked.clear()
+    assert only(stage.stage(before, [first])) is first
+    assert source.asked == [f"resolve {TAG}"]
+    after = replace(before, trust=TrustPolicy(Rule(name="after")))
+    checked = only(stage.stage(after, [first]))
+    assert checked.guest is first.guest
+    assert source.asked[2:] == [f"fetch {TAG}@{first.reference}"]
+    source.trusted = frozenset()
+    assert only(stage.stage(after, [checked])) is checked, "this policy has accepted it"
+    with pytest.raises(ConfigError, match='plugin "policy": wasm: not trusted'):
+        stage.stage(before, [checked])
+
+
+def test_a_version_in_use_is_verified_again_where_a_bad_one_is_left_out() -> None:
+    source, ledger = Signed(wasm("v1")), Ledger(None)
+    source.trusted = frozenset({manifest(wasm("v1")), manifest(wasm("v2"))})
+    stage = stager(source, ledger)
+    first = only(stage.stage(config(), ()))
+    source.push(wasm("v2"))
+    bad(ledger, wasm("v2"))
+    source.trusted = frozenset({manifest(wasm("v2"))})
+    with pytest.raises(ConfigError, match="not trusted"):
+        stage.stage(replace(config(), trust=TrustPolicy()), [first])
+
+
+def test_a_file_that_is_gone_cannot_be_verified_again(tmp_path: Path) -> None:
+    file, ledger = tmp_path / "policy.wasm", Ledger(None)
+    file.write_bytes(wasm("v1"))
+    stage = Stager(ledger, NO_OBSERVER, LOGGER_SINK)
+    first = only(stage.stage(config(str(file)), ()))
+    file.write_bytes(wasm("v2"))
+    bad(ledger, wasm("v2"))
+    lenient = replace(config(str(file)), trust=TrustPolicy(Rule(required=False)))
+    assert only(stage.stage(lenient, [first])).guest is first.guest
+    source = Registry(wasm("v2"))
+    with pytest.raises(ConfigError, match="the version in use cannot be verified with the new trust policy"):
+        stager(source, ledger).stage(replace(config(str(file)), trust=TrustPolicy()), [first])
+
+
 def test_other_settings_are_another_release() -> None:
     stage = stager(Registry(wasm("v1")))
     first = only(stage.stage(config(), ()))
@@ -197,8 +258,6 @@ class Needs:
 
 
 def test_a_kept_copy_is_not_used_where_signatures_are_needed(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     file, ledger = tmp_path / "policy.wasm", Ledger(tmp_path / "ledger" / "x.json")
     file.write_bytes(wasm("v1"))
     stage = Stager(ledger, NO_OBSERVER, LOGGER_SINK)

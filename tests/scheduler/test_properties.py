@@ -207,9 +207,9 @@ class Turmoil(RuleBasedStateMachine):
         scheduler = self.cluster.scheduler
         for uid, pod in self.cluster.pods.items():
             assert (scheduler.queue.get(uid) is None) is bool(pod.node) or pod.is_terminating
-            assert (uid in scheduler.waiting) <= (uid in scheduler._assumed._pods)
+            assert (uid in scheduler.waiting) <= (uid in scheduler.assumed._pods)
         assert {queued.pod.uid for queued in scheduler.queue} <= set(self.cluster.pods)
-        assert set(scheduler._assumed._pods) == set(scheduler.waiting)
+        assert set(scheduler.assumed._pods) == set(scheduler.waiting)
 
     @invariant()
     def the_table_has_the_pods_that_have_a_node_or_wait_for_it(self) -> None:

@@ -1,5 +1,6 @@
 """Scheduling queue: order, backoff, events, gates, and events during a scheduling attempt."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -414,6 +415,24 @@ def test_a_hint_sees_the_pod_and_the_object_before_and_after() -> None:
     assert bench.place(pod) == "unschedulable"
 
 
+def test_a_hint_by_spec_is_called_once_for_pods_that_share_one() -> None:
+    seen: list[str] = []
+
+    def hint(pod: Pod, _old: object, _new: object) -> bool:
+        seen.append(pod.name)
+        return pod.priority > 0
+
+    bench = Bench(Scripted("A", events=[Registration("Node", Action.ADD, hint, by_spec=True)]))
+    first = bench.add("a")
+    others = [bench.queue.add(replace(first, name=name, uid=name)).pod for name in "bc"]
+    high = bench.add("d", 5)
+    for _ in range(4):
+        bench.fail("A")
+    bench.queue.move(NODE_ADDED)
+    assert seen == ["d", "a"]
+    assert [bench.place(pod) for pod in (first, *others, high)] == 3 * ["unschedulable"] + ["backoff"]
+
+
 def test_an_event_may_concern_some_pods_only() -> None:
     bench = Bench()
     low, high = bench.add("low"), bench.add("high", 5)
@@ -571,6 +590,40 @@ def test_after_five_minutes_a_pod_is_tried_without_an_event() -> None:
     bench.queue.flush_stuck()
     assert bench.pops() == ["p"]
     assert bench.queue.next_flush() is None
+
+
+def test_pods_are_flushed_one_after_the_other_as_they_were_rejected() -> None:
+    bench = Bench()
+    pods = []
+    for name in "abc":
+        pods.append(bench.add(name))
+        bench.fail("A")
+        bench.clock.time += 10
+    for place, pod in enumerate(pods):
+        assert bench.queue.next_flush() == 10 * place + FLUSH_AFTER + 1
+        bench.clock.time = 10 * place + FLUSH_AFTER + 1
+        bench.queue.flush_stuck()
+        waiting = [bench.place(one) == "unschedulable" for one in pods]
+        assert waiting == [False] * (place + 1) + [True] * (2 - place)
+        assert bench.place(pod) == "active"
+    assert bench.queue.next_flush() is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=20))
+def test_errors_are_known_by_their_number(steps: list[tuple[int, bool]]) -> None:
+    bench = Bench()
+    errors = dict.fromkeys(range(4), 0)
+    pods = {number: bench.add(f"p{number}") for number in errors}
+    for number, is_error in steps:
+        queued = bench.queue.get(pods[number].uid)
+        assert queued is not None
+        bench.queue.give_back(queued, frozenset(() if is_error else ("A",)))
+        errors[number] = errors[number] + 1 if is_error else 0
+        for below in range(1, 5):
+            assert bench.queue.has_errors(below) == any(0 < count < below for count in errors.values())
+    for pod in pods.values():
+        bench.queue.delete(pod.uid)
+    assert not bench.queue.has_errors(100)
 
 
 def test_gated_pods_are_asked_again_too_and_wait_five_minutes_more() -> None:

@@ -69,6 +69,9 @@ kubewasp_reflector_lists_total                          counter    resource
 kubewasp_reflector_watches_total                        counter    resource
 kubewasp_reflector_restarts_total                       counter    resource
 kubewasp_reflector_events_total                         counter    resource
+kubewasp_recording_bytes_total                          counter    -
+kubewasp_recording_entries_total                        counter    -
+kubewasp_recording_active                               gauge      -
 kubewasp_extender_requests_total                        counter    verb code
 kubewasp_extender_request_duration_seconds              histogram  verb 0.0001 0.2048 12
 kubewasp_extender_sent_nodes_total                      counter    result

@@ -87,3 +87,20 @@ def test_only_changes_are_written() -> None:
     controller.moved(None, pod("x", app="db"))
     controller.moved(None, pod("pending", node=""))
     assert store.generation(DISRUPTION_BUDGET) == before
+
+
+def test_an_unready_pod_is_not_healthy_and_may_go_while_enough_others_are() -> None:
+    ready, sick = pod("a"), replace(pod("b"), is_unready=True)
+    _, controller = watching(budget(minAvailable=1), ready, sick)
+    (state,) = controller.of(ready)
+    assert (state.pods, state.healthy, state.desired, state.allowed) == (2, 1, 1, 0)
+    assert not state.allows(ready)
+    assert state.allows(sick)
+
+
+def test_an_unready_pod_of_a_broken_budget_may_go_only_by_its_policy() -> None:
+    sick = replace(pod("a"), is_unready=True)
+    _, controller = watching(budget(minAvailable=1), sick)
+    assert not controller.of(sick)[0].allows(sick)
+    _, controller = watching(budget(minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow"), sick)
+    assert controller.of(sick)[0].allows(sick)

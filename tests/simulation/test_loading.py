@@ -255,7 +255,7 @@ def test_malformed_yaml_is_told_with_file_and_line(tmp_path: Path) -> None:
 def test_missing_files_and_empty_folders(tmp_path: Path) -> None:
     with pytest.raises(ManifestError, match=r"none\.yaml: cannot be read: No such file or directory"):
         read([tmp_path / "none.yaml"])
-    with pytest.raises(ManifestError, match=r"no \.yaml, \.yml, \.json file in this folder"):
+    with pytest.raises(ManifestError, match=r"no \.yaml, \.yml, \.json, \.kwsnap file in this folder"):
         read([tmp_path])
 
 

@@ -132,6 +132,15 @@ def test_the_older_form_of_a_keyless_signature_is_refused_with_a_remedy(verifier
         verifier.verify(document, SUBJECT)
 
 
+def test_a_verifier_is_equal_to_one_with_the_same_root(verifier: KeylessVerifier, tmp_path: Path) -> None:
+    """A policy that is read again has not changed: guests need not be loaded again."""
+    (tmp_path / "same.json").write_bytes(verifier.path.read_bytes())
+    (tmp_path / "other.json").write_bytes(verifier.path.read_bytes() + b"\n")
+    assert KeylessVerifier(tmp_path / "same.json") == verifier
+    assert hash(KeylessVerifier(tmp_path / "same.json")) == hash(verifier)
+    assert KeylessVerifier(tmp_path / "other.json") != verifier
+
+
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"mediaType": "other"}', b"\xff"])
 def test_another_file_is_no_trusted_root(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "root.json"

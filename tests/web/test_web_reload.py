@@ -127,3 +127,39 @@ def test_the_meaning_of_a_tag_is_loaded_by_its_digest(config: Path) -> None:
         app.close()
 
     asyncio.run(run())
+
+
+def test_a_moved_tag_is_used_once_it_is_signed(config: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A tag is pushed first, and signed a moment later."""
+
+    async def run() -> None:
+        app = app_of(config)
+        guest = app.guests["main"]
+        fetched = guest._sources.fetch(str(config.parent / "other.wat"), max_bytes=1 << 20)
+
+        class Sources:
+            meaning = "sha256:" + "1" * 64
+            is_signed = False
+
+            def resolve(self, source: str) -> str:
+                return self.meaning
+
+            def fetch(self, place: str, **_: Any) -> Any:
+                if not self.is_signed:
+                    raise GuestLoadError("wasm: no signature by team-a")
+                return replace(fetched, version=self.meaning)
+
+        sources: Any = Sources()
+        guest.config = replace(guest.config, reference="oci://registry.example/handler:v1")
+        guest._sources = sources
+        guest.reload_if_moved()
+        guest.reload_if_moved()
+        assert await statuses(app, "/") == [201]
+        sources.is_signed = True
+        guest.reload_if_moved()
+        assert await statuses(app, "/") == [202]
+        assert guest.reloads == {"success": 1, "failure": 2}
+        app.close()
+
+    asyncio.run(run())
+    assert caplog.messages.count("Guest reload failed, previous version stays") == 1

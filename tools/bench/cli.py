@@ -31,6 +31,7 @@ class Part(StrEnum):
     CYCLE = "cycle"
     SDK = "sdk"
     ROLLOUT = "rollout"
+    RECORDING = "recording"
     WEB = "web"
     REGISTRY = "registry"
     TRUST = "trust"

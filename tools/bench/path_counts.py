@@ -30,6 +30,8 @@ from kubewasp.k8s.codec import decode, encode, wrap_unknown
 from kubewasp.k8s.nodes import parse_node
 from kubewasp.k8s.pods import PodParser, placed_on
 from kubewasp.k8s.schema import message_class
+from kubewasp.lab.traces.playback import TraceRun
+from kubewasp.lab.traces.trace import TracePod
 from kubewasp.scheduler.composition import Environment, compose, set_up
 from kubewasp.server.guest_lines import CallLines
 from kubewasp.server.http_framing import RequestReader
@@ -64,6 +66,12 @@ _TIMES: Final = 10
 _BATCHES: Final = 4  # the least counts: a busy machine interrupts guests more often, and so adds calls
 _PEAKS: Final = 5
 _WHOLE_NODES: Final = 100
+_WAITING: Final = 200
+_LABELS: Final = {"app": "trace"}  # one object, as in a trace
+_SPECS: Final = {
+    cpu: {"containers": [{"name": "main", "image": "trace", "resources": {"requests": {"cpu": cpu}}}]}
+    for cpu in ("100m", "1000")
+}
 _REUSES: Final = 200  # calls until the node memory of a path before is free: each frees a part of it
 
 
@@ -119,6 +127,22 @@ def _signing() -> Iterator[Step]:
     wasm = guests.guest("nodenumber-signed", "go")
     cluster = _cluster(default_config().with_wasm_plugin("signed", str(wasm)))
     yield Step("plain pod", _scheduled(cluster, itertools.count()))
+
+
+def _traces() -> Iterator[Step]:
+    """A run of a trace in its steady state: a pod arrives and another one ends. Waiting pods must not add to it."""
+    for name, waiting in (("pod arrives, pod ends", 0), (f"with {_WAITING} waiting pods", _WAITING)):
+        cluster = _cluster(default_config())
+        arrivals = itertools.chain(
+            (_traced(f"huge-{number}", 0.0, None, "1000") for number in range(waiting)),
+            (_traced(f"pod-{number}", float(number), 30.0, "100m") for number in itertools.count()),
+        )
+        TraceRun(cluster, arrivals).run(60.0)
+        yield Step(name, lambda cluster=cluster: cluster.settle(cluster.clock.now() + 1.0))  # type: ignore[misc]
+
+
+def _traced(name: str, arrival: float, duration: float | None, cpu: str) -> TracePod:
+    return TracePod(name, "default", arrival, duration, _SPECS[cpu], _LABELS, {})
 
 
 def _updates() -> Iterator[Step]:
@@ -388,6 +412,7 @@ class _InlineLoop(asyncio.SelectorEventLoop):
 PATHS: Final[dict[str, Callable[[], Iterator[Step]]]] = {
     "default plugins": _scheduling,
     "signing guest": _signing,
+    "traces": _traces,
     "updates": _updates,
     "wire codec": _codec,
     "watch": _watching,

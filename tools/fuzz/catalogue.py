@@ -20,6 +20,7 @@ TARGETS: Final = {
     "component answers": "tools.fuzz.targets.component_answers",
     "signatures": "tools.fuzz.targets.signatures",
     "abi calls": "tools.fuzz.targets.abi_calls",
+    "recordings": "tools.fuzz.targets.recordings",
     "image layers": "tools.fuzz.targets.image_layers",
 }
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_VALUES: Final = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|\{.*\}|\[[^\]]*\]|\d+")
+# Quoted texts, lists and numbers; tags and anchors of YAML, and names of unknown fields, which have no quotes.
+_VALUES: Final = re.compile(
+    r"\"[^\"]*\"|'[^']*'|`[^`]*`|(?<=the tag )\S.*(?= has no)|[*&]\S+|\S+(?=: unknown field)|\{.*\}|\[[^\]]*\]|\d+"
+)
 _MAX: Final = 160
 
 

@@ -28,15 +28,17 @@ MAX_MEMORY: Final = 4 << 30
 def fuzz(name: str, folder: Path, seconds: float, seed: int, *, least: int = 0) -> dict[str, int]:
     """Fuzzes for that long, and with at least so many inputs.
 
+    Seeds come first, in any order and for half of the time: there may be more of them than a short run has time for.
     Seeds, crashes and the input at hand are files of the folder.
     """
     target, chance = catalogue.target(name), random.Random(seed)  # noqa: S311 - not a secret
     at_hand, labels, inputs, crashes = folder / "at-hand", set[str](), 0, 0
     seeds = [*target.seeds(), *(path.read_bytes() for path in sorted(folder.glob("seed-*")))]
     known = list(seeds)
-    end = time.monotonic() + seconds
-    while seeds or inputs < least or time.monotonic() < end:
-        fresh = bool(seeds)
+    chance.shuffle(seeds)
+    began = time.monotonic()
+    while inputs < least or time.monotonic() < began + seconds:
+        fresh = bool(seeds) and (inputs < least or time.monotonic() < began + seconds / 2)
         data = seeds.pop() if fresh else mutated(chance.choice(known), known, chance)
         at_hand.write_bytes(data)
         inputs += 1

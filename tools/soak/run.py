@@ -122,8 +122,9 @@ class _Run:
                     if time.monotonic() - self._began >= seconds:
                         break
             self._traffic.stop(_DRAIN_SECONDS if self._scheduler.running else 0.0)
-            self._metrics = get(self._scheduler.port, "/metrics") or self._metrics
             self._probe.stop()
+        # Without attacks: under them, `/metrics` may be refused, and the last answer be old.
+        self._metrics = get(self._scheduler.port, "/metrics") or self._metrics
         return samples, self._outcome(clients.counts)
 
     def _sample(self) -> Sample | None:

@@ -302,22 +302,30 @@ async def wait_for_server(client: ApiClient, *, clock: AsyncClock = SYSTEM_CLOCK
     """
     backoff = Backoff(_FIRST_VERSION_DELAY, _MOST_VERSION_DELAY)
     while True:
-        server = (await client.credentials.fresh()).server
         try:
-            body = await client.request(
-                "GET", _VERSION_PATH, accept="application/json", timeout=_VERSION_TIMEOUT, tries=1
-            )
+            await server_version(client, tries=1)
         except ApiError as error:
-            if error.status == 403:
-                return  # only this path may be forbidden
             if not _is_transient(error, may_change=client.credentials.may_change):
                 raise
             delay = max(backoff.next(), error.retry_after or 0.0)
             logger.warning("API server unavailable", extra={"err": str(error), "retry": round(delay, 1)})
         else:
-            _check_version(server, body)
             return
         await clock.sleep(delay)
+
+
+async def server_version(client: ApiClient, *, tries: int = DEFAULT_TRIES) -> str:
+    """Version such as v1.36.0, empty if it may not be read. ServerTooOldError if it is too old."""
+    server = (await client.credentials.fresh()).server
+    try:
+        body = await client.request(
+            "GET", _VERSION_PATH, accept="application/json", timeout=_VERSION_TIMEOUT, tries=tries
+        )
+    except ApiError as error:
+        if error.status == 403:
+            return ""  # only this path may be forbidden
+        raise
+    return _checked_version(server, body)
 
 
 def _is_transient(error: ApiError, *, may_change: bool) -> bool:
@@ -328,7 +336,7 @@ def _is_transient(error: ApiError, *, may_change: bool) -> bool:
     return error.status == 429 or error.status >= 500
 
 
-def _check_version(server: str, body: bytes) -> None:
+def _checked_version(server: str, body: bytes) -> str:
     try:
         found = orjson.loads(body)
         version = str(found["gitVersion"])
@@ -342,3 +350,4 @@ def _check_version(server: str, body: bytes) -> None:
             f"{server} is Kubernetes {version}: its version is too old; kubewasp needs {oldest} or newer"
         )
     logger.info("Connected to the API server", extra={"server": server, "version": version})
+    return version

@@ -26,7 +26,7 @@ from kubewasp.k8s.codec import decode_message
 from kubewasp.k8s.errors import WireError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
     from kubewasp.apiserver.api_resources import RequestInfo, Resource
     from kubewasp.apiserver.client import ApiClient
@@ -68,16 +68,28 @@ async def list_all(
 
 async def _pages(client: ApiClient, path: str, query: dict[str, str], tries: int) -> tuple[list[RawObject], str]:
     items: list[RawObject] = []
+    async with aclosing(list_pages(client, path, query, tries=tries)) as pages:
+        async for page in pages:
+            items += page.items
+    return items, page.resource_version
+
+
+async def list_pages(
+    client: ApiClient, path: str, query: Mapping[str, str], *, tries: int = DEFAULT_TRIES
+) -> AsyncGenerator[Page, None]:
+    """Pages of one list, of one resourceVersion; at least one. `query` is that of the first page."""
     while True:
         body = await client.request("GET", path, query=query, timeout=LIST_TIMEOUT, tries=tries)
         try:
             page = Page(body)
         except WireError as error:
             raise invalid_answer(request_info("GET", path), error) from None
-        items += page.items
+        yield page
         if not page.continue_token:
-            return items, page.resource_version
-        query = {**query, "continue": page.continue_token}
+            return
+        # The token has the resourceVersion: the server accepts no second one.
+        first = {name: value for name, value in query.items() if not name.startswith("resourceVersion")}
+        query = {**first, "continue": page.continue_token}
 
 
 class OutageLog:

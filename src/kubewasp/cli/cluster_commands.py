@@ -23,6 +23,7 @@ from kubewasp.cli.options import (
     ShowLogs,
     Strict,
     Verbosity,
+    byte_count,
     listen_address,
     plugin_texts,
 )
@@ -31,7 +32,7 @@ Paths = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH",
-        help="Manifests: YAML or JSON files, folders, or - for standard input, e.g. from `kubectl get -o yaml`.",
+        help="Manifests: YAML or JSON files, snapshots, folders, or - for standard input.",
         show_default=False,
     ),
 ]
@@ -45,6 +46,7 @@ KubeconfigFile = Annotated[
 ]
 AllLines = Annotated[bool, typer.Option("--all", help="Show every line of long tables.")]
 _HOST, _PORT = "127.0.0.1", 10259
+_LEAST_RECORD, _MOST_RECORD = 1 << 20, 1 << 50
 StartTime = Annotated[
     str, typer.Option(metavar="TIME", help="Start of the simulated clock, e.g. 2026-01-05T12:00:00Z. Default: now.")
 ]
@@ -124,7 +126,7 @@ def simulate(
         explained=_key(explain),
         seed=seed,
         real_entropy=real_entropy,
-        start_time=_epoch(start_time),
+        start_time=epoch(start_time),
         logs=logs,
         strict=strict,
         baseline=baseline,
@@ -213,7 +215,7 @@ def explain(
         "plugins": inputs.plugins(plugin),
         "plugin_configs": plugin_texts(plugin_config, inputs),
         "profile": profile,
-        "start_time": _epoch(start_time),
+        "start_time": epoch(start_time),
         "logs": plugin_logs,
     }
     found = (
@@ -255,6 +257,13 @@ def run(
             metavar="SHARE", min=0.0, max=1.0, help="Share of decisions to record for `explain --recorded`; 0 for none."
         ),
     ] = 0.01,
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Record events and decisions in this folder, for `kubewasp replay`."),
+    ] = None,
+    record_size: Annotated[
+        str, typer.Option(metavar="SIZE", help="Most bytes of a recording: the oldest part is dropped.")
+    ] = "1Gi",
     logging_format: LoggingFormat = LogFormat.TEXT,
     verbosity: Verbosity = 0,
     fold_logs: FoldLogs = True,
@@ -278,6 +287,8 @@ def run(
         address=_address(listen, bind_address, port),
         allowed_hosts=tuple(allowed_host or ()),
         decisions=decisions,
+        record=record,
+        record_size=byte_count("--record-size", record_size, low=_LEAST_RECORD, high=_MOST_RECORD),
         log_format=logging_format.value,
         verbosity=verbosity,
         fold_logs=fold_logs,
@@ -304,7 +315,7 @@ def _place(pod: str, namespace: str) -> tuple[str, str]:
     return before or namespace, name
 
 
-def _epoch(start_time: str) -> float | None:
+def epoch(start_time: str) -> float | None:
     """Unix time; None if no time is given."""
     from kubewasp.k8s.errors import ManifestError
     from kubewasp.simulation import scenario

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _DASH: Final = "-"
 _WEIGHT_FIRST: Final = re.compile(r"weight=([^,]*),(.+)", re.DOTALL)
 _WEIGHT_LAST: Final = re.compile(r"(.+),weight=([^,]*)", re.DOTALL)
-_NAMED: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,62})=(.+)", re.DOTALL)
+NAMED: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,62})=(.+)", re.DOTALL)
 _SETTING_LAST: Final = re.compile(r"([^,]+),([^,=]+)(?:=.*)?", re.DOTALL)
 _MAX_WEIGHT: Final = 2**31 - 1
 
@@ -48,7 +48,7 @@ class Inputs:
 
     def guest(self, text: str) -> str | StandardInput:
         """A guest: a path, a URL or standard input. A folder is a plugin project, built if its sources changed."""
-        if text != _DASH and _exists(text) and Path(text).is_dir():
+        if text != _DASH and exists(text) and Path(text).is_dir():
             from kubewasp.cli import plugin_project
 
             return str(plugin_project.current(Path(text)).wasm)
@@ -67,11 +67,11 @@ class Inputs:
         What remains after the weight is removed may be such a file again, so names with `=` and `,` are usable.
         """
         name, rest, weight = "", text, 0
-        if not _exists(rest):
+        if not exists(rest):
             rest, weight = _weight(rest)
-        if not _exists(rest) and (named := _NAMED.fullmatch(rest)):
+        if not exists(rest) and (named := NAMED.fullmatch(rest)):
             name, rest = named[1], named[2]
-        if not _exists(rest) and (setting := _SETTING_LAST.fullmatch(rest)) and _exists(setting[1]):
+        if not exists(rest) and (setting := _SETTING_LAST.fullmatch(rest)) and exists(setting[1]):
             problem = f"{text}: unknown setting {setting[2]!r}; only weight=N may follow the guest"
             raise typer.BadParameter(problem, param_hint="--plugin")
         # Late: commands without plugins need no scheduler.
@@ -82,7 +82,8 @@ class Inputs:
         return AddedPlugin(name or default_name(guest), guest, weight)
 
 
-def _exists(text: str) -> bool:
+def exists(text: str) -> bool:
+    """Whether the text is the path of a file or folder."""
     try:
         return Path(text).exists()
     except (OSError, ValueError):

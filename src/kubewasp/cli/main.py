@@ -11,6 +11,7 @@ import typer
 from kubewasp import __version__
 from kubewasp.cli import (
     cluster_commands,
+    compare_commands,
     config_commands,
     extender_commands,
     http_commands,
@@ -18,11 +19,15 @@ from kubewasp.cli import (
     plugin_commands,
     plugin_registry_commands,
     plugin_signature_commands,
+    replay_commands,
     rollout_commands,
     shell_commands,
+    snapshot_commands,
     standard_streams,
+    study_commands,
     trace_commands,
     wasi_commands,
+    what_if_commands,
 )
 from kubewasp.cli.command_group import CommandGroup
 from kubewasp.cli.output import has_styles, printable
@@ -35,11 +40,16 @@ _READER_GONE: Final = 141  # as a shell reports SIGPIPE
 
 app = CommandGroup()
 cluster_commands.register(app)
+snapshot_commands.register(app)
+compare_commands.register(app)
+replay_commands.register(app)
 plugin_registry_commands.register(plugin_commands.app)
 plugin_signature_commands.register(plugin_commands.app)
 app.add_typer(plugin_commands.app, name="plugin")
 app.add_typer(config_commands.app, name="config")
 app.add_typer(trace_commands.app, name="trace")
+app.add_typer(what_if_commands.app, name="what-if")
+study_commands.register(app)
 app.add_typer(rollout_commands.app, name="rollout")
 app.add_typer(extender_commands.app, name="extender")
 app.add_typer(wasi_commands.app, name="wasi")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ERROR_CODE = 3  # exit code: a plugin failed on a pod
 PENDING_CODE = 4  # exit code: pods are pending, where that is a failure
+DIFFERENCE_CODE = 5  # exit code: placements or decisions differ, where that is a failure
 
 Given = TypeVar("Given", str, list[str], None)
 # The setting of a configuration file in an error, which is an option here.

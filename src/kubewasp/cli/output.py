@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
+
+from kubewasp.k8s import printable_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,17 +17,7 @@ if TYPE_CHECKING:
 
 _GAP: Final = 2  # between columns
 _PIPE: Final = 80  # columns of an output that is no terminal
-# Control characters except tab and newline, and those that change the writing direction. Texts of guests and manifests
-# are not trusted.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
-
-def printable(text: str) -> str:
-    return _CONTROL.sub(lambda match: _escaped(ord(match.group())), text)
-
-
-def _escaped(code: int) -> str:
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+printable = printable_text.printable
 
 
 def print_json(value: Any) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.cli import output
+from kubewasp.cli.output_file import replaced
 from kubewasp.cli.progress import Progress
 from kubewasp.errors import KubewaspError
 from kubewasp.k8s.quantity import format_size
@@ -18,6 +16,8 @@ from kubewasp.registry.references import SCHEME, Reference, is_reference
 from kubewasp.wasm.source import MAX_BYTES, GuestSources
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kubewasp.registry.oci_manifests import Descriptor
     from kubewasp.registry.pulling import Puller
     from kubewasp.registry.registry_client import RegistryClient
@@ -49,7 +49,8 @@ def pull(
 
         found = sources.fetch(str(reference), max_bytes=MAX_BYTES, pull_policy=policy, listener=Received())
     if target is not None:
-        _write(target, found.wasm)
+        with replaced(target) as file:
+            file.write(found.wasm)
     if form != "table":
         document: dict[str, Any] = {
             "reference": found.source,
@@ -125,15 +126,3 @@ def _print_copy(reference: Reference, descriptor: Descriptor, path: str, form: s
         output.print_document({"reference": str(at), "digest": descriptor.digest, "layout": path}, form)
         return
     output.print_facts([("name", str(at)), ("digest", descriptor.digest), ("layout", path)])
-
-
-def _write(target: Path, content: bytes) -> None:
-    """Writes a file at once: a reader never sees half of it."""
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            os.fchmod(file.fileno(), 0o644)
-        Path(name).replace(target)
-    finally:
-        Path(name).unlink(missing_ok=True)

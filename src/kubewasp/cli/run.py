@@ -18,6 +18,7 @@ from kubewasp.apiserver.event_series import Reference
 from kubewasp.cli import connection
 from kubewasp.clock import SYSTEM_CLOCK
 from kubewasp.live.process import ClusterProcess
+from kubewasp.live.recording.recorder import Recording
 from kubewasp.rollout.reload_source import reload_source
 from kubewasp.scheduler.attempt import AttemptListener
 from kubewasp.scheduler.composition import tune_garbage_collector
@@ -56,6 +57,8 @@ def run(
     address: tuple[str, int],
     allowed_hosts: Sequence[str],
     decisions: float,
+    record: Path | None,
+    record_size: int,
     log_format: logs.LogFormat,
     verbosity: int,
     fold_logs: bool,
@@ -67,11 +70,17 @@ def run(
     for warning in settings.warnings:
         logger.warning("%s", warning)
     tune_garbage_collector()
+    recording = None if record is None else Recording(record, record_size, SYSTEM_CLOCK)
     guest_logs = GuestLogWriter(handler, log_format, fold=fold_logs)
+    serving = partial(_serve, decisions=decisions, logs=guest_logs, recording=recording)
     try:
-        asyncio.run(_serve(settings, source, Address(*address), allowed_hosts, decisions=decisions, logs=guest_logs))
+        if recording is not None:
+            recording.writer.start()
+        asyncio.run(serving(settings, source, Address(*address), allowed_hosts))
     finally:
         guest_logs.close()
+        if recording is not None:
+            recording.close()
 
 
 def _configured(config: InputFile | None, kubeconfig: Path | None, leader_elect: bool | None) -> SchedulerConfig:
@@ -93,6 +102,7 @@ async def _serve(
     *,
     decisions: float,
     logs: GuestLogSink,
+    recording: Recording | None,
 ) -> None:
     access, loop, stop = settings.client_connection, asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):  # first: guests may take long to load
@@ -120,11 +130,15 @@ async def _serve(
             source=source,
             own_pod=_own_pod(),
             rollout_listeners=[rollout_metrics],
+            recording=recording,
         )
         rollout = process.rollout
         rollout_metrics.watch(lambda: rollout.running)
         loop.add_signal_handler(signal.SIGHUP, rollout.reload, "SIGHUP")
         _add_gauges(metrics, process, settings)
+        if recording is not None:
+            gauges.add_recording(metrics, recording.writer)
+            logger.info("Recording", extra={"folder": str(recording.writer.folder)})
         health = _health(process, has_lease=settings.leader_election.leader_elect)
         server = AppServer(
             create_app(

@@ -89,14 +89,15 @@ def end(result: SimulationResult, fail_on: FailOn) -> None:
     """Ends the command with the exit code of a failure, and its reason on stderr."""
     failed = {pod for cause in result.errors for pod in cause.pods}
     if failed and fail_on is not FailOn.NEVER:
-        _fail(f"plugins failed on {counted(len(failed), 'pod')}; with --fail-on never, this is no failure", ERROR_CODE)
+        fail(f"plugins failed on {counted(len(failed), 'pod')}; with --fail-on never, this is no failure", ERROR_CODE)
     if result.pending and fail_on is FailOn.PENDING:
-        _fail(f"{counted(len(result.pending), 'pod')} pending", PENDING_CODE)
+        fail(f"{counted(len(result.pending), 'pod')} pending", PENDING_CODE)
 
 
-def _fail(reason: str, code: int) -> NoReturn:
+def fail(reason: str, code: int) -> NoReturn:
+    """Ends a command that has printed its result, with the reason of a failure on stderr."""
     sys.stdout.flush()
-    sys.stderr.write(f"error: {reason}\n")
+    sys.stderr.write(f"error: {output.printable(reason)}\n")
     raise typer.Exit(code)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kubewasp.cli.simulate import Baseline, Simulated
-    from kubewasp.simulation.result import ErrorCause, NodeUsage, SimulationResult
+    from kubewasp.simulation.result import ErrorCause, NodeUsage, PendingPod, SimulationResult
     from kubewasp.simulation.simulator import SimulationReport
 
 _MOST_LINES: Final = 40  # of a table with one line per pod or node
@@ -72,15 +72,15 @@ def _print_tables(simulated: Simulated, *, is_all: bool) -> None:
         else:
             _print_workloads(result)
         output.write("\n")
-    _print_pending(result, is_all=is_all)
+    print_pending([pod for pod in result.pending if not pod.is_error], is_all=is_all)
     _print_preempted(result, is_all=is_all)
     if baseline is None and result.nodes:
-        _print_nodes(result.nodes, is_all=is_all)
+        print_nodes(result.nodes, is_all=is_all)
         output.write("\n")
     _print_facts(report, baseline)
     if result.errors:
         output.write("\n")
-        _print_errors(result, is_all=is_all)
+        print_errors(result, is_all=is_all)
     if report.explanation is not None:
         output.write("\n")
         print_explanation(report.explanation.as_dict(), is_all=is_all)
@@ -136,13 +136,13 @@ def _print_workloads(result: SimulationResult) -> None:
     sizes = {name: sum(nodes.values()) for name, nodes in placed.items()}
     names = sorted(sizes, key=lambda name: (-sizes[name], name))
     rows = [
-        (name, f"{sizes[name]:,}", f"{waiting.get(name, 0):,}", _places(placed[name])) for name in names[:_MOST_GROUPS]
+        (name, f"{sizes[name]:,}", f"{waiting.get(name, 0):,}", places(placed[name])) for name in names[:_MOST_GROUPS]
     ]
     output.print_table(("WORKLOAD", "PLACED", "PENDING", "NODES"), rows, right=("PLACED", "PENDING"))
     _print_more(names, _MOST_GROUPS, "workloads")
 
 
-def _places(nodes: Mapping[str, int]) -> str:
+def places(nodes: Mapping[str, int]) -> str:
     """`spot-* 60, od-* 2`; of many nodes their number."""
     listed = sorted(nodes.items(), key=lambda item: (-item[1], item[0]))
     if len(listed) > _MOST_NAMES:
@@ -150,8 +150,8 @@ def _places(nodes: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in listed)
 
 
-def _print_pending(result: SimulationResult, *, is_all: bool) -> None:
-    pending = [pod for pod in result.pending if not pod.is_error]
+def print_pending(pending: Sequence[PendingPod], *, is_all: bool, title: str = "PENDING") -> None:
+    """Pods with their reasons; folded, one line per reason."""
     if not pending:
         return
     if is_all:
@@ -163,7 +163,7 @@ def _print_pending(result: SimulationResult, *, is_all: bool) -> None:
             ("\n".join(shortened(some, _MOST_NAMES)), message)
             for (message, _), some in zip(groups[:_MOST_GROUPS], names, strict=False)
         ]
-    output.print_table(("PENDING", "REASON"), rows)
+    output.print_table((title, "REASON"), rows)
     if not is_all:
         _print_more(groups, _MOST_GROUPS, "reasons")
     output.write("\n")
@@ -187,7 +187,7 @@ def _print_preempted(result: SimulationResult, *, is_all: bool) -> None:
     output.write("\n")
 
 
-def _print_nodes(nodes: Sequence[NodeUsage], *, is_all: bool) -> None:
+def print_nodes(nodes: Sequence[NodeUsage], *, is_all: bool) -> None:
     """A line per node; of many nodes, a line per pool, and the distribution of their utilization."""
     if is_all or len(nodes) <= _MOST_LINES:
         rows = [(node.name, *_usage([node])) for node in nodes]
@@ -239,7 +239,7 @@ def share_of(used: Sequence[Mapping[str, int]], name: str, total: int) -> str:
     return f"{100 * sum(amounts.get(name, 0) for amounts in used) // total}%" if total else "-"
 
 
-def _print_errors(result: SimulationResult, *, is_all: bool) -> None:
+def print_errors(result: SimulationResult, *, is_all: bool) -> None:
     """One text per cause, with its pods."""
     owners = {item.pod: item.workload for item in result.placements}
     owners |= {item.pod: item.workload for item in result.pending}

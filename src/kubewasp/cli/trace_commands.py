@@ -10,6 +10,19 @@ import typer
 
 from kubewasp.cli.command_group import CommandGroup
 from kubewasp.cli.options import ConfigFile, Format, Output, PluginConfigs, Plugins, Strict, plugin_texts, utf8
+from kubewasp.cli.trace_options import (
+    DEFAULT_MAP,
+    Inflate,
+    Map,
+    Nodes,
+    Patience,
+    Shuffle,
+    ShuffleNodes,
+    Skip,
+    Sort,
+    Stay,
+    Until,
+)
 
 app = CommandGroup(help="Workloads from traces: run them in memory, generate them, count their shapes.")
 
@@ -21,16 +34,6 @@ PodsFile = Annotated[
         show_default=False,
     ),
 ]
-Map = Annotated[
-    str,
-    typer.Option(
-        "--map",
-        metavar="openb|generic|FILE",
-        help="Meaning of the columns: a preset, or a file of kind TraceMap.",
-        callback=utf8,
-    ),
-]
-Skip = Annotated[bool, typer.Option("--skip-bad-rows", help="Skip bad rows, and print their number.")]
 
 
 class Arrivals(StrEnum):
@@ -56,37 +59,18 @@ def run(
         list[Path] | None,
         typer.Argument(metavar="PATH", help="Manifests of the cluster, as for simulate.", show_default=False),
     ] = None,
-    mapping: Map = "generic",
-    nodes: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Nodes of the trace: CSV or Parquet, a row per node.")
-    ] = None,
+    mapping: Map = DEFAULT_MAP,
+    nodes: Nodes = None,
     config: ConfigFile = None,
     plugin: Plugins = None,
     plugin_config: PluginConfigs = None,
-    sort: Annotated[bool, typer.Option("--sort", help="Sort the pods by arrival.")] = False,
-    shuffle: Annotated[bool, typer.Option("--shuffle", help="Random order; times of arrival stay.")] = False,
-    shuffle_nodes: Annotated[
-        bool, typer.Option("--shuffle-nodes", help="Nodes of --nodes in random order, with names of that order.")
-    ] = False,
-    inflate: Annotated[
-        str,
-        typer.Option(
-            metavar="RATIO[:RESOURCE]",
-            help="Append copies of random pods until all request this share of the nodes, e.g. 1.3:nvidia.com/gpu. "
-            "Default RESOURCE: cpu.",
-            callback=utf8,
-        ),
-    ] = "",
-    until: Annotated[str, typer.Option(metavar="DURATION", help="End of the run, e.g. 24h.", callback=utf8)] = "",
-    patience: Annotated[
-        str,
-        typer.Option(
-            metavar="DURATION",
-            help="Time after which a pod without a node leaves; 0: after its first attempt. Default: never.",
-            callback=utf8,
-        ),
-    ] = "",
-    stay: Annotated[bool, typer.Option("--stay", help="Pods never end.")] = False,
+    sort: Sort = False,
+    shuffle: Shuffle = False,
+    shuffle_nodes: ShuffleNodes = False,
+    inflate: Inflate = "",
+    until: Until = "",
+    patience: Patience = "",
+    stay: Stay = False,
     skip_bad_rows: Skip = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of random choices.")] = 0,
     strict: Strict = False,
@@ -169,7 +153,7 @@ def generate(
 @app.command()
 def shapes(
     pods: PodsFile,
-    mapping: Map = "generic",
+    mapping: Map = DEFAULT_MAP,
     share: Annotated[
         float,
         typer.Option(

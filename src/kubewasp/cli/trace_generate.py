@@ -7,10 +7,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from kubewasp.cli.options import seconds
-from kubewasp.lab.trace_generator import COLUMNS, GPU_SIZES, SIZES, GeneratedTrace
+from kubewasp.lab.traces.trace_generator import COLUMNS, GPU_SIZES, SIZES, GeneratedTrace
 
 if TYPE_CHECKING:
-    from kubewasp.lab.trace_generator import Arrivals, Durations
+    from kubewasp.lab.traces.trace_generator import Arrivals, Durations
 
 
 def run(

@@ -16,9 +16,9 @@ from kubewasp.cli.simulate import warn
 from kubewasp.cli.simulate_output import duration_fact
 from kubewasp.k8s.duration import format_duration
 from kubewasp.k8s.resources import amount_text
-from kubewasp.lab import trace_map
-from kubewasp.lab.trace_map import PRESETS
-from kubewasp.lab.trace_simulation import Inflation, TraceOptions, TraceSimulation
+from kubewasp.lab.traces import trace_map
+from kubewasp.lab.traces.trace_map import PRESETS
+from kubewasp.lab.traces.trace_simulation import Inflation, TraceOptions, TraceSimulation
 from kubewasp.scheduler.configuration import configure
 from kubewasp.simulation.simulator import read_input
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kubewasp.input_file import InputFile
-    from kubewasp.lab.trace_map import TraceMap
-    from kubewasp.lab.trace_simulation import TraceReport
+    from kubewasp.lab.traces.trace_map import TraceMap
+    from kubewasp.lab.traces.trace_simulation import TraceReport
     from kubewasp.scheduler.configuration import AddedPlugin
 
 _MOST_REASONS: Final = 10

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from kubewasp.cli import output
 from kubewasp.cli.folding import counted
 from kubewasp.cli.trace_run import mapping_of
-from kubewasp.lab import shapes
-from kubewasp.lab.trace import Trace
+from kubewasp.lab.traces import shapes
+from kubewasp.lab.traces.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from kubewasp.framework.plugin import Rows, VerdictNumbers, Verdicts
+    from kubewasp.framework.status import Code
     from kubewasp.state.node_table import NodeTable
 
 
@@ -77,6 +80,33 @@ class FilterOutcome:
     objections: Sequence[Objection]
     error: Status = SUCCESS
 
-    def statuses(self, table: NodeTable) -> dict[str, Status]:
+    def statuses(self, table: NodeTable) -> RejectedNodes:
         """The status of every rejected node, by name."""
-        return {table.node(row).name: status for objection in self.objections for row, status in objection.statuses()}
+        return RejectedNodes(self.objections, table)
+
+
+class RejectedNodes(Mapping[str, Status]):
+    """Statuses of rejected nodes by name. Names are looked up on first use: most attempts need none of thousands."""
+
+    def __init__(self, objections: Sequence[Objection], table: NodeTable) -> None:
+        self._objections = objections
+        self._table = table
+
+    @cached_property
+    def _by_name(self) -> dict[str, Status]:
+        node = self._table.node
+        return {node(row).name: status for objection in self._objections for row, status in objection.statuses()}
+
+    def __getitem__(self, name: str) -> Status:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return sum(len(objection.rows) for objection in self._objections)
+
+    def number(self, code: Code) -> int:
+        """Number of nodes with a status code."""
+        groups = (group for objection in self._objections for group in objection.groups())
+        return sum(count for status, count in groups if status.code == code)

@@ -84,7 +84,8 @@ class Registration:
     """A cluster event that may make a pod schedulable that this plugin rejected.
 
     The hint takes the pod, the old and the new object (one of them may be None) and returns whether to try the pod
-    again; without a hint, always. An event hint takes the resource and the action too.
+    again; without a hint, always. An event hint takes the resource and the action too. `by_spec` declares that the hint
+    reads nothing of the pod but its spec: it is called once for all waiting pods of one spec.
 
     >>> Registration("Node", Action.UPDATE_NODE_LABEL, self._label_changed)            # doctest: +SKIP
     """
@@ -93,6 +94,7 @@ class Registration:
     actions: Action
     hint: QueueingHint | None = None
     event_hint: EventHint | None = None
+    by_spec: bool = False
 
 
 class EnqueueExtensions(Plugin):

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.input_file import InputFile, input_file
-from kubewasp.k8s import json_documents
+from kubewasp.k8s import json_documents, snapshot_file
 from kubewasp.k8s.errors import ManifestError, described, quoted, shown
 from kubewasp.k8s.kinds import api_versions
 from kubewasp.k8s.quantity import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from kubewasp.k8s.snapshot_file import SnapshotHead
 
 MAX_BYTES: Final = 256 * 2**20
 
@@ -27,30 +29,50 @@ class Manifest:
     body: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class ManifestFile:
+    """The objects of a file; for a snapshot also its head."""
+
+    manifests: list[Manifest]
+    head: SnapshotHead | None = None
+
+
 def load(path: str | InputFile) -> list[Manifest]:
     """Every object in a file; lists are expanded."""
+    return read(path).manifests
+
+
+def read(path: str | InputFile) -> ManifestFile:
+    """A file of manifests (YAML or JSON, also in gzip), or a snapshot. Content decides: standard input has no name."""
     try:
         with input_file(path).open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ManifestError("", f"cannot be read: {reason}", source=str(path)) from None
-    return parse(content, str(path))
+    return _file(content, str(path))
 
 
 def parse(content: bytes, source: str) -> list[Manifest]:
     """Every object in the content of a file; lists are expanded. Errors begin with `source`."""
+    return _file(content, source).manifests
+
+
+def _file(content: bytes, source: str) -> ManifestFile:
     if len(content) > MAX_BYTES:
         raise ManifestError("", f"larger than {format_size(MAX_BYTES)}", source=source)
+    found = snapshot_file.unpacked(content, source, MAX_BYTES)
+    if isinstance(found, snapshot_file.SnapshotFile):
+        return ManifestFile([_manifest(document, place) for place, document in found.objects()], found.head)
     try:
-        text = content.decode("utf-8-sig")
+        text = found.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ManifestError("", f"not UTF-8 text: byte {error.start + 1} is wrong", source=source) from None
     manifests: list[Manifest] = []
     for place, document in _documents(text, source):
         if document is not None:
             manifests.extend(taken_apart(document, place))
-    return manifests
+    return ManifestFile(manifests)
 
 
 def expect_kind(manifest: Manifest, kind: str) -> dict[str, Any]:

@@ -167,6 +167,7 @@ class Pod:
     start_time: int | None
     nominated_node: str
     is_disrupted: bool
+    is_unready: bool  # a condition says so; a pod without conditions is not known to be unready
     resource_version: str
     encoded: bytes
 
@@ -234,6 +235,7 @@ class PodParser:
             start_time=_time(status.get("startTime")),
             nominated_node=status.get("nominatedNodeName") or "",
             is_disrupted=_is_disrupted(status.get("conditions") or ()),
+            is_unready=_is_unready(status.get("conditions") or ()),
             resource_version=metadata.get("resourceVersion") or "",
             encoded=encoded,
         )
@@ -405,6 +407,10 @@ def _is_disrupted(conditions: Sequence[Mapping[str, Any]]) -> bool:
         c.get("type") == "DisruptionTarget" and c.get("status") == "True" and c.get("reason") == "PreemptionByScheduler"
         for c in conditions
     )
+
+
+def _is_unready(conditions: Sequence[Mapping[str, Any]]) -> bool:
+    return any(c.get("type") == "Ready" and c.get("status") != "True" for c in conditions)
 
 
 def _time(text: str | None) -> int | None:

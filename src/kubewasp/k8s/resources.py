@@ -190,7 +190,8 @@ def _names(maps: Iterable[Mapping[str, int]]) -> dict[str, None]:
 
 
 def _up(amount: int, unit: int) -> int:
-    return min(-(-amount // unit), _LARGEST)
+    """Rounded up, within 64 bits: bodies of an extender are not validated by an API server."""
+    return max(min(-(-amount // unit), _LARGEST), -_LARGEST)
 
 
 def amount_text(name: str, value: int) -> str:

@@ -31,13 +31,15 @@ BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
+CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+DEFAULT_CLASS_ANNOTATIONS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 IMMEDIATE, WAIT_FOR_FIRST_CONSUMER = "Immediate", "WaitForFirstConsumer"
 
-_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
-_DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
-_DEFAULT_CLASS_BETA: Final = "storageclass.beta.kubernetes.io/is-default-class"
 _NOTHING: Final = quantity.parse(0)
 
 
@@ -274,7 +276,7 @@ def parse_claim(manifest: Mapping[str, Any]) -> PersistentVolumeClaim:
         name=name_of(manifest),
         uid=metadata.get("uid") or "",
         storage_class=_class(metadata, spec),
-        names_class=_CLASS_ANNOTATION in annotations or spec.get("storageClassName") is not None,
+        names_class=CLASS_ANNOTATION in annotations or spec.get("storageClassName") is not None,
         volume=volume,
         request=None if request is None else quantity.parse(request),
         access_modes=frozenset(spec.get("accessModes") or ()),
@@ -302,7 +304,7 @@ def parse_storage_class(manifest: Mapping[str, Any]) -> StorageClass:
         binding_mode=manifest.get("volumeBindingMode") or IMMEDIATE,
         topologies=tuple(_topology(term) for term in manifest.get("allowedTopologies") or ()),
         reclaim_policy=manifest.get("reclaimPolicy") or "Delete",
-        is_default=any(annotations.get(name) == "true" for name in (_DEFAULT_CLASS, _DEFAULT_CLASS_BETA)),
+        is_default=any(annotations.get(name) == "true" for name in DEFAULT_CLASS_ANNOTATIONS),
         created=metadata.get("creationTimestamp") or "",
     )
 
@@ -355,7 +357,7 @@ def _metadata(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _class(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     annotations = metadata.get("annotations") or {}
-    return str(annotations.get(_CLASS_ANNOTATION, spec.get("storageClassName")) or "")
+    return str(annotations.get(CLASS_ANNOTATION, spec.get("storageClassName")) or "")
 
 
 def _reference(value: Mapping[str, Any]) -> ClaimReference:

@@ -1,4 +1,5 @@
-"""The policy lab: workloads from traces, run in a simulated cluster and measured.
+"""The policy lab: workloads and policies tried in a simulated cluster, measured, compared, and replayed.
 
-A trace is a table of pods that arrive, run and end, read row by row. Private: not part of the documented API.
+A package for each kind of question; `traces` and `experiments` are what the others are made of.
+Private: not part of the documented API.
 """

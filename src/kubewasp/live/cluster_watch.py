@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kubewasp.apiserver.client import ApiClient
     from kubewasp.live.inbox import Inbox
-    from kubewasp.live.mirror import Mirror
+    from kubewasp.live.mirror import ObjectSink
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,9 @@ _PAUSE_SECONDS: Final = 0.02
 class ClusterWatch:
     """Reflectors of a cluster. `is_synced` once all objects of the first lists are in the state."""
 
-    def __init__(self, client: ApiClient, mirror: Mirror, inbox: Inbox, *, resources: Sequence[str] = WATCHED) -> None:
+    def __init__(
+        self, client: ApiClient, mirror: ObjectSink, inbox: Inbox, *, resources: Sequence[str] = WATCHED
+    ) -> None:
         self.is_synced = False
         self._client = client
         self._inbox = inbox

@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kubewasp.k8s.codec import decode
 from kubewasp.k8s.nodes import parse_node
@@ -74,6 +74,12 @@ class Mirror:
             return None
         return key
 
+    def restore(self, raw: bytes) -> Pod:
+        """Takes a pod of a checkpoint in; the scheduler's state has it already."""
+        pod = self._parser.parse(decode("Pod", raw), raw)
+        self.pods[pod.key] = pod
+        return pod
+
     def foreign_pods(self, profiles: Mapping[str, object]) -> Counter[str]:
         """Pending pods of other schedulers, by scheduler name."""
         names = (pod.spec.scheduler_name for pod in self.pods.values() if not pod.node)
@@ -121,12 +127,20 @@ class Mirror:
             self._store.delete(kind, *key)
 
 
+class ObjectSink(Protocol):
+    """Takes objects in, on the scheduler's thread: the mirror itself, or one that records."""
+
+    def replaced(self, kind: str, objects: Sequence[bytes]) -> None: ...
+
+    def changed(self, kind: str, change: str, raw: bytes) -> tuple[str, str] | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class MirrorFeed:
     """Reflector handler: from the event loop to the mirror, by the inbox of the scheduler's thread."""
 
     kind: str
-    mirror: Mirror
+    mirror: ObjectSink
     inbox: Inbox
 
     def replaced(self, items: Sequence[RawObject]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.apiserver.lease import LeaderElection
 from kubewasp.apiserver.writes import ClusterWrites
@@ -18,6 +18,9 @@ from kubewasp.live.event_recorder import EventRecorder
 from kubewasp.live.inbox import Inbox, OwnerThread, on_owner_thread
 from kubewasp.live.mirror import Mirror
 from kubewasp.live.outbox import Outbox, StatusPatches
+from kubewasp.live.recording.header import header_of
+from kubewasp.live.recording.recorder import Recorder
+from kubewasp.live.recording.turn_log import NotedClient, NotedSampling
 from kubewasp.live.rollout_reporter import RolloutReporter, leader_versions, lease_annotations, lease_reference
 from kubewasp.live.scheduling_loop import SchedulingLoop
 from kubewasp.live.status_reporter import StatusReporter
@@ -36,7 +39,11 @@ if TYPE_CHECKING:
     from kubewasp.apiserver.client import ApiClient
     from kubewasp.apiserver.event_series import Reference
     from kubewasp.framework.config.model import SchedulerConfig
+    from kubewasp.framework.handle import Client, ClientListener
     from kubewasp.framework.observer import SchedulerObserver
+    from kubewasp.live.mirror import ObjectSink
+    from kubewasp.live.recording.recorder import Recording
+    from kubewasp.live.scheduling_loop import Steps
     from kubewasp.rollout.rollout_events import RolloutListener
     from kubewasp.scheduler.attempt import AttemptListener, DecisionRecorder
     from kubewasp.scheduler.scheduler import Scheduler
@@ -69,10 +76,12 @@ class ClusterProcess:
         source: ReloadSource | None = None,
         own_pod: Reference | None = None,
         rollout_listeners: Sequence[RolloutListener] = (),
+        recording: Recording | None = None,
     ) -> None:
         """Composes the live scheduler: inbox, writes, scheduler, reports, watches, thread, reloads. `stop` ends `run`.
 
         `source` gives the configuration again; `own_pod` is the pod that events about the scheduler are about.
+        `recording` gets all that the scheduler's thread takes in and decides.
         """
         loop, clock, self._inbox = asyncio.get_running_loop(), SYSTEM_CLOCK, Inbox()
         self._identity = identity
@@ -97,24 +106,30 @@ class ClusterProcess:
             may_write=self._may_write,
         )
         source = ReloadSource(lambda: config) if source is None else source
-        stager = Stager(source.ledger, observer, guest_logs)
+        stager = _stager(source, observer, guest_logs, recording)
         running = load_version(source, config, stager, observer)
+        noted = _noted(dispatcher, recorder, recording)
         self.scheduler: Scheduler = running.version.setup.scheduler(
             Environment(
-                clock=clock,
-                client=dispatcher,
                 table=NodeTable() if table is None else table,
-                recorder=NoRecorder() if recorder is None else recorder,
                 listeners=listeners,
                 record_event=self.events.plugin_event,
                 wake=self._inbox.wake,
+                **noted,
             )
         )
-        dispatcher.subscribe(self.scheduler)
         reporter = StatusReporter(self.scheduler, self._inbox, self._outbox, patches, self.events)
         self.scheduler.subscribe(reporter)
         self._mirror = Mirror(self.scheduler.events, self.scheduler.store, on_pod_gone=reporter.forget)
-        self.watch = ClusterWatch(client, self._mirror, self._inbox)
+        steps: Steps = self.scheduler
+        sink: ObjectSink = self._mirror
+        results: ClientListener = self.scheduler
+        if recording is not None:
+            tap = Recorder(recording, self.scheduler, self._mirror, lambda: header_of(self.rollout.running.version))
+            steps, sink, results = tap, tap, tap
+            rollout_listeners = [*rollout_listeners, tap]
+        dispatcher.subscribe(results)
+        self.watch = ClusterWatch(client, sink, self._inbox)
         self.rollout = RolloutService(
             self.scheduler,
             running,
@@ -126,7 +141,7 @@ class ClusterProcess:
             requeue=self._mirror.requeue,
             listeners=[RolloutReporter(self.events, own_pod or self._lease(config)), *rollout_listeners],
         )
-        self._loop = SchedulingLoop(self.scheduler, self._inbox)
+        self._loop = SchedulingLoop(steps, self._inbox)
         self._thread = OwnerThread(
             self._inbox, self._loop.step, name="kubewasp-scheduler", on_end=partial(self._thread_ended, loop)
         )
@@ -263,3 +278,25 @@ class ClusterProcess:
             self._stop.set()
 
         loop.call_soon_threadsafe(note)
+
+
+def _stager(
+    source: ReloadSource, observer: SchedulerObserver, logs: GuestLogSink, recording: Recording | None
+) -> Stager:
+    if recording is None:
+        return Stager(source.ledger, observer, logs)
+    keep = recording.writer.keep_guest
+    return Stager(source.ledger, observer, logs, repeatable=recording.repeatable, keep=keep)
+
+
+def _noted(client: Client, recorder: DecisionRecorder | None, recording: Recording | None) -> dict[str, Any]:
+    """The parts of a scheduler's environment that a recording notes."""
+    if recording is None:
+        return {"clock": SYSTEM_CLOCK, "client": client, "recorder": recorder or NoRecorder()}
+    return {
+        "clock": recording.clock,
+        "client": NotedClient(client, recording.notes),
+        "recorder": NotedSampling(recorder, recording.notes),
+        "make_random": recording.make_random,
+        "seed": recording.seed,
+    }

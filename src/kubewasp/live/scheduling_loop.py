@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
+    from kubewasp.clock import Clock
     from kubewasp.live.inbox import Inbox
-    from kubewasp.scheduler.scheduler import Scheduler
+    from kubewasp.scheduler.attempt import Attempt
+    from kubewasp.scheduler.queue import SchedulingQueue
 
 # In seconds: flush of stuck pods, check of deadlines, maximum sleep.
 _FLUSH_PERIOD: Final = 30.0
@@ -14,10 +16,30 @@ _TICK_PERIOD: Final = 0.02
 _MAX_SLEEP: Final = 1.0
 
 
+class Steps(Protocol):
+    """The scheduler, as the loop uses it: itself, or one that records."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def queue(self) -> SchedulingQueue: ...
+
+    def settle(self) -> None: ...
+
+    def schedule_one(self) -> Attempt | None: ...
+
+    def tick(self) -> None: ...
+
+    def flush_stuck(self) -> None: ...
+
+    def next_tick(self) -> float | None: ...
+
+
 class SchedulingLoop:
     """Schedules one pod per step while active: as the leader, with a synced cluster state."""
 
-    def __init__(self, scheduler: Scheduler, inbox: Inbox) -> None:
+    def __init__(self, scheduler: Steps, inbox: Inbox) -> None:
         self._scheduler = scheduler
         self._inbox = inbox
         self._is_active = False

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.filtering import RejectedNodes
 from kubewasp.framework.messages import fit_error, histogram
 from kubewasp.framework.plugin import (
     Candidate,
@@ -69,6 +70,8 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         reason = self._ineligible(pod, table, statuses)
         if reason:
             return PostFilterResult(rejection(f"preemption: {reason}", resolvable=True))
+        if isinstance(statuses, RejectedNodes) and not table.pods.has_priority_below(pod.priority):
+            return self._without_victims(table, statuses.number(Code.UNSCHEDULABLE))
         candidates, failures = self.candidates(state, pod, table, statuses)
         if not candidates:
             errors = [status.reason for _, status in failures if not status.is_rejected]
@@ -82,6 +85,16 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         best = pick(candidates)
         self._evict(pod, best)
         return PostFilterResult(SUCCESS, nominated_node=best.node, victims=best.victims, candidates=candidates)
+
+    def _without_victims(self, table: NodeTable, tried: int) -> PostFilterResult:
+        """The result where no pod has a lower priority: that of trying so many nodes, without doing so."""
+        if tried:
+            self._random.randrange(tried)
+        told = [
+            (status, count) for status, count in ((_NO_VICTIMS, tried), (_NOT_HELPFUL, len(table) - tried)) if count
+        ]
+        text = fit_error(len(table), histogram(told))
+        return PostFilterResult(rejection(f"preemption: {text}", resolvable=True), nominated_node="")
 
     def _ineligible(self, pod: Pod, table: NodeTable, statuses: Mapping[str, Status]) -> str:
         if pod.spec.preemption_policy == "Never":

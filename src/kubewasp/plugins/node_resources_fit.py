@@ -49,6 +49,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     counts_only = True
 
     def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
+        self._handle = handle
         strategy = args.get("scoringStrategy") or {}
         resources = strategy.get("resources") or [{"name": CPU, "weight": 1}, {"name": MEMORY, "weight": 1}]
         self._weights = [(item["name"], item.get("weight") or 1) for item in resources]
@@ -189,9 +190,24 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def events(self) -> Sequence[Registration]:
         return [
-            Registration("Pod", Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, _gave_back),
+            Registration("Pod", Action.DELETE, self._made_room, by_spec=True),
+            Registration("Pod", Action.UPDATE_POD_SCALE_DOWN, _gave_back),
             Registration("Node", Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._has_more),
         ]
+
+    def _made_room(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+        """Whether the pod fits on the node of a deleted one now, or may preempt others there.
+
+        kube-scheduler tries all pods again; the tries that this leaves out fail.
+        """
+        table = self._handle.table
+        row = None if old is None or not old.node else table.row(old.node)
+        if row is None:
+            return _gave_back(pod, old, new)
+        priority = pod.priority
+        return not self._short_on(pod.spec, table, row) or any(
+            other.priority < priority for other in table.pods_on[row].values()
+        )
 
     def _has_more(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         if new is None:

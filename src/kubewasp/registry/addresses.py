@@ -6,10 +6,7 @@ import ipaddress
 import queue
 import socket
 import threading
-from typing import TYPE_CHECKING, Final, Literal, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Final, Literal, Protocol
 
 Network = Literal["public", "private", "loopback", "link-local"]
 _MAX_ADDRESSES: Final = 16
@@ -49,11 +46,7 @@ def resolve(name: str, port: int, timeout: float) -> tuple[str, ...]:
     return answer
 
 
-def networks(addresses: Iterable[str]) -> frozenset[Network]:
-    return frozenset(map(network, addresses))
-
-
-def network(address: str) -> Network:
+def network_of(address: str) -> Network:
     """The kind of network of an address; one that is not global is private, whatever it is for."""
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):

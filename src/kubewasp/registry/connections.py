@@ -16,7 +16,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import unquote, urlsplit
 
-from kubewasp.registry.addresses import Network, Resolver, networks, resolve
+from kubewasp.registry.addresses import Network, Resolver, network_of, resolve
 from kubewasp.registry.errors import DeniedError, RegistryError
 from kubewasp.registry.settings import Certificates
 
@@ -161,9 +161,12 @@ class _AnswerSource:
 class Connection:
     """An open connection. One request at a time; the answer has to be read before the next."""
 
-    def __init__(self, sock: socket.socket, server: Server, *, proxy_headers: Mapping[str, str] | None = None) -> None:
-        """`proxy_headers`: the requests go to a proxy in plain HTTP, with these headers."""
+    def __init__(
+        self, sock: socket.socket, server: Server, network: Network, *, proxy_headers: Mapping[str, str] | None = None
+    ) -> None:
+        """`network`: of the server's address. `proxy_headers`: requests go to a proxy in plain HTTP, with these."""
         self.server: Final = server
+        self.network: Final = network
         self._sock = sock
         self._proxy_headers = proxy_headers
         self.is_used = False
@@ -230,11 +233,12 @@ class Dialer:
     def connect(self, server: Server, trust: Trust, deadline: Deadline) -> Connection:
         """OSError, ssl.SSLError and TimeoutError as the system reports them; DeniedError for a network."""
         proxy = _proxy(server)
+        proxy_headers = None
         if proxy is None:
-            sock = self._open(server, deadline, trust.networks)
-            proxy_headers = None
+            sock, network = self._open(server, deadline, trust.networks)
         else:
-            sock = self._open(proxy.server, deadline, None)
+            sock, _ = self._open(proxy.server, deadline, None)
+            network = "public"  # the network of a server behind a proxy is the proxy's business
             proxy_headers = proxy.headers if server.scheme == "http" else None
         try:
             if proxy is not None and server.scheme == "https":
@@ -245,17 +249,14 @@ class Dialer:
         except BaseException:
             sock.close()
             raise
-        return Connection(sock, server, proxy_headers=proxy_headers)
+        return Connection(sock, server, network, proxy_headers=proxy_headers)
 
-    def networks(self, server: Server, deadline: Deadline) -> frozenset[Network]:
-        """Networks of a server; public behind a proxy, whose business it is."""
-        if _proxy(server) is not None:
-            return frozenset(("public",))
-        return networks(self._resolve(server.name, server.port, deadline.left()))
-
-    def _open(self, server: Server, deadline: Deadline, allowed: frozenset[Network] | None) -> socket.socket:
+    def _open(
+        self, server: Server, deadline: Deadline, allowed: frozenset[Network] | None
+    ) -> tuple[socket.socket, Network]:
+        """A socket, and the network of its address."""
         addresses = self._resolve(server.name, server.port, deadline.left())
-        if allowed is not None and not networks(addresses) <= allowed:
+        if allowed is not None and not allowed.issuperset(map(network_of, addresses)):
             raise DeniedError(f"{server.host} has an address in a network that is not public")
         problem: OSError = OSError("no address")
         for address in addresses:
@@ -265,7 +266,7 @@ class Dialer:
                 problem = error
             else:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                return sock
+                return sock, network_of(address)
         raise problem
 
 

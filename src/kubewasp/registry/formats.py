@@ -28,7 +28,7 @@ from kubewasp.registry.oci_manifests import (
 from kubewasp.registry.tar_archives import FileStream, GunzipStream, members
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 WASM: Final = "application/wasm"
 CNCF_CONFIG: Final = "application/vnd.wasm.config.v0+json"
@@ -44,6 +44,7 @@ _TAR_ZSTD: Final = tuple(f"{name}{sign}zstd" for name, sign in zip(_TAR, "+.", s
 COMPAT_VARIANT: Final = "module.wasm.image/variant"
 _PLUGIN_FILE: Final = "plugin.wasm"
 _WHITEOUT: Final = ".wh."
+_OPAQUE: Final = ".wh..wh..opq"
 MAX_CONFIG: Final = 1 << 20
 _MAX_IMAGE_LAYERS: Final = 128
 EPOCH: Final = "1970-01-01T00:00:00Z"
@@ -167,14 +168,27 @@ def _in_layer(content: bytes, wanted: Sequence[str], left: int, max_bytes: int) 
     plain = FileStream(io.BytesIO(content))
     is_packed = content.startswith(b"\x1f\x8b")
     stream = GunzipStream(plain, left) if is_packed else plain
-    removed = {posixpath.join(posixpath.dirname(name), _WHITEOUT + posixpath.basename(name)): name for name in wanted}
+    removed: dict[str, list[str]] = {}
+    for name in wanted:
+        for whiteout in _whiteouts(name):
+            removed.setdefault(whiteout, []).append(name)
     found: dict[str, bytes | None] = {}
     for member in members(stream):
         if member.name in removed:
-            found.setdefault(removed[member.name], None)
+            for name in removed[member.name]:
+                found.setdefault(name, None)
         elif member.is_file and member.name in wanted:
             found[member.name] = member.read(max_bytes)
     return found, stream.left if isinstance(stream, GunzipStream) else left - len(content)
+
+
+def _whiteouts(name: str) -> Iterator[str]:
+    """Names of files that remove a file of earlier layers: of itself and of its folders."""
+    folder = ""
+    for part in name.split("/"):
+        yield f"{folder}{_WHITEOUT}{part}"
+        yield f"{folder}{_OPAQUE}"
+        folder += f"{part}/"
 
 
 def checked_wasm(content: bytes, source: str) -> bytes:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kubewasp.clock import Clock
-    from kubewasp.registry.addresses import Network
     from kubewasp.registry.connections import Answer, Connection
     from kubewasp.registry.settings import Endpoint, RegistrySettings
     from kubewasp.registry.tokens import Actions, TokenRequest
@@ -112,7 +111,7 @@ class Transport:
                     break
                 location = answer.header("Location")
                 self._end(connection, trust, answer)
-                next_server, trust, target = self._redirected(endpoint, server, location, request.target, deadline)
+                next_server, trust, target = _redirected(endpoint, connection, location, request.target)
                 is_same, server = next_server == server, next_server
                 request = Request(request.method, target, request.headers)
                 if is_same:
@@ -159,11 +158,8 @@ class Transport:
         def fetch(wanted: TokenRequest, limit: int) -> tuple[int, bytes]:
             return self._token(wanted, limit, deadline)
 
-        def own_networks() -> frozenset[Network]:
-            return self._dialer.networks(server, deadline)
-
         header = self._authorizer.answer(
-            endpoint, request.actions, asked, scheme=server.scheme, fetch=fetch, own_networks=own_networks
+            endpoint, request.actions, asked, scheme=server.scheme, fetch=fetch, own_network=connection.network
         )
         answer, connection = self._send(server, trust, request, _authorization(header), deadline)
         if answer.status == HTTPStatus.UNAUTHORIZED:
@@ -179,28 +175,6 @@ class Transport:
             content = answer.read(limit)
             self._end(connection, wanted.trust, answer)
         return answer.status, content
-
-    def _redirected(
-        self, endpoint: Endpoint, server: Server, location: str, target: str, deadline: Deadline
-    ) -> tuple[Server, Trust, str]:
-        """Server, trust and target of a redirect; never from HTTPS to HTTP, nor from a public network into another."""
-        try:
-            found = urlsplit(urljoin(f"{server.scheme}://{server.host}{target}", location))
-            host = found.netloc.lower()
-            is_valid = bool(location) and found.scheme in ("http", "https") and is_host(host) and " " not in location
-            after = Server.of(found.scheme, host) if is_valid else None
-        except ValueError:
-            after = None
-        if after is None:
-            raise DeniedError(f"{endpoint.host} redirects to an address that is not valid")
-        target = (found.path or "/") + (f"?{found.query}" if found.query else "")
-        if after == server:
-            return server, Trust(endpoint.certificates, is_verified=not endpoint.insecure), target
-        if after.scheme != "https" and not (server.scheme == "http" and after.name == host_name(endpoint.server)):
-            raise DeniedError(f"{endpoint.host} redirects to {host} without TLS")
-        if after.name == host_name(endpoint.server):
-            return after, Trust(endpoint.certificates, is_verified=not endpoint.insecure), target
-        return after, Trust(networks=self._dialer.networks(server, deadline) | {"public"}), target
 
     def _send(
         self, server: Server, trust: Trust, request: Request, authorization: Mapping[str, str], deadline: Deadline
@@ -252,6 +226,28 @@ class Transport:
                 idle.append(connection)
                 return
         connection.close()
+
+
+def _redirected(endpoint: Endpoint, connection: Connection, location: str, target: str) -> tuple[Server, Trust, str]:
+    """Server, trust and target of a redirect; never from HTTPS to HTTP, nor from a public network into another."""
+    server = connection.server
+    try:
+        found = urlsplit(urljoin(f"{server.scheme}://{server.host}{target}", location))
+        host = found.netloc.lower()
+        is_valid = bool(location) and found.scheme in ("http", "https") and is_host(host) and " " not in location
+        after = Server.of(found.scheme, host) if is_valid else None
+    except ValueError:
+        after = None
+    if after is None:
+        raise DeniedError(f"{endpoint.host} redirects to an address that is not valid")
+    target = (found.path or "/") + (f"?{found.query}" if found.query else "")
+    if after == server:
+        return server, Trust(endpoint.certificates, is_verified=not endpoint.insecure), target
+    if after.scheme != "https" and not (server.scheme == "http" and after.name == host_name(endpoint.server)):
+        raise DeniedError(f"{endpoint.host} redirects to {host} without TLS")
+    if after.name == host_name(endpoint.server):
+        return after, Trust(endpoint.certificates, is_verified=not endpoint.insecure), target
+    return after, Trust(networks=frozenset((connection.network, "public"))), target
 
 
 def _authorization(header: str) -> dict[str, str]:

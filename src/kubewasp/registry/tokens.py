@@ -19,7 +19,7 @@ from kubewasp.registry.references import is_host
 from kubewasp.registry.settings import Certificates, host_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from kubewasp.clock import Clock
     from kubewasp.registry.addresses import Network
@@ -111,7 +111,7 @@ class Authorizer:
         *,
         scheme: str,
         fetch: TokenFetch,
-        own_networks: Callable[[], frozenset[Network]],
+        own_network: Network,
     ) -> str:
         """The header for a challenge; DeniedError if there can be none. `scheme` is that of the registry."""
         given = list(asked)
@@ -123,7 +123,7 @@ class Authorizer:
             header, seconds = f"Bearer {credentials.registry_token}", float(_MAX_SECONDS)
         elif bearer is not None:
             request = _request(
-                endpoint, actions, bearer, credentials, token_server(bearer.realm, endpoint, scheme, own_networks)
+                endpoint, actions, bearer, credentials, token_server(bearer.realm, endpoint, scheme, own_network)
             )
             header, seconds = _token(endpoint, credentials, *fetch(request, _MAX_ANSWER))
         else:
@@ -177,10 +177,12 @@ def _request(
     return TokenRequest(server, trust, "GET", f"{path}?{urlencode([*parse_qsl(query), *values])}", headers)
 
 
-def token_server(
-    realm: str, endpoint: Endpoint, scheme: str, own_networks: Callable[[], frozenset[Network]]
-) -> tuple[Server, Trust, str]:
-    """Server, trust and request target of a realm; DeniedError for a realm that leads elsewhere."""
+def token_server(realm: str, endpoint: Endpoint, scheme: str, own_network: Network) -> tuple[Server, Trust, str]:
+    """Server, trust and request target of a realm; DeniedError for a realm that leads elsewhere.
+
+    `own_network` is that of the address which named the realm. The name service is not asked again: its answers are
+    those of the registry's owner, who could add a private address.
+    """
     try:
         found = urlsplit(realm)
         host = found.netloc.lower()
@@ -198,7 +200,7 @@ def token_server(
     authorities = Certificates(endpoint.certificates.ca_files)
     if is_configured:
         return server, Trust(authorities), target
-    allowed: frozenset[Network] = own_networks() | {"public"}
+    allowed: frozenset[Network] = frozenset((own_network, "public"))
     return server, Trust(authorities if allowed != {"public"} else Certificates(), networks=allowed), target
 
 

@@ -70,7 +70,7 @@ def planned(running: Running, config: SchedulerConfig, releases: Releases, obser
         current = running.version.releases.get(place)
         in_use = _keys(running.version, release.plugin)
         if current is not None and current.key == release.key:
-            stable[place] = replace(current, settings=release.settings)
+            stable[place] = current.with_settings(release.settings, release.trust)
         elif release.settings.rollout.has_stages and release.key not in in_use:
             rolled_out.setdefault(release.plugin, release)
             if current is not None:
@@ -104,7 +104,7 @@ def _staged(
     settings = release.settings.rollout
     if before is not None and before.plugin == plugin and before.candidate.key == release.key:
         # The same version: its shares and bounds may have changed, its counts go on.
-        release = replace(before.candidate, settings=release.settings)
+        release = before.candidate.with_settings(release.settings, release.trust)
         stage = before.stage if _has_stage(settings, before.stage) else _first_stage(settings)
         trial = PluginTrial(plugin, release, version.release_of(plugin), stage, settings, profiles)
         if stage is before.stage:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kubewasp.framework.config.model import WasmPluginSettings
+    from kubewasp.trust.policy import TrustPolicy
     from kubewasp.wasm.guest import Guest
     from kubewasp.wasm.guest_log import GuestLogSink, HookLog
     from kubewasp.wasm.hook_caller import GuestObserver
@@ -88,7 +89,8 @@ def settings_digest(settings: WasmPluginSettings) -> str:
 class Release:
     """A loaded guest. `reference` is the meaning of its address when it was loaded, such as a manifest's digest.
 
-    `digest` is that of the wasm, as `sha256:…`; `source` is the address for messages.
+    `digest` is that of the wasm, as `sha256:…`; `source` is the address for messages. `trust` is the policy that it was
+    checked with last.
     """
 
     plugin: str
@@ -99,6 +101,7 @@ class Release:
     guest: Guest
     meter: GuestMeter
     log: ReleaseLog
+    trust: TrustPolicy | None = None
 
     @property
     def key(self) -> ReleaseKey:
@@ -108,9 +111,10 @@ class Release:
     def short(self) -> str:
         return short(self.digest)
 
-    def with_settings(self, settings: WasmPluginSettings) -> Release:
-        """The same guest; the settings differ in what it does not depend on."""
-        return self if settings is self.settings else replace(self, settings=settings)
+    def with_settings(self, settings: WasmPluginSettings, trust: TrustPolicy | None) -> Release:
+        """The same guest, checked with the policy; the settings differ in what it does not depend on."""
+        is_same = settings is self.settings and trust is self.trust
+        return self if is_same else replace(self, settings=settings, trust=trust)
 
     def enter(self, stage: str, *, decides: bool = True) -> None:
         """Marks log lines with a stage, or not; a release that does not decide is not in the plugin's metrics."""

@@ -13,6 +13,8 @@ from kubewasp.framework.config.model import ConfigError, Problem
 from kubewasp.input_file import StandardInput
 from kubewasp.registry.references import Reference, is_reference
 from kubewasp.rollout.release import GuestMeter, Release, ReleaseKey, ReleaseLog, settings_digest, short
+from kubewasp.trust.source_patterns import STANDARD_INPUT
+from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.source import FetchedGuest, GuestSources
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from kubewasp.rollout.ledger import GoodVersion, Ledger
     from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.hook_caller import GuestObserver
+    from kubewasp.wasm.repeatable import Repeatable
 
 logger = logging.getLogger(__name__)
 
@@ -60,11 +63,16 @@ class Stager:
         logs: GuestLogSink,
         *,
         make_sources: Callable[[SchedulerConfig], Sources] = sources_of,
+        repeatable: Repeatable | None = None,
+        keep: Callable[[str, bytes], None] = lambda _digest, _wasm: None,
     ) -> None:
+        """`repeatable` replaces random numbers and clock of guests; `keep` gets each loaded one by its digest."""
         self._ledger = ledger
         self._observer = observer
         self._logs = logs
         self._make_sources = make_sources
+        self._repeatable = repeatable
+        self._keep = keep
         self._current: tuple[SchedulerConfig, Sources] | None = None
 
     def sources(self, config: SchedulerConfig) -> Sources:
@@ -108,7 +116,7 @@ class Stager:
         try:
             limits = Limits.from_config(settings.limits)
             fetched = self._fetched_again(config, settings, good, limits)
-            return None if fetched is None else self._loaded(release.plugin, settings, limits, fetched)
+            return None if fetched is None else self._loaded(config, release.plugin, settings, fetched)
         except KubewaspError as error:
             fields = {"plugin": release.plugin, "digest": short(good.key.digest), "err": str(error)}
             logger.warning("Last good version not loaded: there is no way back to it", extra=fields)
@@ -130,7 +138,8 @@ class Stager:
         sources, wanted = self.sources(config), settings_digest(settings)
         address: str | StandardInput = settings.guest_url
         if isinstance(address, StandardInput) and known:  # it can be read once
-            return known[0].with_settings(settings)
+            self._check_again(config, known[0])
+            return known[0].with_settings(settings, config.trust)
         if known and is_tag_followed(settings):
             # A tag that moves between two steps changes nothing: from here on the digest counts.
             try:
@@ -140,10 +149,11 @@ class Stager:
                 if same is None:
                     raise
                 logger.warning("Tag not checked, its version stays", extra={"plugin": plugin, "err": str(error)})
-                return same.with_settings(settings)
+                meaning = same.reference
             same = next((item for item in known if item.reference == meaning and item.key.settings == wanted), None)
             if same is not None:
-                return same.with_settings(settings)
+                self._check_again(config, same)
+                return same.with_settings(settings, config.trust)
             address = str(Reference.parse(str(address)).at(meaning))
         limits, policy = Limits.from_config(settings.limits), settings.image_pull_policy
         fetched = sources.fetch(address, sha256=settings.sha256, max_bytes=limits.guest_size, pull_policy=policy)
@@ -153,8 +163,20 @@ class Stager:
             return self._instead(config, plugin, settings, known, f"{short(key.digest)} was rolled back: {bad.reason}")
         loaded = next((release for release in known if release.key == key), None)
         if loaded is not None:
-            return loaded.with_settings(settings)
-        return self._loaded(plugin, settings, limits, fetched)
+            return loaded.with_settings(settings, config.trust)
+        return self._loaded(config, plugin, settings, fetched)
+
+    def _check_again(self, config: SchedulerConfig, release: Release) -> None:
+        """GuestLoadError if a loaded release is not trusted by a policy that has changed since it was checked."""
+        if config.trust is None or config.trust == release.trust:
+            return
+        address = release.settings.guest_url
+        if isinstance(address, str) and is_reference(address):
+            pinned = str(Reference.parse(address).at(release.reference))
+            self.sources(config).fetch(pinned, max_bytes=Limits.from_config(release.settings.limits).guest_size)
+        elif config.trust.rule_for(STANDARD_INPUT if isinstance(address, StandardInput) else address).required:
+            text = "the version in use cannot be verified with the new trust policy, its signature is not kept: restart"
+            raise GuestLoadError(f"wasm: {short(release.digest)}: {text}")
 
     def _instead(
         self, config: SchedulerConfig, plugin: str, settings: WasmPluginSettings, known: Sequence[Release], reason: str
@@ -164,8 +186,9 @@ class Stager:
         fields = {"plugin": plugin, "reason": reason}
         usable = next((item for item in known if self._ledger.bad(plugin, item.key) is None), None)
         if usable is not None:
+            self._check_again(config, usable)
             logger.warning("Version not used, the one in use stays", extra=fields | {"inUse": usable.short})
-            return usable
+            return usable.with_settings(usable.settings, config.trust)
         limits = Limits.from_config(settings.limits)
         fetched = None if good is None else self._fetched_again(config, settings, good, limits)
         if good is None or fetched is None:
@@ -173,7 +196,7 @@ class Stager:
             raise ConfigError([Problem("", f'plugin "{plugin}": {text}')])
         fields["digest"] = short(good.key.digest)
         logger.warning("Version not used, starting the last good one", extra=fields)
-        return self._loaded(plugin, settings, limits, fetched)
+        return self._loaded(config, plugin, settings, fetched)
 
     def _fetched_again(
         self, config: SchedulerConfig, settings: WasmPluginSettings, good: GoodVersion, limits: Limits
@@ -188,7 +211,9 @@ class Stager:
         wasm = self._ledger.wasm(good.key.digest)
         return None if wasm is None else FetchedGuest(wasm, good.key.digest, str(address), good.reference)
 
-    def _loaded(self, plugin: str, settings: WasmPluginSettings, limits: Limits, fetched: FetchedGuest) -> Release:
+    def _loaded(
+        self, config: SchedulerConfig, plugin: str, settings: WasmPluginSettings, fetched: FetchedGuest
+    ) -> Release:
         meter, log = GuestMeter(self._observer), ReleaseLog(self._logs)
         guest = Guest.load(
             fetched.wasm,
@@ -196,14 +221,17 @@ class Stager:
             config=settings.guest_config,
             log_severity=settings.log_severity,
             args=settings.args,
-            limits=limits,
+            limits=Limits.from_config(settings.limits),
             failure_policy=settings.failure_policy,
             observer=meter,
             logs=log,
+            repeatable=self._repeatable,
         )
+        self._keep(fetched.digest, fetched.wasm)
         if not (isinstance(settings.guest_url, str) and is_reference(settings.guest_url)):
             self._ledger.keep(fetched.digest, fetched.wasm)
-        return Release(plugin, settings, fetched.digest, fetched.version, fetched.source, guest, meter, log)
+        version, source = fetched.version, fetched.source
+        return Release(plugin, settings, fetched.digest, version, source, guest, meter, log, config.trust)
 
 
 def is_tag_followed(settings: WasmPluginSettings) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubewasp.k8s.pods import annotated, placed_on
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from kubewasp.k8s.pods import Pod
     from kubewasp.state.node_table import NodeTable
@@ -23,12 +23,24 @@ class AssumedPods:
     def __contains__(self, uid: str) -> bool:
         return uid in self._pods
 
+    def node_of(self, uid: str) -> str:
+        """The node of an assumed pod; empty if it is none."""
+        found = self._pods.get(uid)
+        return "" if found is None else found.node
+
+    def __iter__(self) -> Iterator[Pod]:
+        return iter(self._pods.values())
+
     def assume(self, pod: Pod, node: str) -> Pod:
         """Adds the pod to its node in the table; returns it with the node."""
         assumed = placed_on(pod, node)
-        self._pods[pod.uid] = assumed
-        self._table.add_pod(assumed)
+        self.restore(assumed)
         return assumed
+
+    def restore(self, assumed: Pod) -> None:
+        """Adds a pod that has its node already."""
+        self._pods[assumed.uid] = assumed
+        self._table.add_pod(assumed)
 
     def annotate(self, assumed: Pod, annotations: Mapping[str, str]) -> Pod:
         """Adds annotations to the pod on its node, where other pods' plugins see them; returns it with them."""

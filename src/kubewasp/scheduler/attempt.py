@@ -19,7 +19,8 @@ class Attempt:
     """One scheduling attempt of one pod.
 
     `node` is set for a pod that is bound, is being bound, or waits on Permit. Otherwise `message` is the reason, and
-    `objections` are the rejections by node. `annotations` go with the binding.
+    `objections` are the rejections by node. `annotations` go with the binding. `score` is that of the chosen node, if
+    there was a choice.
     """
 
     pod: Pod
@@ -32,6 +33,7 @@ class Attempt:
     victims: tuple[Pod, ...] = ()
     objections: Sequence[Objection] = ()
     feasible: int = 0
+    score: int | None = None
     seconds: float = 0.0
     annotations: tuple[Annotation, ...] = ()
 

@@ -71,6 +71,9 @@ class BindingCycle:
     def __contains__(self, uid: str) -> bool:
         return uid in self._under_way
 
+    def __iter__(self) -> Iterator[Binding]:
+        return iter(self._under_way.values())
+
     def frameworks(self) -> Iterator[Framework]:
         """The frameworks of the pods in their binding cycle."""
         return (binding.framework for binding in self._under_way.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -65,6 +66,7 @@ class Environment:
     record_event: Callable[[RecordedEvent], None] = lambda _event: None
     wake: Callable[[], None] = lambda: None
     seed: int = 0
+    make_random: Callable[[int], random.Random] = random.Random
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def compose(
         table=table,
         store=environment.store,
         client=environment.client,
-        seed=environment.seed,
+        new_random=lambda: environment.make_random(environment.seed),
         queue=queue,
         profiles=profiles,
         waiting=waiting,

@@ -34,6 +34,17 @@ def configure(
 ) -> tuple[SchedulerConfig, Collection[str]]:
     """The configuration with plugins added, and their names; `option` is the source of their configurations."""
     settings = load_config(config, check_limits=limits_problem) if config is not None else default_config()
+    return with_plugins(settings, plugins, plugin_configs, option=option)
+
+
+def with_plugins(
+    settings: SchedulerConfig,
+    plugins: Sequence[AddedPlugin],
+    plugin_configs: Mapping[str, str] | None = None,
+    *,
+    option: str = "--plugin-config",
+) -> tuple[SchedulerConfig, Collection[str]]:
+    """A configuration with plugins added, as in `configure`."""
     configs, added = plugin_configs or {}, dict[str, AddedPlugin]()
     for plugin in plugins:
         if plugin.name in added:

@@ -52,6 +52,7 @@ class Choice:
     victims: Sequence[Pod] = ()
     candidates: Sequence[Candidate] = ()
     feasible: int = 0
+    score: int | None = None
     statuses: Mapping[str, Status] = field(default_factory=dict)
     objections: Sequence[Objection] = ()
 
@@ -144,8 +145,9 @@ class SchedulingCycle:
             return Choice(state, message=totals.reason, is_error=True, feasible=len(feasible), failed_by=totals.plugin)
         if trace is not None:
             trace.totals = totals
-        best = int(feasible[select(totals)])
-        return Choice(state, node=table.node(best).name, feasible=len(feasible))
+        place = select(totals)
+        best = table.node(int(feasible[place])).name
+        return Choice(state, node=best, feasible=len(feasible), score=int(totals[place]))
 
     # ------------------------------------------------------------------ filtering
 

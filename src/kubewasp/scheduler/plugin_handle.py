@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +11,7 @@ from kubewasp.framework.status import Code, Status
 from kubewasp.scheduler.cycle import verdict_on_one
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Sequence
 
     from kubewasp.clock import Clock
@@ -40,7 +40,7 @@ class PluginHandle:
         table: NodeTable,
         store: ObjectStore,
         client: Client,
-        seed: int,
+        new_random: Callable[[], random.Random],
         queue: SchedulingQueue,
         profiles: ActiveProfiles,
         waiting: WaitingPods,
@@ -53,7 +53,7 @@ class PluginHandle:
         self.table = table
         self.store = store
         self.client = client
-        self._seed = seed
+        self._new_random = new_random
         self._queue = queue
         self._profiles = profiles
         self._waiting = waiting
@@ -83,7 +83,7 @@ class PluginHandle:
     # ------------------------------------------------------------------ SchedulerHandle: scheduler's thread
 
     def new_random(self) -> random.Random:
-        return random.Random(self._seed)  # noqa: S311 - not a secret
+        return self._new_random()
 
     def check(self, state: CycleState, pod: Pod, row: int) -> Status:
         cycle = self._profiles.cycle_for(pod)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kubewasp.k8s.pods import placed_on
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from kubewasp.k8s.pods import Pod
 
@@ -42,6 +42,10 @@ class Nominator:
             found = self._placed[pod.uid] = pod, placed_on(pod, self._node_of[pod.uid])
         return found[1]
 
+    def __iter__(self) -> Iterator[tuple[str, Pod]]:
+        """Nodes and the pods nominated to them."""
+        return iter([(node, pod) for node, pods in self._by_node.items() for pod in pods.values()])
+
     def on(self, node: str) -> list[Pod]:
         return list(self._by_node.get(node, {}).values())
 
@@ -71,6 +75,15 @@ class Evictions:
     def __init__(self) -> None:
         self._sent: set[str] = set()
         self._unaccepted: dict[str, set[str]] = {}
+
+    @property
+    def state(self) -> tuple[list[str], dict[str, list[str]]]:
+        """Uids of the victims, and of those not yet accepted by preemptor."""
+        return sorted(self._sent), {uid: sorted(left) for uid, left in self._unaccepted.items()}
+
+    def restore(self, sent: Iterable[str], unaccepted: Mapping[str, Iterable[str]]) -> None:
+        self._sent = set(sent)
+        self._unaccepted = {uid: set(left) for uid, left in unaccepted.items()}
 
     def sent(self, victim: Pod, preemptor: Pod) -> None:
         self._sent.add(victim.uid)

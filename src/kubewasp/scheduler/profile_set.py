@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.preemption import Nominator
     from kubewasp.scheduler.queued_pod import ClusterChange, QueuedPod
+    from kubewasp.scheduler.queueing_hints import KnownHints
     from kubewasp.scheduler.sampling import Rotation
     from kubewasp.state.node_table import NodeTable
 
@@ -40,7 +41,7 @@ class Hints(Protocol):
 
     def plugins(self, change: ClusterChange) -> Iterator[str]: ...
 
-    def wake(self, queued: QueuedPod, change: ClusterChange) -> bool: ...
+    def wake(self, queued: QueuedPod, change: ClusterChange, known: KnownHints | None = None) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +65,14 @@ class ProfileBuilder:
     def __init__(self, table: NodeTable, nominator: Nominator, rotation: Rotation, observer: SchedulerObserver) -> None:
         self._table = table
         self._nominator = nominator
-        self._rotation = rotation
+        self.rotation = rotation
         self._observer = observer
 
     def build(self, frameworks: Iterable[Framework], tuning: Tuning) -> ProfileSet:
         by_name = {framework.name: framework for framework in frameworks}
         cycles = {
             name: SchedulingCycle(
-                framework, self._table, self._nominator, self._rotation, percentage=tuning.percentages.get(name)
+                framework, self._table, self._nominator, self.rotation, percentage=tuning.percentages.get(name)
             )
             for name, framework in by_name.items()
         }
@@ -117,7 +118,8 @@ class SplitHints:
         yield from self._stable.plugins(change)
         yield from self._other.plugins(change)
 
-    def wake(self, queued: QueuedPod, change: ClusterChange) -> bool:
+    def wake(self, queued: QueuedPod, change: ClusterChange, known: KnownHints | None = None) -> bool:  # noqa: ARG002
+        """Answers are not shared: those of the two sides may differ."""
         hints = self._stable if self._canary.framework_for(queued.pod) is None else self._other
         return hints.wake(queued, change)
 

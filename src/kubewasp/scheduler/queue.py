@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.profile_change import ProfileSwap
     from kubewasp.scheduler.profile_set import ActiveProfiles
+    from kubewasp.scheduler.queueing_hints import KnownHints
 
 # Maximum wait for an event, in seconds; then the pod is retried without one.
 FLUSH_AFTER: Final = 5 * 60.0
@@ -63,6 +64,7 @@ class SchedulingQueue:
         self._backoff = BackoffQueue()
         self._unschedulable = UnschedulablePods()
         self._in_flight = InFlightEvents()
+        self._errors: Counter[int] = Counter()  # pods by the number of their errors in a row, from 1 on
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -111,6 +113,7 @@ class SchedulingQueue:
         queued = self._pods.pop(uid, None)
         if queued is not None:
             self._unschedulable.remove(queued)
+            self._count_errors(queued, 0)
             queued.place = ""
             self.done(uid)
 
@@ -125,11 +128,26 @@ class SchedulingQueue:
             if found is None:
                 return None
             self._observer.queue_incoming(ACTIVE, POPPED_EARLY)
-        found.place = IN_FLIGHT
-        found.attempts += 1
-        found.began = time.perf_counter()
-        self._in_flight.begin(found.pod.uid)
-        return found
+        return self._begun(found)
+
+    def take(self, uid: str, *, instead_of: QueuedPod | None = None) -> QueuedPod | None:
+        """A certain pod, ready or not, to schedule; `instead_of` was popped and becomes active again."""
+        if instead_of is not None:
+            instead_of.attempts -= 1
+            self.done(instead_of.pod.uid)
+            self._active.push(instead_of)
+        queued = self._pods.get(uid)
+        if queued is None or queued.place == IN_FLIGHT:
+            return None
+        self._unschedulable.remove(queued)
+        return self._begun(queued)
+
+    def _begun(self, queued: QueuedPod) -> QueuedPod:
+        queued.place = IN_FLIGHT
+        queued.attempts += 1
+        queued.began = time.perf_counter()
+        self._in_flight.begin(queued.pod.uid)
+        return queued
 
     def done(self, uid: str) -> None:
         """Ends the pod's scheduling cycle: later events need not be kept for it."""
@@ -149,9 +167,9 @@ class SchedulingQueue:
         queued.was_flushed = False
         if rejected_by:
             queued.unschedulable_count += 1
-            queued.errors = 0
+            self._count_errors(queued, 0)
         else:
-            queued.errors += 1
+            self._count_errors(queued, queued.errors + 1)
         changes = self._in_flight.since_start(uid)
         self.done(uid)
         # A failure during binding is no verdict on the cluster: the pod waits for no event.
@@ -160,6 +178,26 @@ class SchedulingQueue:
             self._requeue(queued, ATTEMPT_FAILED)
         else:
             self._park(queued, ATTEMPT_FAILED)
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def in_order(self) -> list[QueuedPod]:
+        """All pods, those of each part in its order: restored one after the other, they make the same queue."""
+        found = dict.fromkeys([*self._active.in_order(), *self._backoff.in_order(), *self._unschedulable])
+        return [*found, *(queued for queued in self._pods.values() if queued not in found)]
+
+    def restore(self, queued: QueuedPod) -> None:
+        """Adds a pod with its history, in its place."""
+        self._pods[queued.pod.uid] = queued
+        queued.sort_key = self._sort_key(queued)
+        if queued.place == ACTIVE:
+            self._active.push(queued)
+        elif queued.place == BACKOFF:
+            self._backoff.push(queued, queued.ready_at)
+        elif queued.place == UNSCHEDULABLE:
+            self._unschedulable.add(queued)
+        elif queued.place == IN_FLIGHT:
+            self._in_flight.begin(queued.pod.uid)
 
     # ------------------------------------------------------------------ events
 
@@ -174,8 +212,9 @@ class SchedulingQueue:
             concerned = list(self._unschedulable)
         else:
             concerned = self._unschedulable.rejected_by(self._profiles.hints.plugins(change))
+        known: KnownHints = {}
         for queued in concerned:
-            if condition(queued.pod) and self._profiles.hints.wake(queued, change):
+            if condition(queued.pod) and self._profiles.hints.wake(queued, change, known):
                 self._requeue(queued, label)
 
     def nomination_ended(self, pod: Pod) -> None:
@@ -196,11 +235,14 @@ class SchedulingQueue:
     def flush_stuck(self) -> None:
         """Requeues pods that have waited too long for an event."""
         now = self._clock.now()
-        for queued in list(self._unschedulable):
-            if now - queued.last_flush > FLUSH_AFTER:
-                queued.last_flush = now
-                queued.was_flushed = True
-                self._requeue(queued, TIMED_OUT)
+        for queued in self._unschedulable.flushed_before(now - FLUSH_AFTER):
+            self._unschedulable.flushed(queued, now)
+            queued.was_flushed = True
+            self._requeue(queued, TIMED_OUT)
+
+    def has_errors(self, below: int) -> bool:
+        """Whether a pod's last attempts ended with an error, fewer than `below` in a row."""
+        return any(count < below for count in self._errors)
 
     def next_backoff(self) -> float | None:
         """End of the next backoff; None if no pod backs off."""
@@ -208,8 +250,8 @@ class SchedulingQueue:
 
     def next_flush(self) -> float | None:
         """Time of the next requeueing without an event; None if no pod waits for one."""
-        times = [queued.last_flush for queued in self._unschedulable]
-        return min(times) + FLUSH_AFTER + 1.0 if times else None
+        oldest = self._unschedulable.oldest_flush()
+        return None if oldest is None else oldest + FLUSH_AFTER + 1.0
 
     # ------------------------------------------------------------------ other profiles
 
@@ -312,6 +354,15 @@ class SchedulingQueue:
             return True
         self._park(queued, "" if was_parked else event)
         return False
+
+    def _count_errors(self, queued: QueuedPod, errors: int) -> None:
+        before, queued.errors = queued.errors, errors
+        if before:
+            self._errors[before] -= 1
+            if not self._errors[before]:
+                del self._errors[before]
+        if errors:
+            self._errors[errors] += 1
 
     def _park(self, queued: QueuedPod, event: str) -> None:
         if event:

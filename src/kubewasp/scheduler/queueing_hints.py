@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.observer import SchedulerObserver
     from kubewasp.framework.runtime import Framework
-    from kubewasp.k8s.pods import Pod
+    from kubewasp.k8s.pods import Pod, PodSpec
     from kubewasp.scheduler.queued_pod import ClusterChange, QueuedPod
 
     _ByPlugin = dict[str, list[Registration]]
+    # Answers about one event, by the plugins that rejected a pod and its spec.
+    KnownHints = dict[tuple[frozenset[str], PodSpec], bool]
 
 
 class QueueingHints:
@@ -52,8 +54,22 @@ class QueueingHints:
         for by_plugin in self._matching(change).values():
             yield from by_plugin
 
-    def wake(self, queued: QueuedPod, change: ClusterChange) -> bool:
-        """Whether the event may help the pod: one hint of one of the plugins that rejected it is enough."""
+    def wake(self, queued: QueuedPod, change: ClusterChange, known: KnownHints | None = None) -> bool:
+        """Whether the event may help the pod: one hint of one of the plugins that rejected it is enough.
+
+        `known` has answers about the same event, for pods of the same spec.
+        """
+        if known is None or queued.gated_by or change.is_wildcard:
+            return self._wake(queued, change)
+        found = known.get((queued.rejected_by, queued.pod.spec))
+        if found is None:
+            found = self._wake(queued, change)
+            by_plugin = self._matching(change)[queued.pod.spec.scheduler_name]
+            if all(registration.by_spec for plugin in queued.rejected_by for registration in by_plugin.get(plugin, ())):
+                known[queued.rejected_by, queued.pod.spec] = found
+        return found
+
+    def _wake(self, queued: QueuedPod, change: ClusterChange) -> bool:
         if change.is_wildcard:
             return True
         profile = queued.pod.spec.scheduler_name

@@ -85,10 +85,10 @@ class Scheduler:
         self.builder = builder
         self.retirement = retirement
         self._trial: Trial | None = None
-        self._reconsidered: deque[QueuedPod] = deque()
+        self.reconsidered: deque[QueuedPod] = deque()
         self._failures = failures
-        self._assumed = assumed
-        self._evictions = evictions
+        self.assumed = assumed
+        self.evictions = evictions
         self._recorder = recorder
         self._unexpected = unexpected
         self._listeners = list(listeners)
@@ -107,8 +107,10 @@ class Scheduler:
         """Schedules the next pod; None if no pod is ready."""
         self.settle()
         queued = self.queue.pop()
-        if queued is None:
-            return None
+        return None if queued is None else self.schedule(queued)
+
+    def schedule(self, queued: QueuedPod) -> Attempt:
+        """Schedules a pod that was taken from the queue."""
         attempt = self._skip(queued) if queued.pod.is_terminating else self._attempt(queued)
         self._notify(attempt)
         self.settle()
@@ -134,16 +136,14 @@ class Scheduler:
             choice.state.chosen()
         except Exception as error:  # noqa: BLE001 - one pod's: it backs off, and the next one has its turn
             return self._crashed(queued, "attempt", error)
-        if choice.node:
-            attempt = self._place(queued, cycle.framework, choice)
-        else:
-            attempt = self._failures.no_node(queued, choice)
-        return replace(attempt, feasible=choice.feasible, seconds=time.perf_counter() - began)
+        has_node = bool(choice.node)
+        attempt = self.place(queued, cycle.framework, choice) if has_node else self._failures.no_node(queued, choice)
+        return replace(attempt, feasible=choice.feasible, score=choice.score, seconds=time.perf_counter() - began)
 
-    def _place(self, queued: QueuedPod, framework: Framework, choice: Choice) -> Attempt:
+    def place(self, queued: QueuedPod, framework: Framework, choice: Choice) -> Attempt:
         """Runs Assume, Reserve and Permit, then binds the pod or lets it wait."""
         pod, node, state = queued.pod, choice.node, choice.state
-        assumed = self._assumed.assume(pod, node)
+        assumed = self.assumed.assume(pod, node)
         self.nominator.withdraw(pod.uid)
         try:
             status = framework.run_reserve(state, assumed, node)
@@ -151,7 +151,7 @@ class Scheduler:
                 self.binding.forget(assumed, state)
                 return self._failures.not_placed(queued, status)
             if state.annotations:
-                assumed = self._assumed.annotate(assumed, values(state.annotations))
+                assumed = self.assumed.annotate(assumed, values(state.annotations))
             status, timeouts = framework.run_permit(state, assumed, node)
         except Exception as error:  # noqa: BLE001 - as in `_attempt`
             framework.run_unreserve(state, assumed, node)
@@ -189,7 +189,7 @@ class Scheduler:
         for queued in self.queue if swap.removed else ():
             if queued.pod.spec.scheduler_name in swap.removed:
                 self.nominator.withdraw(queued.pod.uid)
-        self._reconsidered.extend(self.queue.profiles_swapped(swap))
+        self.reconsidered.extend(self.queue.profiles_swapped(swap))
         ended = swap.ended()
         self.table.cache.forget(ended)
         self.retirement.add(swap.old_frameworks(), ended)
@@ -198,8 +198,8 @@ class Scheduler:
         return swap
 
     def _reconsider(self) -> None:
-        for _ in range(min(len(self._reconsidered), _RECONSIDERED_AT_ONCE)):
-            self.queue.reconsider(self._reconsidered.popleft())
+        for _ in range(min(len(self.reconsidered), _RECONSIDERED_AT_ONCE)):
+            self.queue.reconsider(self.reconsidered.popleft())
 
     # ------------------------------------------------------------------ between two pods
 
@@ -215,7 +215,7 @@ class Scheduler:
         for attempt in self.binding.retry():
             self._notify(attempt)
             self.settle()
-        if self._reconsidered:
+        if self.reconsidered:
             self._reconsider()
         if self.retirement:
             self.retirement.end(self.waiting, self.binding)
@@ -227,14 +227,14 @@ class Scheduler:
 
     def next_tick(self) -> float | None:
         """Time of the next expiry or retry."""
-        if self._reconsidered:
+        if self.reconsidered:
             return self.clock.now()
         times = (self.waiting.next_deadline(), self.binding.next_retry())
         return min((when for when in times if when is not None), default=None)
 
     def is_left_waiting(self, uid: str) -> bool:
         """Whether the pod is in the queue and not in its binding cycle."""
-        return uid not in self._assumed and self.queue.get(uid) is not None
+        return uid not in self.assumed and self.queue.get(uid) is not None
 
     def _notify(self, attempt: Attempt) -> None:
         for listener in self._listeners:
@@ -252,17 +252,17 @@ class Scheduler:
         self.settle()
 
     def evicting(self, victim: Pod, preemptor: Pod) -> None:
-        self._evictions.sent(victim, preemptor)
+        self.evictions.sent(victim, preemptor)
 
     def evicted(self, victim: Pod, preemptor: Pod) -> None:
         """After the last eviction, requeues the preemptor if the victim is already deleted."""
-        if self._evictions.accepted(victim, preemptor) and not self._evictions.is_victim(victim.uid):
+        if self.evictions.accepted(victim, preemptor) and not self.evictions.is_victim(victim.uid):
             gone = ClusterChange("AssignedPod", Action.DELETE, victim, None)
             self.queue.move(gone, lambda pod: pod.uid == preemptor.uid)
             self.settle()
 
     def not_evicted(self, victim: Pod, preemptor: Pod) -> None:
         """Requeues the preemptor for another node."""
-        self._evictions.failed(victim, preemptor)
+        self.evictions.failed(victim, preemptor)
         self.queue.activate(preemptor.uid)
         self.settle()

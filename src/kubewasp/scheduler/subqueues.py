@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -63,6 +63,9 @@ class ActiveQueue:
         kept = {id(entry[2]): entry for entry in self._heap if entry[2].place == ACTIVE}
         self._heap = [(queued.sort_key, order, queued) for _, order, queued in kept.values()]
         heapq.heapify(self._heap)
+
+    def in_order(self) -> list[QueuedPod]:
+        return [entry[2] for entry in sorted(self._heap, key=lambda entry: entry[:2]) if _is_valid(entry)]
 
     def upcoming(self, count: int) -> list[Pod]:
         """Up to `count` pods from the head, in order."""
@@ -130,16 +133,22 @@ class BackoffQueue:
         self._heap = [(queued.ready_at, queued.sort_key, order, queued) for _, _, order, queued in kept.values()]
         heapq.heapify(self._heap)
 
+    def in_order(self) -> list[QueuedPod]:
+        listed = sorted(self._heap, key=lambda entry: entry[:3])
+        return [entry[3] for entry in listed if entry[3].place == BACKOFF and entry[3].ready_at == entry[0]]
+
     def next_end(self) -> float | None:
-        ends = [ready_at for ready_at, _, _, queued in self._heap if queued.place == BACKOFF]
-        return math.floor(min(ends)) + 1.0 if ends else None
+        heap = self._heap
+        while heap and (heap[0][3].place != BACKOFF or heap[0][3].ready_at != heap[0][0]):
+            heapq.heappop(heap)
+        return math.floor(heap[0][0]) + 1.0 if heap else None
 
 
 class UnschedulablePods:
-    """Pods waiting for an event, by the plugins that rejected or gated them."""
+    """Pods waiting for an event, by the plugins that rejected or gated them, and in the order of their last flush."""
 
     def __init__(self) -> None:
-        self._pods: dict[str, QueuedPod] = {}
+        self._pods: OrderedDict[str, QueuedPod] = OrderedDict()
         self._by_plugin: dict[str, dict[str, QueuedPod]] = {}
 
     def __iter__(self) -> Iterator[QueuedPod]:
@@ -148,7 +157,10 @@ class UnschedulablePods:
     def add(self, queued: QueuedPod) -> None:
         queued.place = UNSCHEDULABLE
         uid = queued.pod.uid
+        latest = next(reversed(self._pods.values()), queued)
         self._pods[uid] = queued
+        if queued.last_flush < latest.last_flush:  # rare: a gate that shut later
+            self._pods = OrderedDict(sorted(self._pods.items(), key=lambda item: item[1].last_flush))
         for plugin in _plugins_of(queued):
             self._by_plugin.setdefault(plugin, {})[uid] = queued
 
@@ -163,10 +175,25 @@ class UnschedulablePods:
 
     def rejected_by(self, plugins: Iterable[str]) -> list[QueuedPod]:
         """Pods rejected by one of the plugins, and pods without a rejecting plugin."""
+        if not self._pods:
+            return []
         found = dict(self._by_plugin.get("", {}))
         for plugin in plugins:
             found |= self._by_plugin.get(plugin, {})
         return list(found.values())
+
+    def oldest_flush(self) -> float | None:
+        """The earliest time of a last flush."""
+        return next(iter(self._pods.values())).last_flush if self._pods else None
+
+    def flushed_before(self, when: float) -> list[QueuedPod]:
+        """Pods whose last flush was before a time, the earliest first."""
+        return list(itertools.takewhile(lambda queued: queued.last_flush < when, self._pods.values()))
+
+    def flushed(self, queued: QueuedPod, now: float) -> None:
+        """Notes a flush of a pod."""
+        queued.last_flush = now
+        self._pods.move_to_end(queued.pod.uid)
 
 
 def _plugins_of(queued: QueuedPod) -> tuple[str, ...]:

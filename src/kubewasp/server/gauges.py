@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kubewasp.apiserver.reflector import Reflector
     from kubewasp.framework.plugin import Plugin
     from kubewasp.framework.runtime import Framework
+    from kubewasp.live.recording.writer import RecordingWriter
     from kubewasp.scheduler.scheduler import Scheduler
     from kubewasp.server.instruments import Labels
     from kubewasp.server.metrics import Metrics
@@ -31,6 +32,13 @@ def add_scheduler(metrics: Metrics, scheduler: Scheduler) -> None:
     metrics.gauge("scheduler_inflight_events", lambda: {(name,): n for name, n in queue.events_in_flight().items()})
     metrics.gauge("scheduler_goroutines", lambda: {("binding",): len(scheduler.binding)})
     metrics.gauge("scheduler_cache_size", lambda: _cache_size(scheduler))
+
+
+def add_recording(metrics: Metrics, writer: RecordingWriter) -> None:
+    """Size and state of the recording of this process."""
+    metrics.read_counter("kubewasp_recording_bytes_total", lambda: {(): writer.bytes_written})
+    metrics.read_counter("kubewasp_recording_entries_total", lambda: {(): writer.entries})
+    metrics.gauge("kubewasp_recording_active", lambda: {(): float(writer.is_on)})
 
 
 class PluginGauges:

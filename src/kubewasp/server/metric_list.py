@@ -285,6 +285,9 @@ METRICS: Final = (
         "kubewasp_reflector_restarts_total", "counter", "Watches restarted after a break or expiry.", ("resource",)
     ),
     MetricInfo("kubewasp_reflector_events_total", "counter", "Events received through watches.", ("resource",)),
+    MetricInfo("kubewasp_recording_bytes_total", "counter", "Bytes written by `run --record`."),
+    MetricInfo("kubewasp_recording_entries_total", "counter", "Events and decisions recorded."),
+    MetricInfo("kubewasp_recording_active", "gauge", "1 while a recording is written, 0 once it has stopped."),
     MetricInfo(
         "kubewasp_extender_requests_total",
         "counter",

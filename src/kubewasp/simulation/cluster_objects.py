@@ -18,6 +18,8 @@ from kubewasp.k8s.objects import name_of, namespace_of
 from kubewasp.k8s.pods import PodParser, annotated, placed_on
 from kubewasp.k8s.selectors import SelectorError
 from kubewasp.simulation.disruption_controller import DisruptionController
+from kubewasp.simulation.pod_template import template
+from kubewasp.simulation.scale_down import deletion_cost, removed_last_first
 from kubewasp.simulation.volume_controller import VolumeController
 from kubewasp.simulation.workloads import WORKLOADS, controller_of, replacement
 from kubewasp.state.object_kinds import CLUSTER_SCOPED, KINDS, PRIORITY_CLASS
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.objects import PriorityClass
     from kubewasp.k8s.pods import Pod
+    from kubewasp.simulation.disruption_controller import BudgetState
+    from kubewasp.simulation.pod_template import PodTemplate
     from kubewasp.simulation.workloads import Identity
     from kubewasp.state.object_store import ObjectStore
 
@@ -69,7 +73,10 @@ class PlacementListener(Protocol):
 
 
 class ClusterObjects:
-    """All objects of a cluster. Implements `framework.handle.Client`."""
+    """All objects of a cluster. Implements `framework.handle.Client`.
+
+    It has a method per request of clients and controllers, and so more than 25.
+    """
 
     def __init__(self, clock: Clock, store: ObjectStore) -> None:
         self.store = store
@@ -79,6 +86,7 @@ class ClusterObjects:
         self.preemptions: list[Preemption] = []
         self.bindings: dict[str, Placed] = {}  # by uid, in the order of binding
         self.binding_annotations: dict[str, Mapping[str, str]] = {}  # by uid
+        self.successors: dict[str, str] = {}  # uids of replaced pods, and of those that took their place
         self.workloads: dict[Identity, Mapping[str, Any]] = {}
         self.owners: dict[Identity, Mapping[str, Any]] = {}
         self._clock = clock
@@ -142,15 +150,26 @@ class ClusterObjects:
             pod = self._parser.parse(stored, encode("Pod", stored))
         except SelectorError as error:
             raise ManifestError("spec", f"invalid selector: {error}") from None
-        self.manifests[key] = stored
-        self.pods[key] = pod
-        self._uids[uid] = key
-        self._budgets.moved(before, pod)
-        self._volumes.create_claims_of(pod)
-        self._volumes.sync()
-        self._put_pod(pod, before)
+        self._store_pod(stored, pod, before)
 
-    def _put_pod(self, pod: Pod, before: Pod | None) -> None:
+    def pod_template(self, namespace: str, labels: Mapping[str, str], spec: Mapping[str, Any]) -> PodTemplate:
+        """The template of pods with equal namespace, labels and spec, for `create_pod`."""
+        return template(namespace, labels, spec, parser=self._parser, priority_class=self._priority_class)
+
+    def create_pod(self, made_from: PodTemplate, name: str, uid: str, annotations: Mapping[str, str]) -> Pod:
+        """Creates a pod; name and uid must be new."""
+        stored, pod = made_from.made(name, uid, annotations)
+        self._store_pod(stored, pod, None)
+        return pod
+
+    def _store_pod(self, stored: dict[str, Any], pod: Pod, before: Pod | None) -> None:
+        self.manifests[pod.key] = stored
+        self.pods[pod.key] = pod
+        self._uids[pod.uid] = pod.key
+        self._budgets.moved(before, pod)
+        if pod.spec.volumes:
+            self._volumes.create_claims_of(pod)
+        self._volumes.sync()
         for listener in self._listeners:
             listener.put_pod(pod, before)
 
@@ -200,15 +219,24 @@ class ClusterObjects:
     def pods_on(self, node: str) -> list[Pod]:
         return [pod for pod in self.pods.values() if pod.node == node]
 
+    def pod_of(self, uid: str) -> Pod | None:
+        key = self._uids.get(uid)
+        return self.pods[key] if key is not None else None
+
+    def budgets_of(self, pod: Pod) -> list[BudgetState]:
+        """The PodDisruptionBudgets of a pod, now."""
+        return self._budgets.of(pod)
+
     def pods_of(self, owner: Identity) -> list[str]:
-        """Keys of a controller's pods, bound pods first."""
+        """Keys of a controller's pods; those that it would remove first are the last."""
         kind, namespace, name = owner
         found = [
-            (key, pod)
-            for key, pod in self.pods.items()
+            pod
+            for pod in self.pods.values()
             if pod.owner is not None and (pod.owner.kind, pod.namespace, pod.owner.name) == (kind, namespace, name)
         ]
-        return [key for key, _ in sorted(found, key=lambda item: not item[1].node)]
+        costs = {pod.uid: deletion_cost(self.manifests[pod.key]) for pod in found}
+        return [pod.key for pod in removed_last_first(kind, found, costs)]
 
     def _labels_of(self, node: str) -> Mapping[str, str]:
         return (self.node_manifests.get(node, {}).get("metadata") or {}).get("labels") or {}
@@ -227,7 +255,9 @@ class ClusterObjects:
             return Status(Code.ERROR, f'pods "{pod.name}" not found')
         if known.node:
             return Status(Code.ERROR, f'pod {pod.name} is already assigned to node "{known.node}"')
-        bound = replace(placed_on(known, node), nominated_node="")
+        bound = placed_on(known, node)
+        if bound.nominated_node:
+            bound = replace(bound, nominated_node="")
         if annotations:
             bound = annotated(bound, annotations)
             self.manifests[pod.key] = _with_annotations(self.manifests[pod.key], annotations)
@@ -235,9 +265,10 @@ class ClusterObjects:
         self.pods[pod.key] = bound
         self._budgets.moved(known, bound)
         self.bindings[pod.uid] = Placed(self._clock.now(), bound)
-        self._put_pod(bound, known)
-        for listener in self._placement_listeners:
-            listener.placed(bound)
+        for listener in self._listeners:
+            listener.put_pod(bound, known)
+        for placement_listener in self._placement_listeners:
+            placement_listener.placed(bound)
         return SUCCESS
 
     def update(self, manifest: Mapping[str, Any]) -> Status:
@@ -265,10 +296,10 @@ class ClusterObjects:
         self._delete_pod(pod.key)
         owner = self._owner(pod)
         if owner is not None:
-            names = {known.name for known in self.pods.values() if known.namespace == pod.namespace}
-            successor = replacement(owner, lost, names, self.node_manifests)
+            successor = replacement(owner, lost, _Names(pod.namespace, self.pods), self.node_manifests)
             if successor is not None:
                 self.apply(successor)
+                self.successors[pod.uid] = self.pods[f"{pod.namespace}/{name_of(successor)}"].uid
 
     def finish_pod(self, pod: Pod) -> None:
         """Deletes a completed pod; its controller does not replace it."""
@@ -278,6 +309,17 @@ class ClusterObjects:
         if pod.owner is None:
             return None
         return self.owners.get((pod.owner.kind, pod.namespace, pod.owner.name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Names of the pods in a namespace, without a copy of them."""
+
+    namespace: str
+    pods: Mapping[str, Pod]
+
+    def __contains__(self, name: object) -> bool:
+        return f"{self.namespace}/{name}" in self.pods
 
 
 def _still_bound(manifest: Mapping[str, Any], before: Pod, annotations: Mapping[str, str]) -> Mapping[str, Any]:

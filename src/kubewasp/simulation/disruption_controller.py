@@ -18,6 +18,36 @@ if TYPE_CHECKING:
 _PERCENTAGE: Final = re.compile(r"[0-9]{1,9}%")
 
 
+@dataclass(frozen=True, slots=True)
+class BudgetState:
+    """A budget with its pods: all, healthy ones, and the number that must stay healthy.
+
+    A pod is healthy if it is bound, not terminating, and not known to be unready.
+    """
+
+    namespace: str
+    name: str
+    pods: int
+    healthy: int
+    desired: int
+    evicts_unhealthy: bool  # always, by its unhealthyPodEvictionPolicy
+
+    @property
+    def allowed(self) -> int:
+        """Number of healthy pods that may be evicted now."""
+        return max(0, self.healthy - self.desired)
+
+    def allows(self, pod: Pod) -> bool:
+        """Whether the pod may be evicted now. An unhealthy one may, as long as the healthy ones are enough."""
+        if is_healthy(pod):
+            return self.allowed > 0
+        return self.evicts_unhealthy or (self.healthy >= self.desired and self.desired > 0) or self.allowed > 0
+
+
+def is_healthy(pod: Pod) -> bool:
+    return bool(pod.node) and not pod.is_terminating and not pod.is_unready
+
+
 @dataclass(slots=True)
 class _Watched:
     """A budget with the numbers of its pods and of those that run."""
@@ -27,13 +57,18 @@ class _Watched:
     pods: int = 0
     running: int = 0
 
-    def allowed(self) -> int:
+    def state(self) -> BudgetState:
         if self.spec.get("maxUnavailable") is not None:
-            wanted = self.pods - _share(self.spec["maxUnavailable"], self.pods)
+            desired = max(0, self.pods - _share(self.spec["maxUnavailable"], self.pods))
         else:
             minimum = self.spec.get("minAvailable")
-            wanted = _share(1 if minimum is None else minimum, self.pods)
-        return max(0, self.running - wanted)
+            desired = _share(1 if minimum is None else minimum, self.pods)
+        always = self.spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
+        return BudgetState(self.budget.namespace, self.budget.name, self.pods, self.running, desired, always)
+
+    def covers(self, pod: Pod) -> bool:
+        budget = self.budget
+        return pod.namespace == budget.namespace and budget.selector is not None and budget.selector.matches(pod.labels)
 
 
 class DisruptionController:
@@ -69,14 +104,17 @@ class DisruptionController:
             if counted != (watched.pods, watched.running):
                 self._publish(watched)
 
+    def of(self, pod: Pod) -> list[BudgetState]:
+        """The budgets of a pod, now; without those that have a status in their manifest."""
+        return [watched.state() for watched in self._watched.values() if watched.covers(pod)]
+
     def _count(self, watched: _Watched, pod: Pod, sign: int) -> None:
-        budget = watched.budget
-        if pod.namespace == budget.namespace and budget.selector is not None and budget.selector.matches(pod.labels):
+        if watched.covers(pod):
             watched.pods += sign
-            watched.running += sign * bool(pod.node and not pod.is_terminating)
+            watched.running += sign * is_healthy(pod)
 
     def _publish(self, watched: _Watched) -> None:
-        budget = replace(watched.budget, disruptions_allowed=watched.allowed())
+        budget = replace(watched.budget, disruptions_allowed=watched.state().allowed)
         if self._store.get(DISRUPTION_BUDGET, budget.name, budget.namespace) != budget:
             self._store.put_parsed(DISRUPTION_BUDGET, (budget.namespace, budget.name), budget)
 

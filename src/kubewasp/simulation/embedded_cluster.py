@@ -154,14 +154,13 @@ class EmbeddedCluster:
         """Time of the next event: an expiry, the end of a backoff, an action on the agenda."""
         queue = self.scheduler.queue
         times = [self.scheduler.next_tick(), self._agenda[0][0] if self._agenda else None]
-        if not self._is_stuck and any(queued.errors and queued.errors < _MAX_ERRORS for queued in queue):
+        if not self._is_stuck and queue.has_errors(_MAX_ERRORS):
             times.append(queue.next_backoff())
-        if self._agenda and self._flushes < _MAX_FLUSHES:
-            flush = queue.next_flush()
-            if flush is not None and flush < self._agenda[0][0]:
-                times.append(flush)
+        flush = queue.next_flush()
+        if self._agenda and self._flushes < _MAX_FLUSHES and flush is not None and flush < self._agenda[0][0]:
+            times.append(flush)
         when = min((when for when in times if when is not None), default=None)
-        if when is not None and when == queue.next_flush():
+        if when is not None and when == flush:
             self._flushes += 1
         return when
 

@@ -10,6 +10,7 @@ from kubewasp.k8s import manifests, quantity
 from kubewasp.k8s.codec import encode
 from kubewasp.k8s.errors import ManifestError, quoted, shown
 from kubewasp.k8s.objects import name_of, namespace_of
+from kubewasp.k8s.snapshot_file import SUFFIX
 from kubewasp.simulation.manifest_warnings import ManifestWarnings
 from kubewasp.simulation.workload_checks import check_workload
 from kubewasp.simulation.workloads import WORKLOADS, controller_of, expand, identity, is_finished, surplus
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 
     from kubewasp.input_file import InputFile
     from kubewasp.k8s.manifests import Manifest
+    from kubewasp.k8s.snapshot_file import SnapshotHead
     from kubewasp.simulation.cluster_objects import ClusterObjects
     from kubewasp.simulation.workloads import Expansion
 
-_SUFFIXES = (".yaml", ".yml", ".json")
+_SUFFIXES = (".yaml", ".yml", ".json", SUFFIX)
 # Kinds without influence on scheduling: ignored without a warning.
 _IRRELEVANT = frozenset(
     [
@@ -62,7 +64,8 @@ _MAX_VOLUME_BYTES = 2**63 - 1
 class ClusterInput:
     """Objects of a simulated cluster.
 
-    `unknown` are counts of ignored objects by kind, `sources` origins by object, `mistakes` those of `--strict`.
+    `unknown` are counts of ignored objects by kind, `sources` origins by object, `mistakes` those of `--strict`,
+    `snapshots` the heads of such files.
     """
 
     nodes: list[Mapping[str, Any]] = field(default_factory=list)
@@ -72,10 +75,12 @@ class ClusterInput:
     unknown: dict[str, int] = field(default_factory=dict)
     sources: dict[tuple[str, str, str], str] = field(default_factory=dict)
     mistakes: ManifestWarnings = field(default_factory=ManifestWarnings)
+    snapshots: dict[str, SnapshotHead] = field(default_factory=dict)
 
     @property
     def warnings(self) -> list[str]:
-        return [*self.mistakes.texts(), *left_out(self.unknown), *self._strays()]
+        missing = [f"{file}: {warning}" for file, head in self.snapshots.items() for warning in head.warnings]
+        return [*missing, *self.mistakes.texts(), *left_out(self.unknown), *self._strays()]
 
     def _strays(self) -> list[str]:
         known = {name_of(node) for node in self.nodes}
@@ -97,14 +102,22 @@ def read(paths: Sequence[InputFile]) -> ClusterInput:
     """All objects in files and folders."""
     found = ClusterInput()
     for path in paths:
-        for file in files(path):
-            for manifest in manifests.load(file):
-                add(found, manifest)
+        add_files(found, path)
     return found
 
 
-def add(found: ClusterInput, manifest: Manifest) -> None:
-    """Validates an object and adds it to the input."""
+def add_files(found: ClusterInput, path: InputFile) -> None:
+    """Adds the objects in a file or folder to the input."""
+    for file in files(path):
+        content = manifests.read(file)
+        if content.head is not None:
+            found.snapshots[str(file)] = content.head
+        for manifest in content.manifests:
+            add(found, manifest, is_written=content.head is None)
+
+
+def add(found: ClusterInput, manifest: Manifest, *, is_written: bool = True) -> None:
+    """Validates an object and adds it to the input. `is_written`: by hand, so that mistakes are looked for."""
     kind = manifest.kind
     if not kind:
         raise ManifestError("", "kind is missing", source=manifest.source)
@@ -113,7 +126,8 @@ def add(found: ClusterInput, manifest: Manifest) -> None:
             found.unknown[kind] = found.unknown.get(kind, 0) + 1
         return
     _check(manifest)
-    found.mistakes.examine(manifest)
+    if is_written:
+        found.mistakes.examine(manifest)
     body = manifest.body
     key = (kind, "" if kind in CLUSTER_SCOPED else namespace_of(body), name_of(body))
     if key in found.sources:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubewasp.k8s.manifests import load, taken_apart
+from kubewasp.k8s.manifests import taken_apart
 from kubewasp.scheduler.configuration import AddedPlugin, configure
 from kubewasp.simulation import loading
 from kubewasp.simulation.comparison import Comparison, MovedPod, compare
@@ -94,9 +94,7 @@ def _read(manifests: Iterable[str | os.PathLike[str] | Mapping[str, object]]) ->
     found = loading.ClusterInput()
     for number, given in enumerate(manifests, start=1):
         if isinstance(given, str | os.PathLike):
-            for file in loading.files(Path(given)):
-                for manifest in load(file):
-                    loading.add(found, manifest)
+            loading.add_files(found, Path(given))
         else:
             for manifest in taken_apart(dict(given), f"manifest {number}"):
                 loading.add(found, manifest)

@@ -26,6 +26,7 @@ from kubewasp.k8s.errors import ManifestError, shown
 from kubewasp.k8s.selectors import map_selector
 from kubewasp.simulation import loading
 from kubewasp.simulation.manifest_warnings import ManifestWarnings
+from kubewasp.simulation.node_drain import cordoned, reason_to_stay
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -202,11 +203,10 @@ def _on_node(cluster: ClusterObjects, step: Step) -> None:
     manifest = cluster.node_manifests.get(step.argument)
     if manifest is None:
         raise ManifestError(f"{step.path}.{step.action}", f"there is no node {step.argument}")
-    spec = {**(manifest.get("spec") or {}), "unschedulable": step.action != "uncordon"}
-    cluster.apply({**manifest, "spec": spec})
+    cluster.apply(cordoned(manifest, is_cordoned=step.action != "uncordon"))
     if step.action == "drain":
         for pod in cluster.pods_on(step.argument):
-            if pod.owner is None or pod.owner.kind != "DaemonSet":
+            if not reason_to_stay(cluster, pod):
                 cluster.remove_pod(pod)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.explain.explanation import Explainer, Explanation
@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SimulationReport:
-    """A simulation that has run: its result, the cluster at the end, timing, and the explanation of one pod."""
+    """A simulation that has run: its result, the cluster at the end, timing, and the explanation of one pod.
+
+    `explanations` are those of all pods that were watched.
+    """
 
     cluster: EmbeddedCluster
     result: SimulationResult
@@ -42,6 +45,7 @@ class SimulationReport:
     attempts: int
     explanation: Explanation | None
     logs: PluginLogs
+    explanations: Mapping[str, Explanation] = field(default_factory=dict)
 
     def placements(self) -> list[Pod]:
         """Pods placed by the simulation."""
@@ -137,6 +141,7 @@ class Simulation:
         settings: The configuration.
         added: Names of its wasm plugins that were given as options.
         explained: Pod (`namespace/name`) to explain, by its last attempt.
+        watched: More such pods, which need not have an attempt.
         logs: Keep all log lines of plugins, not only the last ones.
         listeners: Listeners for attempts.
     """
@@ -148,6 +153,7 @@ class Simulation:
         added: Collection[str] = (),
         *,
         explained: str = "",
+        watched: Collection[str] = (),
         logs: bool = False,
         listeners: Sequence[AttemptListener] = (),
     ) -> None:
@@ -155,7 +161,7 @@ class Simulation:
         self._timeline = given.timeline
         self._explained = explained
         self._logs = PluginLogs(is_complete=logs)
-        self._explainer, self._counter = Explainer(table, {explained} if explained else ()), _Counter()
+        self._explainer, self._counter = Explainer(table, {*watched, *((explained,) if explained else ())}), _Counter()
         self._errors = ErrorLog(table)
         self.cluster, warnings = filled_cluster(
             settings,
@@ -186,7 +192,8 @@ class Simulation:
         if explained and explanation is None:
             raise ManifestError("", f"pod {explained} has no scheduling attempt: it does not exist or is not pending")
         result = ended(cluster, self._errors, before=before, warnings=self.warnings)
-        return SimulationReport(cluster, result, seconds, self._counter.attempts, explanation, self._logs)
+        attempts, found = self._counter.attempts, self._explainer.last
+        return SimulationReport(cluster, result, seconds, attempts, explanation, self._logs, found)
 
 
 def embedded_cluster(

@@ -88,6 +88,17 @@ def replacement(
     return next(_pod(owner, name) for number in numbers if (name := f"{name_of(owner)}-{number}") not in taken)
 
 
+def further_pod(
+    workload: Manifest, name: str, replica_sets: Iterable[Manifest] = ()
+) -> tuple[dict[str, Any], list[Manifest]]:
+    """A pod beyond those of a workload, and its claims. `replica_sets` are existing ones of Deployments."""
+    owner = workload
+    if workload["kind"] == "Deployment":
+        one = {**workload, "spec": {**(workload.get("spec") or {}), "replicas": 1}}
+        owner = next(item for item in _rolled_out(one, replica_sets) if wanted(item) == 1)
+    return _pod(owner, name), _claims(owner, name)
+
+
 def _missing_pods(
     owner: Manifest, owned: Sequence[Manifest], nodes: Sequence[Manifest], taken: Container[tuple[str, str]]
 ) -> Iterable[Manifest]:

@@ -52,6 +52,11 @@ class Nodes:
         return len(self._names)
 
     @property
+    def free_rows(self) -> list[int]:
+        """Rows without a node; the last one is used next."""
+        return list(self._free)
+
+    @property
     def is_dense(self) -> bool:
         """Whether the nodes in the order of their addition are the rows 0, 1, 2 …"""
         return self._dense and len(self._rows) == len(self._names)

@@ -73,6 +73,15 @@ class ZoneOrder:
             self._rows.setflags(write=False)
         return self._rows
 
+    def zones(self) -> list[list[int]]:
+        return [list(rows) for rows in self._zones.values()]
+
+    def arrange(self, zones: Sequence[Sequence[int]]) -> None:
+        """Puts zones and the rows in them into that order."""
+        known = {frozenset(rows): zone for zone, rows in self._zones.items()}
+        self._zones = {known[frozenset(rows)]: dict.fromkeys(rows) for rows in zones}
+        self._rows = None
+
     def move(self, row: int, before: Node | None, after: Node | None) -> None:
         old = None if before is None else before.zone_key
         new = None if after is None else after.zone_key
@@ -159,6 +168,15 @@ class NodeTable:
     def order(self) -> NDArray[np.int32]:
         """All rows with a node, in the order nodes are visited: one node of each zone in turn."""
         return self._order.rows()
+
+    @property
+    def visits(self) -> ZoneOrder:
+        return self._order
+
+    @property
+    def orphans(self) -> list[Pod]:
+        """Pods whose node is unknown."""
+        return [pod for pods in self._orphans.values() for pod in pods.values()]
 
     def label(self, key: str) -> LabelColumn:
         """The column of a label, created on first use."""

@@ -116,6 +116,7 @@ class PodIndex:
         self._sets: dict[tuple[str, int], LabelSet] = {}
         self._sets_by_value: dict[tuple[str, frozenset[tuple[str, str]]], LabelSet] = {}
         self._queries: OrderedDict[Hashable, Query] = OrderedDict()
+        self._priorities: dict[int, int] = {}
         self._capacity = 0
 
     def counts(
@@ -131,7 +132,17 @@ class PodIndex:
         self._queries.move_to_end(key)
         return query.column.view
 
+    def has_priority_below(self, priority: int) -> bool:
+        """Whether any pod has a lower priority."""
+        return any(known < priority for known in self._priorities)
+
     def count(self, row: int, pod: Pod, sign: int) -> None:
+        priorities, priority = self._priorities, pod.spec.priority
+        left = priorities.get(priority, 0) + sign
+        if left:
+            priorities[priority] = left
+        else:
+            del priorities[priority]
         label_set = self._label_set(pod)
         counts = label_set.terminating if pod.is_terminating else label_set.running
         counts.add(row, sign, self._capacity)

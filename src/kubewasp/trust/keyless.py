@@ -7,6 +7,7 @@ and are refused.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -47,7 +48,10 @@ def is_installed() -> bool:
 
 
 class KeylessVerifier:
-    """Verifier with the trusted root of a file. KeyFormatError for another file, or without the extra."""
+    """Verifier with the trusted root of a file. KeyFormatError for another file, or without the extra.
+
+    Equal to another one with the same content: a policy that is read again has not changed.
+    """
 
     def __init__(self, trusted_root: Path) -> None:
         if not is_installed():
@@ -62,11 +66,18 @@ class KeylessVerifier:
                 raise KeyFormatError("not a file")
             if trusted_root.stat().st_size > _MAX_ROOT_BYTES:
                 raise KeyFormatError("larger than any trusted root")
+            self._digest = hashlib.sha256(trusted_root.read_bytes()).digest()
             self._verifier = Verifier(trusted_root=TrustedRoot.from_file(str(trusted_root)))
         except (Error, ValueError, TypeError, KeyError):
             raise KeyFormatError("not a trusted root of Sigstore (trusted_root.json)") from None
         except OSError as error:
             raise KeyFormatError(f"cannot be read: {error.strerror or error}") from None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeylessVerifier) and self._digest == other._digest
+
+    def __hash__(self) -> int:
+        return hash(self._digest)
 
     def verify(self, document: SignatureDocument, subject: Subject) -> tuple[Identity, Mapping[str, str]]:
         """The signer and the signed annotations. SignatureError, unless the signature is about this subject."""

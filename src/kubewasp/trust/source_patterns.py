@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,8 +59,10 @@ def canonical_source(source: str) -> str:
     found = _SCHEME.match(source)
     if found is None:
         return source if source == STANDARD_INPUT else f"file://{_absolute(source)}"
-    host = found[2].rpartition("@")[2].lower()
-    return f"{found[1].lower()}://{host}{found[3]}"
+    host, path = found[2].rpartition("@")[2].lower(), unquote(found[3])
+    if "/." in path:
+        path = posixpath.normpath(path) + ("/" if path.endswith("/") else "")
+    return f"{found[1].lower()}://{host}{path}"
 
 
 def _absolute(path: str) -> str:

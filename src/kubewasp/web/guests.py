@@ -151,6 +151,7 @@ class Guest:
         self.reloads = {"success": 0, "failure": 0}
         self._version = self._file_version()
         self._meaning = ""  # of a reference
+        self._failure: tuple[str, str] | None = None  # of the last reload: one log line for all tries of a tag
         self._style: Style | None = config.style
         self._runner = self._load(config.place)
 
@@ -197,17 +198,20 @@ class Guest:
         except GuestLoadError as error:
             logger.warning("Tag not checked", extra=self._keys(error))
             return
-        if meaning != self._meaning:
-            self._meaning = meaning
+        if meaning != self._meaning:  # also after a failure to fetch it: it may be signed by now
             self._reload(str(Reference.parse(reference).at(meaning)))
 
     def _reload(self, place: str) -> None:
         try:
             self._runner = self._load(place)
         except GuestLoadError as error:
+            failure = place, str(error)
+            if failure != self._failure or not self.config.reference:
+                logger.error("Guest reload failed, previous version stays", extra=self._keys(error))  # noqa: TRY400
+            self._failure = failure
             self.reloads["failure"] += 1
-            logger.error("Guest reload failed, previous version stays", extra=self._keys(error))  # noqa: TRY400
         else:
+            self._failure = None
             self.reloads["success"] += 1
             logger.info("Guest reloaded", extra=self._keys())
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kubewasp.framework.config.reading import parse_config
 from tests.deploy.manifests import BASE, CHART, DEPLOY, ONLY_SCHEDULER, ROOT, cluster_rules, field_paths, one
 from tests.e2e.deploy.tools import Manifest, ToolError, helm, helm_template, kustomize
 
@@ -24,9 +25,13 @@ plugins:
 - name: TeamNodes
   url: https://policies.example/team-nodes.wasm
   sha256: {DIGEST}
+- name: PreferLabel
+  url: oci://registry.example/policies/prefer-label:v1
+  args: {{imagePullPolicy: Always}}
 - name: GpuBinpack
   volume: {{image: {{reference: "gpu-binpack:1.4"}}}}
   path: gpu-binpack.wasm
+registries: {{pullSecret: registry-login}}
 config:
   profile:
     plugins: {{score: {{disabled: [{{name: ImageLocality}}]}}}}
@@ -38,6 +43,8 @@ config:
   extra:
     parallelism: 8
     leaderElection: {{leaseDuration: 20s}}
+    registries: {{hosts: [{{host: registry.example, mirrors: [{{location: mirror.example}}]}}]}}
+    trust: {{required: false}}
 """
 
 
@@ -128,6 +135,7 @@ def test_plugins_become_entries_of_the_configuration(values: Path) -> None:
     assert own["plugins"]["multiPoint"]["enabled"] == [
         {"name": "NodeNumber", "weight": 5},
         {"name": "TeamNodes"},
+        {"name": "PreferLabel"},
         {"name": "GpuBinpack"},
     ]
     assert {entry["name"]: entry["args"] for entry in own["pluginConfig"]} == {
@@ -137,6 +145,7 @@ def test_plugins_become_entries_of_the_configuration(values: Path) -> None:
             "limits": {"memory": "64Mi"},
         },
         "TeamNodes": {"guestURL": "https://policies.example/team-nodes.wasm", "sha256": DIGEST},
+        "PreferLabel": {"guestURL": "oci://registry.example/policies/prefer-label:v1", "imagePullPolicy": "Always"},
         "GpuBinpack": {"guestURL": "file:///var/lib/kubewasp/plugins/GpuBinpack/gpu-binpack.wasm"},
         "InterPodAffinity": {"hardPodAffinityWeight": 3},
     }
@@ -162,6 +171,19 @@ def test_plugins_that_are_files_are_mounted_where_the_configuration_looks(values
     assert volumes.keys() == {mount["name"] for mount in mounts.values()}
 
 
+def test_a_pull_secret_is_mounted_where_the_configuration_looks(values: Path) -> None:
+    manifests = helm_template("--values", values)
+    pod, config = pod_of(manifests), config_of(manifests)
+    mounts = {mount["mountPath"]: mount for mount in pod["containers"][0]["volumeMounts"]}
+    mount = mounts[config["registries"]["credentialsFile"]]
+    assert mount["readOnly"] is True
+    assert {"name": mount["name"], "secret": {"secretName": "registry-login"}} in pod["volumes"]
+    assert config["registries"]["hosts"] == [{"host": "registry.example", "mirrors": [{"location": "mirror.example"}]}]
+    without = helm_template()
+    assert "registries" not in config_of(without)
+    assert "secret" not in {kind for volume in pod_of(without)["volumes"] for kind in volume}
+
+
 def test_the_rendered_configuration_is_accepted(values: Path, tmp_path: Path) -> None:
     config = config_of(helm_template("--values", values))
     for entry in config["profiles"][0]["pluginConfig"]:
@@ -183,6 +205,7 @@ def test_the_rendered_configuration_is_accepted(values: Path, tmp_path: Path) ->
         ("image.digest=sha256:12", "digest"),
         ("plugins[0].name=A", "plugins"),
         ("plugins[0].name=A,plugins[0].url=https://policies.example/a.wasm", "sha256"),
+        ("plugins[0].name=A,plugins[0].url=http://policies.example/a.wasm", "sha256"),
         ("plugins[0].name=A,plugins[0].url=file:///a.wasm,plugins[0].sha256=" + DIGEST, "url"),
         ("plugins[0].name=A,plugins[0].volume.image.reference=a", "path"),
         ("plugins[0].name=a/b,plugins[0].url=https://policies.example/a.wasm,plugins[0].sha256=" + DIGEST, "name"),
@@ -272,4 +295,6 @@ def test_the_page_shows_how_to_add_a_plugin_with_kustomize(page_files: Path) -> 
 
 def test_the_page_shows_how_to_add_plugins_with_helm(page_files: Path) -> None:
     config = config_of(helm_template("--values", page_files / "values.yaml"))
-    assert len(config["profiles"][0]["pluginConfig"]) == 3
+    assert len(config["profiles"][0]["pluginConfig"]) == 4
+    assert parse_config(yaml.safe_dump(config).encode(), "values.yaml").trust is not None
+    assert config["registries"]["credentialsFile"]

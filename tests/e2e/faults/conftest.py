@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.faults.counts import SHOWN, Counts, table
 from tests.e2e.faults.wave import Wave
 from tests.e2e.proxy import FaultProxy
+from tests.e2e.summary import TABLES
 from tools.testbed import build
 from tools.testbed.client import Object
 from tools.testbed.cluster import Cluster
@@ -83,9 +84,7 @@ def counts(request: pytest.FixtureRequest, wave: Wave, servers: Servers) -> Coun
     return made
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    lines = config.stash.get(SHOWN, [])
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    lines = session.config.stash.get(SHOWN, [])
     if lines:
-        terminalreporter.section("faults")
-        for line in table(lines):
-            terminalreporter.write_line(line)
+        session.config.stash.setdefault(TABLES, {})["faults"] = table(lines)

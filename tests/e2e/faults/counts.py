@@ -64,15 +64,12 @@ class Counts:
             assert "Traceback" not in scheduler.log_text, scheduler.log_tail()
 
 
-def table(lines: list[Counts]) -> list[str]:
+def table(lines: list[Counts]) -> list[list[str]]:
+    """Head and rows."""
     numbers = ("pods", "bound", "evicted", "pending", "bound_twice", "moved", "over_committed")
-    width = max(len(line.test) for line in lines)
-    heads = [name.replace("_", " ") for name in numbers]
-    shown = [f"{'':{width}}  {'  '.join(heads)}  what went wrong, and what it took"]
-    for line in lines:
-        figures = [f"{getattr(line, name):>{len(head)}}" for name, head in zip(numbers, heads, strict=True)]
-        shown.append(f"{line.test:{width}}  {'  '.join(figures)}  {_listed(line.faults)}")
-    return shown
+    head = ["", *(name.replace("_", " ") for name in numbers), "what went wrong, and what it took"]
+    rows = [[line.test, *(str(getattr(line, name)) for name in numbers), _listed(line.faults)] for line in lines]
+    return [head, *rows]
 
 
 def _listed(faults: Mapping[str, int]) -> str:

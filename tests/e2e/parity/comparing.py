@@ -17,11 +17,8 @@ _WANTED: Final = re.compile(r"cannot \w+ \S+ \S+: ")
 _LACKING: Final = re.compile(r" \(RBAC must allow [^)]*\)")
 
 
-class Tally(Counter[str]):
-    """Counts of comparisons and of explained differences."""
-
-    def lines(self) -> list[str]:
-        return [f"{count:>9,} {what}" for what, count in sorted(self.items())]
+# Counts of comparisons and of explained differences.
+Tally = Counter[str]
 
 
 def compare_decisions(verdict: Verdict, theirs: Scored, ours: Decision, tally: Tally) -> Iterator[str]:

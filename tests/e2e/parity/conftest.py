@@ -1,5 +1,6 @@
 """Fixtures of the comparison with kube-scheduler, and a summary at the end of the output."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -7,14 +8,15 @@ import pytest
 
 from tests.e2e.parity.comparing import Tally
 from tests.e2e.parity.schedulers import Schedulers, both
+from tests.e2e.summary import COUNTS
 from tools.testbed.servers import Servers
 
-_TALLY: Final = pytest.StashKey[Tally]()
+_TITLE: Final = "compared with kube-scheduler"
 
 
 @pytest.fixture(scope="session")
 def tally(pytestconfig: pytest.Config) -> Tally:
-    return pytestconfig.stash.setdefault(_TALLY, Tally())
+    return pytestconfig.stash.setdefault(COUNTS, {}).setdefault(_TITLE, Counter())
 
 
 @pytest.fixture(scope="package")
@@ -30,11 +32,3 @@ def schedulers(all_schedulers: Schedulers) -> Iterator[Schedulers]:
     all_schedulers.world.clear()
     yield all_schedulers
     all_schedulers.world.clear()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    counted = config.stash.get(_TALLY, None)
-    if counted:
-        terminalreporter.section("compared with kube-scheduler")
-        for line in counted.lines():
-            terminalreporter.write_line(line)

@@ -516,6 +516,6 @@ def test_a_part_with_a_missed_bar_is_measured_again_by_the_check(bench: Command,
 
 
 def test_an_unknown_part_is_wrong_usage(bench: Command, fake: Fake) -> None:
-    parts = "codec, host, cycle, sdk, rollout, web, registry or trust"
+    parts = "codec, host, cycle, sdk, rollout, recording, web, registry or trust"
     assert f"--only: expected {parts}" in bench("bars", "--only", "nothing").usage_error
     assert fake.asked == []

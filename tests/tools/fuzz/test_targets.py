@@ -31,8 +31,15 @@ def test_seeds_and_mutations_of_them_are_processed(name: str, monkeypatch: pytes
 
 @pytest.mark.parametrize("name", catalogue.TARGETS)
 def test_what_was_a_crash_is_none(name: str) -> None:
+    """Shapes of attacks on earlier versions, and all that fuzzing finds."""
     for path in sorted((CRASHES / name.replace(" ", "-")).glob("*")):
         catalogue.target(name).one(path.read_bytes())
+
+
+def test_every_crash_belongs_to_a_target() -> None:
+    folders = {path.name for path in CRASHES.iterdir()}
+    assert folders
+    assert folders <= {name.replace(" ", "-") for name in catalogue.TARGETS}
 
 
 def test_mutations_are_repeatable_and_bounded() -> None:

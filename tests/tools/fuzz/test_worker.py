@@ -1,8 +1,10 @@
 """Fuzz worker: kept seeds, one file per cause of a crash, inputs that end or hang the process."""
 
+import itertools
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,12 +28,23 @@ class Fragile:
 
 def test_each_cause_of_a_crash_is_one_file_with_its_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "target", lambda _: Fragile())
-    found = worker.fuzz("any", tmp_path, 0.0, 1)
+    found = worker.fuzz("any", tmp_path, 0.0, 1, least=4)
     assert found == {"inputs": 4, "labels": 3, "seeds": 4, "crashes": 2}
     inputs = {path.read_bytes() for path in tmp_path.glob("crash-????????????????")}
     assert len(inputs) == 2
     assert "KeyError" in "".join(path.read_text() for path in tmp_path.glob("*.txt"))
     assert not (tmp_path / "at-hand").exists()
+
+
+def test_more_seeds_than_there_is_time_for_do_not_make_it_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue, "target", lambda _: Fragile())
+    times = itertools.count()
+    monkeypatch.setattr(worker, "time", SimpleNamespace(monotonic=lambda: float(next(times))))
+    found = worker.fuzz("any", tmp_path, 5.0, 1)
+    assert 1 < found["inputs"] < 4
+    assert found["seeds"] >= 4
 
 
 def test_an_input_with_a_new_outcome_becomes_a_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +68,7 @@ def test_an_input_that_ends_or_hangs_the_process_is_kept(
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{command.ROOT}")
     monkeypatch.setattr(command, "WORKER", (str(main),))
     monkeypatch.setattr(command, "GRACE", 600.0 if end == "signal" else 0.5)
-    found = command.run("lethal", 0.0, 1, tmp_path / "kept")
+    found = command.run("lethal", 60.0, 1, tmp_path / "kept")
     assert found.crashes == 1
     [kept] = (tmp_path / "kept" / "lethal").glob("crash-????????????????")
     assert kept.read_bytes() == b"lethal"

@@ -1,13 +1,17 @@
-"""Manifests in YAML and JSON: read, checked, put into a cluster, and scheduled."""
+"""Manifests in YAML and JSON, and snapshots: read, checked, put into a cluster, and scheduled."""
 
 from __future__ import annotations
 
+import gzip
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.errors import KubewaspError
 from kubewasp.framework.config.reading import default_config
 from kubewasp.k8s import manifests
+from kubewasp.lab.snapshots import cluster_snapshot
+from kubewasp.lab.snapshots.snapshot_fields import KeptFields
 from kubewasp.scheduler.composition import set_up
 from kubewasp.simulation import loading
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
@@ -28,7 +32,17 @@ def seeds() -> Iterable[bytes]:
             yield path.read_bytes()
     yield _DEEP
     yield b'{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}]}'
+    for path in sorted((_EXAMPLES / "clusters").glob("*.yaml")):
+        packed = _snapshot(path)
+        yield packed
+        yield gzip.decompress(packed)
     yield b"a: &a [x]\nb: [*a, *a]\napiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {n: 1}}"
+
+
+def _snapshot(path: Path) -> bytes:
+    file = io.BytesIO()
+    cluster_snapshot.of_manifests(loading.read([path]), KeptFields()).write(file)
+    return file.getvalue()
 
 
 def one(data: bytes) -> str:

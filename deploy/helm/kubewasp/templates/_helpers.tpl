@@ -82,5 +82,8 @@ file:///var/lib/kubewasp/plugins/{{ .name }}/{{ .path }}
   "kind" "KubeSchedulerConfiguration"
   "leaderElection" $election
   "profiles" (prepend .Values.config.extraProfiles $own) -}}
+{{- if .Values.registries.pullSecret -}}
+{{- $_ := set $config "registries" (dict "credentialsFile" "/var/lib/kubewasp/pull-secret") -}}
+{{- end -}}
 {{- toYaml (merge $config (deepCopy .Values.config.extra)) -}}
 {{- end -}}

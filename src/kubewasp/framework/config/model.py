@@ -276,10 +276,11 @@ def _with_wasm_plugin(
         everywhere = plugins.get(MULTI_POINT, PluginSet())
         plugins[MULTI_POINT] = replace(everywhere, enabled=(*everywhere.enabled, EnabledPlugin(name, weight)))
     elif weight:
-        plugins = {point: _weighted(given, name, weight) for point, given in plugins.items()}
+        plugins = {point: weighted(given, name, weight) for point, given in plugins.items()}
     return replace(profile, plugins=plugins, wasm={**profile.wasm, name: settings})
 
 
-def _weighted(given: PluginSet, name: str, weight: int) -> PluginSet:
+def weighted(given: PluginSet, name: str, weight: int) -> PluginSet:
+    """The set with another weight of a plugin, if it has it."""
     enabled = tuple(EnabledPlugin(name, weight) if plugin.name == name else plugin for plugin in given.enabled)
     return replace(given, enabled=enabled)
