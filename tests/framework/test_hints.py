@@ -55,7 +55,7 @@ def of_nodes(plugin: Plugin, status: Status, *, hinted_rows: frozenset[int] | No
     """The record after rows 3 and 9 of 2, 3 and 9 were rejected."""
     record = DecisionRecord(hinted_rows=hinted_rows)
     verdicts = Verdicts(np.array([0, 1, 1]), (SUCCESS, status))
-    recorder(record).of_nodes(plugin, np.array([2, 3, 9], np.int32), verdicts)
+    recorder(record).of_nodes(plugin, np.array([2, 3, 9]), verdicts)
     return record
 
 
@@ -84,7 +84,7 @@ def test_hints_for_the_whole_pod_are_kept_once_and_shortened() -> None:
 def test_the_first_hints_for_a_row_stay() -> None:
     record = of_nodes(Silent(), NO)
     verdicts = Verdicts(np.array([1]), (SUCCESS, Status(Code.UNSCHEDULABLE, "no", hint="another")))
-    recorder(record).of_nodes(Silent(), np.array([3], np.int32), verdicts)
+    recorder(record).of_nodes(Silent(), np.array([3]), verdicts)
     assert record.hints["Silent"][3] == ("a hint of the status",)
 
 

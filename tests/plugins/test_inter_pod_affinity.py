@@ -706,6 +706,6 @@ def compare_filter(
         change_table(other)
         change_state(trial, pod, other, row, table)
         reference.move(other, node, amount)
-        found = plugin.filter(trial, pod, table, np.array([row], np.int32))
+        found = plugin.filter(trial, pod, table, np.array([row]))
         assert (SUCCESS if found is None else found.statuses[found.numbers[0]]) == reference.verdict(node)
     assert filtered(plugin, state, pod, table) == expected

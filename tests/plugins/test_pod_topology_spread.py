@@ -262,7 +262,7 @@ class TestScore:
 
     def test_skips_without_nodes(self) -> None:
         pod = make_pod(topologySpreadConstraints=[spread(ZONE, when=SOFT, match=APP)])
-        assert make_plugin().pre_score(CycleState(), pod, make_table(), np.zeros(0, np.int32)).code == Code.SKIP
+        assert make_plugin().pre_score(CycleState(), pod, make_table(), np.zeros(0, np.int64)).code == Code.SKIP
 
     def test_one_constraint_three_domains(self) -> None:
         pods = [make_pod(labels=APP, node=node) for node in ("n1", "n1", "n2")]
@@ -684,7 +684,7 @@ def compare_filter(
         change_table(other)
         change_state(trial, pod, other, row, table)
         reference.move(other, node, amount)
-        found = plugin.filter(trial, pod, table, np.array([row], np.int32))
+        found = plugin.filter(trial, pod, table, np.array([row]))
         assert found is not None
         assert found.statuses[found.numbers[0]] == reference.verdict(node)
     assert filtered(plugin, state, pod, table) == expected

@@ -375,7 +375,7 @@ def many_nodes() -> NodeTable:
 
 
 def test_an_unchanged_node_is_not_read_again() -> None:
-    guest, table, rows = Guest.load(project_guest(GUESTS / "reader")), many_nodes(), np.arange(MANY, dtype=np.int32)
+    guest, table, rows = Guest.load(project_guest(GUESTS / "reader")), many_nodes(), np.arange(MANY)
     expected = 50 * len(range(1, MANY, 3))
     with guest.cycle(pod(), table) as cycle:
         assert (cycle.hooks.call_rows("score", rows).values >> 32).sum() == expected
@@ -388,7 +388,7 @@ def test_an_unchanged_node_is_not_read_again() -> None:
 
 
 def test_memory_stays_flat_over_many_cycles() -> None:
-    guest, table, rows = Guest.load(project_guest(GUESTS / "reader")), many_nodes(), np.arange(20, dtype=np.int32)
+    guest, table, rows = Guest.load(project_guest(GUESTS / "reader")), many_nodes(), np.arange(20)
 
     def run(cycles: int) -> int:
         for number in range(cycles):

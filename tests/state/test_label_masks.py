@@ -47,7 +47,7 @@ def test_columns_say_what_terms_say_of_each_node_without_its_name(written: list[
 
 def test_a_selector_without_requirements_matches_all_and_no_selector_none() -> None:
     nodes = table()
-    rows = np.array([1, 3], np.int32)
+    rows = np.array([1, 3])
     assert rows_matching_any(nodes, [EVERYTHING.requirements], rows).tolist() == [True, True]
     assert rows_matching_any(nodes, [], rows).tolist() == [False, False]
 

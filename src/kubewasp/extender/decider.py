@@ -137,9 +137,9 @@ class Decider:
         """Indexes of the names with a row, and these rows."""
         rows = list(map(self._table.objects.row, names))
         if None not in rows:
-            return list(range(len(names))), np.array(rows, np.int32)
+            return list(range(len(names))), np.array(rows, np.int64)
         places = [place for place, row in enumerate(rows) if row is not None]
-        return places, np.array([rows[place] for place in places], np.int32)
+        return places, np.array([rows[place] for place in places], np.int64)
 
     def _known_rows(self, names: Sequence[str], found: Rejections) -> Rows:
         places, rows = self._places(names)
@@ -159,7 +159,7 @@ class Decider:
                 left.append(row)
             else:
                 found.unresolvable[name] = reason
-        return np.array(left, np.int32)
+        return np.array(left, np.int64)
 
     def _passes_without(self, state: CycleState, pod: Pod, node: str, victims: Sequence[Pod]) -> bool:
         table, trial = self._table, state.clone()
@@ -174,7 +174,7 @@ class Decider:
                 status = self._framework.run_remove_pod(trial, pod, victim, row, table)
                 if not status.is_success:
                     raise PluginFailure(status.reason)
-            return len(self._filtered(trial, pod, np.array([row], np.int32)).rows) > 0
+            return len(self._filtered(trial, pod, np.array([row], np.int64)).rows) > 0
         finally:
             for victim in gone:
                 table.add_pod(victim)

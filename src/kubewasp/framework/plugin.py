@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     QueueingHint = Callable[[Pod, Never, Never], bool]
     EventHint = Callable[[Pod, str, Action, object | None, object | None], bool]
 
-Rows = NDArray[np.int32]
+Rows = NDArray[np.int64]
 Scores = NDArray[np.int64]
 MIN_SCORE, MAX_SCORE = 0, 100
 

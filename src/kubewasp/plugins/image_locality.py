@@ -30,7 +30,7 @@ class ImageLocality(ScorePlugin):
     name = "ImageLocality"
 
     def __init__(self, args: Mapping[str, Any], handle: SchedulerHandle) -> None:
-        self._known: dict[PodSpec, tuple[tuple[int, int, int], Scores]] = {}
+        self._known: dict[PodSpec, tuple[tuple[int, int, int], Scores | None]] = {}
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
         moment = (table.images.generation, len(table), table.capacity)
@@ -39,10 +39,12 @@ class ImageLocality(ScorePlugin):
             if len(self._known) >= _MOST:
                 self._known.clear()
             known = self._known[pod.spec] = (moment, _scores(pod.spec, table))
-        return known[1][rows]
+        scores = known[1]
+        return np.zeros(len(rows), np.int64) if scores is None else scores.take(rows)
 
 
-def _scores(spec: PodSpec, table: NodeTable) -> Scores:
+def _scores(spec: PodSpec, table: NodeTable) -> Scores | None:
+    """Scores of all rows; None if all are 0, as no node has an image of the pod."""
     sums = np.zeros(table.capacity, np.int64)
     for image in (*spec.images, *spec.image_volumes):
         found = table.images.by_name.get(_tagged(image))
@@ -50,7 +52,7 @@ def _scores(spec: PodSpec, table: NodeTable) -> Scores:
             size, having = found
             sums[np.fromiter(having, np.int64, len(having))] += int(float(size) * (len(having) / len(table)))
     if not np.count_nonzero(sums):
-        return sums
+        return None
     largest = _MAXIMUM * max(spec.container_count, 1)
     return MAX_SCORE * (np.clip(sums, _MINIMUM, largest) - _MINIMUM) // (largest - _MINIMUM)
 

@@ -42,7 +42,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
             (self, spec),
             lambda some: _scores(spec, table, names, some),
             one=(lambda row: _score_on(spec, table, names, row)) if len(names) == 2 else None,
-        )[rows]
+        ).take(rows)
 
 
 def _scores(spec: PodSpec, table: NodeTable, names: Sequence[str], rows: Rows) -> Scores:

@@ -82,7 +82,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             (self, "fit", spec),
             lambda some: self._short(spec, table, some),
             one=lambda row: self._short_on(spec, table, row),
-        )[rows]
+        ).take(rows)
         if not np.count_nonzero(verdicts):
             return None
         return Verdicts(verdicts, _Shortages(self._requests_of(spec.resources.requests)))
@@ -128,7 +128,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             (self, "score", spec),
             lambda some: self._scores(spec, table, some),
             one=None if strategy is None else lambda row: self._score_on(spec, table, row, strategy),
-        )[rows]
+        ).take(rows)
 
     def _scores(self, spec: PodSpec, table: NodeTable, rows: Rows) -> Scores:
         total = np.zeros(len(rows), np.int64)

@@ -34,10 +34,10 @@ class NodeUnschedulable(FilterPlugin, EnqueueExtensions, RejectionHints):
         pass
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
-        cordoned = table.is_unschedulable[rows]
-        if not np.count_nonzero(cordoned) or is_tolerated(UNSCHEDULABLE, pod.spec.tolerations):
+        if not np.count_nonzero(table.is_unschedulable) or is_tolerated(UNSCHEDULABLE, pod.spec.tolerations):
             return None
-        return Verdicts(cordoned, _STATUSES)
+        cordoned = table.is_unschedulable.take(rows)
+        return Verdicts(cordoned, _STATUSES) if np.count_nonzero(cordoned) else None
 
     def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
         return ["to be uncordoned"]

@@ -47,16 +47,16 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
         tolerations = pod.spec.tolerations
-        verdicts = np.array([untolerated(taints, tolerations) is not None for taints in table.taint_sets])
-        return Verdicts(verdicts[table.taint_ids[rows]], _STATUSES) if np.count_nonzero(verdicts) else None
+        verdicts = [untolerated(taints, tolerations) is not None for taints in table.taint_sets]
+        return Verdicts(np.array(verdicts)[table.taint_ids.take(rows)], _STATUSES) if any(verdicts) else None
 
     def pre_score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status:
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
         tolerations = [item for item in pod.spec.tolerations if item.effect in ("", PREFER_NO_SCHEDULE)]
-        counts = np.array([_unwanted(taints, tolerations) for taints in table.taint_sets], np.int64)
-        return counts[table.taint_ids[rows]] if np.count_nonzero(counts) else np.zeros(len(rows), np.int64)
+        counts = [_unwanted(taints, tolerations) for taints in table.taint_sets]
+        return np.array(counts, np.int64)[table.taint_ids.take(rows)] if any(counts) else np.zeros(len(rows), np.int64)
 
     def normalize(self, state: CycleState, pod: Pod, scores: Scores) -> Scores | Status:
         return normalized(scores, reverse=True)

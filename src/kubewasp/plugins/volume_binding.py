@@ -184,7 +184,7 @@ class VolumeBinding(
         if row is None:
             return Status(Code.ERROR, f'node "{node}" not found')
         try:
-            findings = self._binder.find(work.claims, self._handle.table, np.array([row], np.int32))
+            findings = self._binder.find(work.claims, self._handle.table, np.array([row]))
         except BindingError as error:
             return Status(Code.ERROR, str(error))
         if findings.reasons[0]:
@@ -279,7 +279,7 @@ class VolumeBinding(
         row = table.row(node)
         if row is None:
             raise BindingError(f'failed to get node "{node}": node "{node}" not found')
-        if not self._binder.reaches(volume, table, np.array([row], np.int32)).all():
+        if not self._binder.reaches(volume, table, np.array([row])).all():
             raise BindingError(
                 f'pv "{volume.name}" node affinity doesn\'t match node "{node}": no matching NodeSelectorTerms'
             )

@@ -30,7 +30,7 @@ def node_hints(binder: VolumeBinder, claims: PodClaims, table: NodeTable, row: i
     """For a node that cannot access the bound volumes, or has no volumes for the other claims."""
     node = table.node(row)
     found = _bound_hints(binder, claims, table, row)
-    one = np.array([row], np.int32)
+    one = np.array([row])
     unmatched = {claim.key for claim, choice in binder.find(claims, table, one).matches if choice[0] < 0}
     for claim, storage_class in claims.delayed:
         if claim.selected_node not in (None, node.name):
@@ -50,7 +50,7 @@ def _bound_hints(binder: VolumeBinder, claims: PodClaims, table: NodeTable, row:
         volume = binder.volumes.get(claim.volume)
         if volume is None:
             found.append(f"PersistentVolume {claim.volume}, for claim {claim.name}")
-        elif not binder.reaches(volume, table, np.array([row], np.int32)).all():
+        elif not binder.reaches(volume, table, np.array([row])).all():
             labels = labels_lacking(volume.affinity or (), table.node(row))
             found += [f"{label}, where volume {volume.name} is" for label in labels] or [
                 f"access to volume {volume.name}"

@@ -128,7 +128,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions, RejectionHint
         return f"claim {name} bound to a volume, or {WAIT_FOR_FIRST_CONSUMER} in class {claim.storage_class}"
 
     def node_hints(self, state: CycleState, pod: Pod, table: NodeTable, row: int) -> Sequence[str]:
-        one, labels = np.array([row], np.int32), table.node(row).labels
+        one, labels = np.array([row]), table.node(row).labels
         return [
             f"{lacking(Requirement(topology.label, 'In', tuple(sorted(topology.values))), labels)}, "
             f"where volume {topology.volume} is"

@@ -121,7 +121,7 @@ class SchedulingCycle:
             return self._rejected_before_nodes(state, pod, narrowed)
         nominated = self._nominated_row(pod)
         if nominated is not None:
-            outcome = self._filtered(state, pod, np.array([nominated], np.int32), record)
+            outcome = self._filtered(state, pod, np.array([nominated], np.int64), record)
             if outcome.error.is_success and len(outcome.rows):
                 return Choice(state, node=table.node(nominated).name, feasible=1)
         rows, absent = self._rows(narrowed.nodes)
@@ -239,8 +239,8 @@ class SchedulingCycle:
                     table.add_pod(other)
                     status = self.framework.run_add_pod(trial, pod, other, row, table)
                     if not status.is_success:
-                        return FilterOutcome(np.zeros(0, np.int32), (), status)
-            rows = np.array([row for row, _ in contested], np.int32)
+                        return FilterOutcome(np.zeros(0, np.int64), (), status)
+            rows = np.array([row for row, _ in contested], np.int64)
             return self.framework.run_filters(trial, pod, table, rows, record)
         finally:
             for other in added:
@@ -255,7 +255,7 @@ class SchedulingCycle:
         order = self._table.order()
         if nodes is not None:
             named = {row for row in map(self._table.row, nodes) if row is not None}
-            return np.array([row for row in order.tolist() if row in named], np.int32), len(order) - len(named)
+            return np.array([row for row in order.tolist() if row in named], np.int64), len(order) - len(named)
         return (np.roll(order, -self._rotation.start) if self._rotation.start else order), 0
 
     def _sample(self, state: CycleState, nodes: int, record: DecisionRecord | None) -> tuple[Sample, bool]:

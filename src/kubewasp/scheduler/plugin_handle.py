@@ -87,7 +87,7 @@ class PluginHandle:
 
     def check(self, state: CycleState, pod: Pod, row: int) -> Status:
         cycle = self._profiles.cycle_for(pod)
-        return verdict_on_one(cycle.filter_rows(state, pod, np.array([row], np.int32)))
+        return verdict_on_one(cycle.filter_rows(state, pod, np.array([row], np.int64)))
 
     def judges_by_counts(self, state: CycleState, pod: Pod) -> bool:
         return self._profiles.cycle_for(pod).framework.judges_by_counts(state)

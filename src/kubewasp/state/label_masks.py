@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kubewasp.k8s.selectors import NodeSelectorTerm, Requirement
     from kubewasp.state.node_table import NodeTable
 
-    Rows = NDArray[np.int32]
+    Rows = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
 

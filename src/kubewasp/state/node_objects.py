@@ -110,9 +110,9 @@ class Nodes:
         objects = self._objects
         return [objects[row] for row in rows]
 
-    def rows(self) -> NDArray[np.int32]:
+    def rows(self) -> NDArray[np.int64]:
         """The rows with a node, in the order of addition."""
-        return np.fromiter(self._rows.values(), dtype=np.int32, count=len(self._rows))
+        return np.fromiter(self._rows.values(), dtype=np.int64, count=len(self._rows))
 
     def generation_of(self, row: int) -> int:
         """The generation of the last change of the row."""

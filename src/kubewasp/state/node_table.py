@@ -62,14 +62,14 @@ class ZoneOrder:
 
     def __init__(self) -> None:
         self._zones: dict[tuple[str, str], dict[int, None]] = {}
-        self._rows: NDArray[np.int32] | None = None
+        self._rows: NDArray[np.int64] | None = None
 
-    def rows(self) -> NDArray[np.int32]:
+    def rows(self) -> NDArray[np.int64]:
         if self._rows is None:
             turns = [list(rows) for rows in self._zones.values() if rows]
             longest = max((len(rows) for rows in turns), default=0)
             merged = [rows[turn] for turn in range(longest) for rows in turns if turn < len(rows)]
-            self._rows = np.array(merged, np.int32)
+            self._rows = np.array(merged, np.int64)
             self._rows.setflags(write=False)
         return self._rows
 
@@ -165,7 +165,7 @@ class NodeTable:
             raise LookupError(f"row {row} has no node")
         return node
 
-    def order(self) -> NDArray[np.int32]:
+    def order(self) -> NDArray[np.int64]:
         """All rows with a node, in the order nodes are visited: one node of each zone in turn."""
         return self._order.rows()
 

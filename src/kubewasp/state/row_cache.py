@@ -35,7 +35,7 @@ class RowCache:
     def get(
         self,
         key: Hashable,
-        compute: Callable[[NDArray[np.int32]], NDArray[Value]],
+        compute: Callable[[NDArray[np.int64]], NDArray[Value]],
         *,
         one: Callable[[int], Any] | None = None,
         of_nodes: bool = False,
@@ -69,7 +69,7 @@ class RowCache:
         for key in [key for key in self._entries if isinstance(key, tuple) and key and id(key[0]) in ended]:
             del self._entries[key]
 
-    def _fresh(self, compute: Callable[[NDArray[np.int32]], NDArray[Value]]) -> NDArray[Value]:
+    def _fresh(self, compute: Callable[[NDArray[np.int64]], NDArray[Value]]) -> NDArray[Value]:
         rows = self._table.order()
         found = compute(rows)
         values = np.zeros(self._table.capacity, found.dtype)
@@ -80,7 +80,7 @@ class RowCache:
         self,
         values: NDArray[Value],
         changed: Iterator[int],
-        compute: Callable[[NDArray[np.int32]], NDArray[Value]],
+        compute: Callable[[NDArray[np.int64]], NDArray[Value]],
         one: Callable[[int], Any] | None,
     ) -> NDArray[Value]:
         nodes = self._table.nodes
@@ -91,6 +91,6 @@ class RowCache:
         elif 2 * len(rows) > len(self._table):
             return self._fresh(compute)
         elif rows:
-            some = np.array(rows, np.int32)
+            some = np.array(rows, np.int64)
             values[some] = compute(some)
         return values

@@ -186,7 +186,7 @@ class GuestCycle:
     def prescore(self, feasible: Sequence[str] | None = None) -> HookResult:
         return self.prescore_rows(self.hooks.rows(feasible if feasible is not None else tuple(self.nodes)))
 
-    def prescore_rows(self, rows: NDArray[np.int32]) -> HookResult:
+    def prescore_rows(self, rows: NDArray[np.int64]) -> HookResult:
         """`prescore` by row."""
         nodes = self.nodes
         self.hooks.offer(slots.FILTERED_NODES, lambda: orjson.dumps(_names(nodes, rows)))
@@ -209,7 +209,7 @@ class GuestCycle:
         return NormalizeResult(result.status, result.trace, scores=dict(zip(scores, values.tolist(), strict=True)))
 
     def normalize_rows(
-        self, rows: NDArray[np.int32], scores: NDArray[np.int64]
+        self, rows: NDArray[np.int64], scores: NDArray[np.int64]
     ) -> tuple[HookResult, NDArray[np.int64]]:
         """`normalize_score` by row: the hook's result, and a score per row."""
         nodes = self.nodes
@@ -334,11 +334,11 @@ def _trace(outcome: HookOutcome) -> Trace:
     return Trace(outcome.log, outcome.recorded, outcome.output, outcome.seconds)
 
 
-def _names(nodes: Nodes, rows: NDArray[np.int32]) -> list[str]:
+def _names(nodes: Nodes, rows: NDArray[np.int64]) -> list[str]:
     return [nodes.name(row) or "" for row in rows.tolist()]
 
 
-def _by_name(nodes: Nodes, rows: NDArray[np.int32], scores: NDArray[np.int64]) -> dict[str, int]:
+def _by_name(nodes: Nodes, rows: NDArray[np.int64], scores: NDArray[np.int64]) -> dict[str, int]:
     return dict(zip(_names(nodes, rows), scores.tolist(), strict=True))
 
 
@@ -348,7 +348,7 @@ def _row_statuses(nodes: Nodes, statuses: Mapping[str, int]) -> bytes:
 
 
 def _normalized(
-    outcome: HookOutcome, nodes: Nodes, rows: NDArray[np.int32], scores: NDArray[np.int64]
+    outcome: HookOutcome, nodes: Nodes, rows: NDArray[np.int64], scores: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     if slots.NORMALIZED_ROWS in outcome.received:
         return payloads.row_scores(outcome.received[slots.NORMALIZED_ROWS], len(rows))

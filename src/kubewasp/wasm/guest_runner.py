@@ -138,7 +138,7 @@ class GuestRunner(Protocol):
     def call(self, hook: Hook, *, row: int = -1) -> HookOutcome:
         """Calls a hook once, with a current node or (-1) without."""
 
-    def call_rows(self, hook: Hook, rows: NDArray[np.int32] | int) -> HookOutcome:
+    def call_rows(self, hook: Hook, rows: NDArray[np.int64] | int) -> HookOutcome:
         """Calls a hook for the given rows, or for the first n rows."""
 
     def sign(self, pods: Sequence[AnyPod]) -> HookOutcome:

@@ -131,8 +131,8 @@ class HookCaller:
             raise UnknownNodeError(f'there is no node "{node}" among the {len(self.nodes)} nodes given')
         return row
 
-    def rows(self, nodes: Sequence[str]) -> NDArray[np.int32]:
-        return np.fromiter(map(self.row, nodes), np.int32, len(nodes))
+    def rows(self, nodes: Sequence[str]) -> NDArray[np.int64]:
+        return np.fromiter(map(self.row, nodes), np.int64, len(nodes))
 
     def call(self, hook: str, node: str | None = None) -> tuple[HookOutcome, Status]:
         """Calls a hook once, with a current node or without."""
@@ -159,7 +159,7 @@ class HookCaller:
         reason = outcome.reasons[-1] if outcome.reasons and number else ""
         return outcome, Status(code, reason, hint=outcome.hints.get(number, ""))
 
-    def call_rows(self, hook: str, rows: NDArray[np.int32] | int) -> HookOutcome:
+    def call_rows(self, hook: str, rows: NDArray[np.int64] | int) -> HookOutcome:
         """Calls a hook for the given rows, or for the first n. From a failure on, the values are the policy's."""
         if hook not in self.guest.hooks:
             raise self._no_such_hook(hook)

@@ -109,7 +109,7 @@ def test_names_are_written_as_json() -> None:
 
 def test_a_list_of_rows_is_sent_once_while_it_is_used() -> None:
     view = NodeView(with_pods=False)
-    lists = [np.array([number], np.int32) for number in range(10)]
+    lists = [np.array([number]) for number in range(10)]
     assert view.list_number(lists[0]) == (0, True)
     assert view.list_number(lists[0].copy()) == (0, False)
     for rows in lists[1:8]:

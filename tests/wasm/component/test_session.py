@@ -514,7 +514,7 @@ def test_pods_of_several_threads_share_an_instance() -> None:
 def test_rows_may_be_given_as_numbers(guest: Guest, nodes: Nodes) -> None:
     with guest.cycle(pod(score="answer = int(node.name[-1])"), nodes) as cycle:
         assert (cycle.hooks.call_rows("score", 2).values >> 32).tolist() == [1, 2]
-        assert (cycle.hooks.call_rows("score", np.array([2, 0], np.int32)).values >> 32).tolist() == [3, 1]
+        assert (cycle.hooks.call_rows("score", np.array([2, 0])).values >> 32).tolist() == [3, 1]
         assert cycle.hooks.call_rows("score", 0).values.tolist() == []
 
 

@@ -101,7 +101,7 @@ def here(guest: Path, cluster: Cluster, *, nodes: int, cycles: int, use_cache: b
     return Run(load * 1e3, spent[0], tuple(spent[1:]), checksum.hexdigest(), memory)
 
 
-def _cycle(guest: Guest, pod: bytes, table: NodeTable, rows: NDArray[np.int32]) -> Answers:
+def _cycle(guest: Guest, pod: bytes, table: NodeTable, rows: NDArray[np.int64]) -> Answers:
     """The hooks of the guest in the order of the scheduler's plugin for guests."""
     hooks = guest.hooks
     answers: Answers = []

@@ -92,7 +92,7 @@ class NodeView:
                 yield "\n".join(lines)
         self._object_generation, self._table_generation = object_generation, table_generation
 
-    def list_number(self, rows: NDArray[np.int32]) -> tuple[int, bool]:
+    def list_number(self, rows: NDArray[np.int64]) -> tuple[int, bool]:
         """The number of a list of rows, and whether it must be sent: the instance keeps recent ones."""
         key = rows.tobytes()
         number = self._lists.get(key)

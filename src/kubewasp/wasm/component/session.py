@@ -198,8 +198,8 @@ class ComponentSession:
                 self._signature = answers.signature(answer)
         return outcome
 
-    def call_rows(self, hook: Hook, rows: NDArray[np.int32] | int) -> HookOutcome:
-        listed = np.arange(rows, dtype=np.int32) if isinstance(rows, int) else np.ascontiguousarray(rows, np.int32)
+    def call_rows(self, hook: Hook, rows: NDArray[np.int64] | int) -> HookOutcome:
+        listed = np.arange(rows) if isinstance(rows, int) else rows
         outcome = no_outcome()
         done, count = 0, len(listed)
         batch = self._batch(hook.name, _FIRST_BATCH)
@@ -237,7 +237,7 @@ class ComponentSession:
         lines: list[str],
         outcome: HookOutcome,
         *,
-        rows: NDArray[np.int32] | None = None,
+        rows: NDArray[np.int64] | None = None,
     ) -> dict[str, Any] | None:
         """Sends a request and returns the answer, if there is one. The outcome of an exception has a failure."""
         shared, answer = self.shared, None
@@ -256,7 +256,7 @@ class ComponentSession:
         return answer
 
     def _send(
-        self, hook: str, header: dict[str, Any], lines: list[str], outcome: HookOutcome, rows: NDArray[np.int32] | None
+        self, hook: str, header: dict[str, Any], lines: list[str], outcome: HookOutcome, rows: NDArray[np.int64] | None
     ) -> dict[str, Any]:
         shared = self.shared
         changes = self._changes(hook, outcome)
@@ -280,7 +280,7 @@ class ComponentSession:
         header |= {"hook": hook, "cycle": 0 if hook in _OF_THE_QUEUE else self.cycle}
         return self._answer(hook, header, [*changes, *lines], outcome, place=lambda: self._place(header, rows))
 
-    def _place(self, header: dict[str, Any], rows: NDArray[np.int32] | None) -> str:
+    def _place(self, header: dict[str, Any], rows: NDArray[np.int64] | None) -> str:
         """The node of a request, or its first and its last one: which of them the guest was at is not known."""
         if "row" in header:
             return f"node {self.inputs.nodes.name(header['row'])}"

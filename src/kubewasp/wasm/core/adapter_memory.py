@@ -54,7 +54,7 @@ class AdapterMemory:
         self.rows = at
         self.results = 0
         self._capacity = 0
-        self._listed: NDArray[np.int32] | None = None
+        self._listed: NDArray[np.int64] | None = None
         self.make_room(_FIRST_ROOM)
 
     def get(self, name: str) -> int:
@@ -79,7 +79,7 @@ class AdapterMemory:
             self._bounds.apply(self._store)
         self.view = memoryview(self._memory.get_buffer_ptr(self._store)).cast("B")
 
-    def list_rows(self, rows: NDArray[np.int32]) -> int:
+    def list_rows(self, rows: NDArray[np.int64]) -> int:
         """Writes row numbers and returns their address. An array is written once, and is read-only from then on."""
         if rows is not self._listed:
             rows.setflags(write=False)

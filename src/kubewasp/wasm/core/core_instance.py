@@ -156,7 +156,7 @@ class CoreInstance:
                 self._called(hook, 1, self._run, number, KIND_OF_HOOK[number], ONE_ROW, 0, 1, ONE_RESULT, 1)
             return self._output.finish(ONE_RESULT)
 
-    def call_rows(self, hook: Hook, rows: NDArray[np.int32] | int) -> HookOutcome:
+    def call_rows(self, hook: Hook, rows: NDArray[np.int64] | int) -> HookOutcome:
         self.inputs.sync()
         count = rows if isinstance(rows, int) else len(rows)
         memory, number, kind = self._memory, hook.index, KIND_OF_HOOK[hook.index]
