@@ -11,7 +11,7 @@ from kubewasp.console.queue_entries import queue_entries, queue_entry, waiting_e
 from kubewasp.k8s.texts import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from kubewasp.console.picture import QueueEntry
     from kubewasp.k8s.nodes import Node
@@ -38,6 +38,7 @@ class HistoryRecorder:
         self._preemptor_of = preemptor_of
         self._preemptors: dict[str, str] = {}  # uids of victims, and the pods that they make room for
         self._first_victim: dict[str, int] = {}  # by preemptor: the position before its first victim left
+        self._loaded: set[str] | None = None  # names of nodes, while a cluster is loaded
         scheduler.subscribe(self)
         scheduler.store.subscribe(self.object_changed)
 
@@ -62,9 +63,45 @@ class HistoryRecorder:
         self.history.close(self._scheduler.clock.wall(), queue_entries(self._scheduler))
         return self.history
 
+    # ------------------------------------------------------------------ another scheduler
+
+    def load(self, scheduler: Scheduler) -> None:
+        """Goes on with a scheduler whose cluster is loaded now: what it loads is one change, or part of the start."""
+        if scheduler is not self._scheduler:
+            self._scheduler = scheduler
+            scheduler.subscribe(self)
+            scheduler.store.subscribe(self.object_changed)
+        self._loaded = set()
+
+    def restored(self, pods: Mapping[str, Pod]) -> None:
+        """The pods of a cluster that is being loaded: all of them."""
+        known = self.history.state.pods
+        for key in [key for key in known if key not in pods]:
+            self.history.effect(PODS, key, None)
+        assumed = {pod.uid: pod for pod in self._scheduler.assumed}
+        for key, pod in pods.items():
+            self.history.effect(PODS, key, assumed.get(pod.uid, pod))
+        self._all_entries()
+
+    def _is_loaded(self) -> None:
+        """The end of loading, with the first attempt."""
+        loaded, self._loaded = self._loaded, None
+        for name in [name for name in self.history.state.nodes if name not in (loaded or ())]:
+            self.history.effect(NODES, name, None)
+        self._all_entries()
+
+    def _all_entries(self) -> None:
+        entries = queue_entries(self._scheduler)
+        for key in [key for key in self.history.state.queue if key not in entries]:
+            self.history.effect(QUEUE, key, None)
+        for key, entry in entries.items():
+            self.history.effect(QUEUE, key, entry)
+
     # ------------------------------------------------------------------ objects
 
     def put_node(self, node: Node) -> None:
+        if self._loaded is not None:
+            self._loaded.add(node.name)
         known = self.history.state.nodes.get(node.name)
         kind = "node-added" if known is None else "node-changed"
         self._add(kind, f"node {node.name} {'added' if known is None else 'changed'}", node=node.name)
@@ -112,6 +149,8 @@ class HistoryRecorder:
     # ------------------------------------------------------------------ attempts
 
     def attempted(self, attempt: Attempt) -> None:
+        if self._loaded is not None:
+            self._is_loaded()
         pod, key, history = attempt.pod, attempt.pod.key, self.history
         if attempt.seconds:
             result = "scheduled" if attempt.node else "error" if attempt.is_error else "unschedulable"
@@ -162,6 +201,8 @@ class HistoryRecorder:
             self.history.effect(QUEUE, key, entry)
 
     def _add(self, kind: str, text: str, *, pod: str = "", node: str = "") -> None:
+        if self._loaded is not None:
+            return
         self.history.add(Change(self._scheduler.clock.wall(), kind, text, pod, node))
 
 
