@@ -33,6 +33,7 @@ class Part(StrEnum):
     ROLLOUT = "rollout"
     RECORDING = "recording"
     LAB = "lab"
+    CONSOLE = "console"
     WEB = "web"
     REGISTRY = "registry"
     TRUST = "trust"

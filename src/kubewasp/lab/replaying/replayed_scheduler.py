@@ -16,6 +16,7 @@ from kubewasp.k8s.texts import shortened
 from kubewasp.lab.replaying.recorded_places import RecordedPlaces
 from kubewasp.lab.replaying.replay_differences import Decision, Difference, DifferenceKind, difference
 from kubewasp.lab.replaying.replayed_surroundings import RecordedNotes, ReplayClock, ReplayedClient, ReplayedRandom
+from kubewasp.lab.replaying.watched_events import WatchedEvents
 from kubewasp.live.mirror import Mirror
 from kubewasp.live.recording.entries import DEPARTED, VICTIMS, EntryKind, attempt_document, read_status
 from kubewasp.scheduler.checkpoint import restore
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from kubewasp.k8s.pods import Pod
     from kubewasp.lab.replaying.recording import SegmentHeader
+    from kubewasp.lab.replaying.watched_events import ReplayWatcher
     from kubewasp.live.recording.entries import Entry
     from kubewasp.scheduler.attempt import Attempt
     from kubewasp.scheduler.composition import Setup
@@ -59,8 +61,13 @@ class ReplayedScheduler:
     """A scheduler without a cluster. Implements `Trial`, `DecisionRecorder` and `AttemptListener` of its own."""
 
     def __init__(
-        self, header: SegmentHeader, make_setup: Callable[[Repeatable], Setup], listener: ReplayListener
+        self,
+        header: SegmentHeader,
+        make_setup: Callable[[Repeatable], Setup],
+        listener: ReplayListener,
+        watch: Callable[[Scheduler], ReplayWatcher] | None = None,
     ) -> None:
+        """`watch` gives the watcher of the scheduler made here."""
         self._clock, self._notes = ReplayClock(), RecordedNotes()
         self._clock.set(header.now, header.wall)
         self._client = ReplayedClient(self._notes)
@@ -77,7 +84,10 @@ class ReplayedScheduler:
             )
         )
         self.scheduler.install(self.scheduler.profiles.stable, trial=self)
-        self._mirror = Mirror(self.scheduler.events, self.scheduler.store)
+        self._watcher = None if watch is None else watch(self.scheduler)
+        events = self.scheduler.events
+        intake = events if self._watcher is None else WatchedEvents(events, self._watcher)
+        self._mirror = Mirror(intake, self.scheduler.store)
         self._notified: list[Attempt] = []
         self._main: Document = {}
         self._chosen: Decision | None = None
@@ -156,6 +166,8 @@ class ReplayedScheduler:
         found = [self._mirror.restore(data) for data in pods]
         restore(self.scheduler, state, {pod.uid: pod for pod in found}, departed, self._pods.framework)
         self._pods.following.update(state["binding"], (item[0] for item in state["waiting"]))
+        if self._watcher is not None:
+            self._watcher.restored(self._mirror.pods)
         self._notified.clear()
 
     # ------------------------------------------------------------------ results of writes
