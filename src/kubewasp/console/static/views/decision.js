@@ -11,7 +11,7 @@ import { message, name, sentence, visible } from "../text.js";
 
 const FEASIBLE = 0;
 const REJECTED = 1;
-const PAGE = 1000;
+const PAGE = 5000;
 const MOST = 20_000;
 
 export const decision = {
@@ -107,7 +107,7 @@ function whole(context, data) {
 
   function verdict({ result, node }) {
     if (margin) {
-      return [nodeLink(margin.winner), " wins with ", h("strong", null, number(margin.total)), margin.runner_up ? [", ", h("strong", null, number(margin.by)), " ahead of ", nodeLink(margin.runner_up), ` (${number(margin.runner_up_total)})`] : ", the only feasible node", ". ", h("span", { class: "soft" }, `${number(nodes.feasible)} of ${number(nodes.total)} nodes are feasible.`)];
+      return [nodeLink(margin.winner), " wins with ", h("strong", null, number(margin.total)), margin.runner_up ? [", ", h("strong", null, number(margin.total - margin.runner_up_total)), " ahead of ", nodeLink(margin.runner_up), ` (${number(margin.runner_up_total)})`, margin.by ? [", most of it from ", name(margin.by, 40)] : ""] : ", the only feasible node", ". ", h("span", { class: "soft" }, `${number(nodes.feasible)} of ${number(nodes.total)} nodes are feasible.`)];
     }
     if (node) return ["On ", nodeLink(node), ". ", h("span", { class: "soft" }, `${number(nodes.feasible)} of ${number(nodes.total)} nodes are feasible.`)];
     const would = data.nominated_node ? [" Nominated: ", nodeLink(data.nominated_node), "."] : "";

@@ -13,7 +13,7 @@ export const pod = {
     const units = Object.fromEntries(session.resources.map((item) => [item.name, item.unit]));
     const texts = (items, empty) => (items?.length ? h("ul", { class: "plain-list" }, items.map((text, index) => h("li", { key: index }, sentence(text, 400)))) : h("p", { class: "none" }, empty));
     return [
-      heading(name(parts[1], 120), ["Pod in namespace ", name(parts[0], 60)], h("a", { key: "explain", class: "button primary", href: address(["decision", ...parts.slice(0, 2)]) }, "Explain the decision", icon("right"))),
+      heading(name(parts[1], 120), ["Pod in namespace ", name(parts[0], 60)], h("a", { key: "explain", class: "button primary", href: address(["decision", ...parts.slice(0, 2)], data.decided_at === null || data.decided_at === undefined ? {} : { at: data.decided_at }) }, "Explain the decision", icon("right"))),
       h("div", { class: "columns" },
         panel("State", { class: "wide-panel" }, facts([
           ["State", data.node ? badge("placed") : badge(data.part || data.phase || "pending")],

@@ -2,7 +2,7 @@
 import { changed } from "../address.js";
 import { h } from "../dom.js";
 import { age, number, until } from "../format.js";
-import { heading, panel, pluginLink, podLink, tabs } from "../pieces.js";
+import { heading, nodeLink, panel, pluginLink, podLink, tabs } from "../pieces.js";
 import { more, table } from "../table.js";
 import { sentence } from "../text.js";
 
@@ -41,10 +41,11 @@ export const queue = {
       panel(null, { class: "flush", key: "pods" }, h("p", { class: "panel-note" }, about), table({
         key: data.part, label: `${label} pods`, rows: data.pods, total: data.total, rowKey: (row) => row.key, empty: `No pods are ${label.toLowerCase()}.`,
         columns: [
-          { key: "position", label: "#", numeric: true, class: "narrow", render: (row, index) => number(row.position ?? index + 1) },
+          { key: "position", label: "#", numeric: true, class: "narrow", render: (row, index) => number((row.position ?? index) + 1) },
           { key: "key", label: "Pod", render: (row) => podLink(row.key) },
           { key: "why", label: "Why", class: "grow", wide: true, render: (row) => (row.why ? sentence(row.why, 160) : "–") },
           { key: "plugin", label: "Plugin", wide: true, render: (row) => (row.plugin ? pluginLink(row.plugin) : "–"), sort: (row) => row.plugin },
+          data.pods.some((row) => row.node) && { key: "node", label: "Node", render: (row) => nodeLink(row.node, 40), sort: (row) => row.node },
           timed && { key: "until", label: "Until", numeric: true, render: (row) => (row.until ? until(row.until, now) : "–"), sort: (row) => Date.parse(row.until) },
           { key: "since", label: "Since", numeric: true, render: (row) => age(row.since, now), sort: (row) => -Date.parse(row.since) },
           { key: "attempts", label: "Attempts", numeric: true, wide: true, render: (row) => number(row.attempts), sort: (row) => row.attempts },
