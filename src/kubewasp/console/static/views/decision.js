@@ -102,12 +102,12 @@ function whole(context, data) {
       h("div", { class: "aside" }, whatIf(context, data), nodes.names.length > 0 && inspector(data, inspected), rejections(data))),
     data.preemption?.length > 0 && preemption(data),
     data.logs?.some((log) => log.lines.length) && panel("Logs of guests", { key: "logs" }, data.logs.filter((log) => log.lines.length).map((log) => h("div", { key: log.plugin, class: "log" }, h("h3", null, name(log.plugin)),
-      h("ol", { class: "log-lines", tabindex: 0, role: "region", "aria-label": `Log of ${visible(log.plugin, 60)}` }, log.lines.slice(0, 200).map((line, index) => h("li", { key: index }, sentence(line, 1000))))))),
+      h("div", { class: "log-lines", tabindex: 0, role: "region", "aria-label": `Log of ${visible(log.plugin, 60)}` }, h("ol", null, log.lines.slice(0, 200).map((line, index) => h("li", { key: index }, sentence(line, 1000)))))))),
   ];
 
   function verdict({ result, node }) {
     if (margin) {
-      return [nodeLink(margin.winner), " wins with ", h("strong", null, number(margin.total)), margin.runner_up ? [", ", h("strong", null, number(margin.total - margin.runner_up_total)), " ahead of ", nodeLink(margin.runner_up), ` (${number(margin.runner_up_total)})`, margin.by ? [", most of it from ", name(margin.by, 40)] : ""] : ", the only feasible node", ". ", h("span", { class: "soft" }, `${number(nodes.feasible)} of ${number(nodes.total)} nodes are feasible.`)];
+      return [nodeLink(margin.winner), " wins with ", h("strong", null, number(margin.total)), " points", margin.runner_up ? [", ", h("strong", null, number(margin.total - margin.runner_up_total)), " ahead of ", nodeLink(margin.runner_up), ` (${number(margin.runner_up_total)})`, margin.by ? [", most of it from ", name(margin.by, 40)] : ""] : ", the only feasible node", ". ", h("span", { class: "soft" }, `${number(nodes.feasible)} of ${number(nodes.total)} nodes are feasible.`)];
     }
     if (node) return ["On ", nodeLink(node), ". ", h("span", { class: "soft" }, `${number(nodes.feasible)} of ${number(nodes.total)} nodes are feasible.`)];
     const would = data.nominated_node ? [" Nominated: ", nodeLink(data.nominated_node), "."] : "";
@@ -184,7 +184,7 @@ function strip(context, data, scored, kind, bounds, inspected, inspect) {
       },
     }),
     h("div", { class: "strip-legend" }, h("span", null, "lower"), h("span", { class: "ramp", "aria-hidden": "true", style: { background: `linear-gradient(90deg, ${[0, 64, 128, 192, 255].map((index) => css(ramp()[index])).join(", ")})` } }), h("span", null, "higher"),
-      h("span", { class: "swatch crossed", "aria-hidden": "true" }), h("span", null, "rejected"), h("span", { class: "soft" }, "Nodes from left to right, the best first")));
+      h("span", { class: "swatch crossed", "aria-hidden": "true" }), h("span", null, "rejected"), h("span", { class: "soft" }, nodes.feasible ? "Nodes from left to right, the best first" : "Nodes from left to right, those with the fewest objections first")));
 }
 
 function grid(context, data, scored, kind, bounds, inspected, inspect) {

@@ -2,7 +2,7 @@
 import { address } from "../address.js";
 import { lineChart, meter, sparkline } from "../chart.js";
 import { h } from "../dom.js";
-import { amount, clock, count, moment, number, resourceName, seconds, share } from "../format.js";
+import { amount, clock, count, moment, number, resourceName, seconds, share, stamps } from "../format.js";
 import { heading, nodeLink, panel, podLink, sign } from "../pieces.js";
 import { table } from "../table.js";
 import { name, sentence } from "../text.js";
@@ -14,7 +14,7 @@ export const overview = {
   render({ session }, data) {
     const { pods, nodes, attempts, latency, series } = data;
     const units = Object.fromEntries(session.resources.map((item) => [item.name, item.unit]));
-    const ticks = (series?.time || []).map(clock);
+    const ticks = stamps(series?.time || []);
     const total = pods.total || 0;
     const tile = (label, value, more, href, values) => h("li", { key: label }, h(href ? "a" : "div", { class: "tile", href },
       h("span", { class: "tile-label" }, label), h("span", { class: "tile-value" }, value), h("span", { class: "tile-more" }, more), sparkline(values)));
