@@ -139,6 +139,11 @@ class Study:
         finally:
             self._lock.release()
 
+    def prepare(self, picture: Picture) -> None:
+        """Loads the plugins and takes the cluster in, so that the first decision is quick."""
+        with self._lock:
+            self._follow(self._ready(), picture)
+
     def reset(self) -> None:
         """Forgets the plugins: the next decision loads them again, for instance after a reload."""
         with self._lock:
