@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,13 @@ class Opened:
     def go(self, address: str) -> None:
         self.page.evaluate("address => { location.hash = address }", address)
         self.page.wait_for_selector("main:not([aria-busy])")
+
+    def wait(self, condition: str, argument: Any = None, seconds: float = 20) -> None:
+        """Waits for an expression or a function to be true. Playwright's own wait needs `eval`, which the page forbids."""
+        deadline = time.monotonic() + seconds
+        while not self.page.evaluate(condition, argument):
+            assert time.monotonic() < deadline, f"still not: {condition} {argument or ''}"
+            self.page.wait_for_timeout(50)
 
     def text(self) -> str:
         return str(self.page.inner_text("main"))

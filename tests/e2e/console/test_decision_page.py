@@ -12,11 +12,11 @@ def test_a_weight_changes_the_outcome_at_once(open_page: OpenPage) -> None:
     assert "Change a weight" in opened.page.inner_text(".outcome")
     weight = opened.page.get_by_label("Weight of gpu-share")
     weight.fill("0")
-    opened.page.wait_for_function("!document.querySelector('.outcome').textContent.includes('Change a weight')")
+    opened.wait("!document.querySelector('.outcome').textContent.includes('Change a weight')")
     assert "weights=gpu-share%3A0" in opened.page.evaluate("location.hash")
     assert opened.page.evaluate("document.activeElement.ariaLabel") == "Weight of gpu-share"
     opened.page.get_by_role("button", name="Reset").click()
-    opened.page.wait_for_function("document.querySelector('.outcome').textContent.includes('Change a weight')")
+    opened.wait("document.querySelector('.outcome').textContent.includes('Change a weight')")
     assert weight.input_value() == "5"
 
 
@@ -24,7 +24,7 @@ def test_a_plugin_taken_out_has_no_column(open_page: OpenPage) -> None:
     opened = open_page(POD)
     assert opened.page.get_by_role("columnheader", name="ImageLocality").count() == 1
     opened.page.locator(".weights tr", has_text="ImageLocality").locator(".switch").click()
-    opened.page.wait_for_function("!document.querySelector('.scores thead').textContent.includes('ImageLocality')")
+    opened.wait("!document.querySelector('.scores thead').textContent.includes('ImageLocality')")
     assert "without=ImageLocality" in opened.page.evaluate("location.hash")
 
 
@@ -42,10 +42,10 @@ def test_five_thousand_nodes_are_one_table_of_few_rows(open_page: OpenPage) -> N
     assert grid.locator("tbody tr").count() < 60
     grid.locator("tbody tr[data-index='0']").focus()
     opened.page.keyboard.press("End")
-    opened.page.wait_for_function("document.activeElement.getAttribute('aria-rowindex') === '5001'")
+    opened.wait("document.activeElement.getAttribute('aria-rowindex') === '5001'")
     assert grid.locator("tbody tr").count() < 60
     opened.page.keyboard.press("Home")
-    opened.page.wait_for_function("document.activeElement.getAttribute('aria-rowindex') === '2'")
+    opened.wait("document.activeElement.getAttribute('aria-rowindex') === '2'")
 
 
 def test_the_heat_map_works_by_keyboard(open_page: OpenPage) -> None:
@@ -57,7 +57,7 @@ def test_the_heat_map_works_by_keyboard(open_page: OpenPage) -> None:
     status = opened.page.locator(".heat [role=status]")
     assert "Status feasible" in status.inner_text()
     opened.page.keyboard.press("Enter")
-    opened.page.wait_for_function("document.activeElement.dataset.index === '1'")
+    opened.wait("document.activeElement.dataset.index === '1'")
 
 
 def test_a_newer_state_is_offered_and_not_pushed(open_page: OpenPage) -> None:

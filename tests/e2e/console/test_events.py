@@ -28,7 +28,7 @@ def test_a_change_refreshes_figures_and_keeps_elements(open_page: OpenPage, cons
     link.focus()
     page.evaluate("scrollTo(0, 150)")
     console.change()
-    page.wait_for_function("text => document.querySelector('.tile-value').textContent !== text", arg=before)
+    opened.wait("text => document.querySelector('.tile-value').textContent !== text", before)
     assert page.evaluate("document.activeElement.textContent") == "All plugins"
     assert page.evaluate("scrollY") == 150
     kept, total = page.evaluate("(items => [items.filter(item => item.isOld).length, items.length])([...document.querySelectorAll('main *')])")
@@ -57,7 +57,6 @@ def test_a_table_keeps_its_row_and_scroll_position(open_page: OpenPage, console:
     top = box.evaluate("item => item.scrollTop")
     asked = len(console.asked)
     console.change()
-    page.wait_for_function("true")
     while len(console.asked) == asked:
         page.wait_for_timeout(20)
     page.wait_for_selector("main:not([aria-busy])")
@@ -79,7 +78,7 @@ def test_a_lost_connection_is_shown_and_comes_back(open_page: OpenPage, console:
     console.cluster.change_count += 5
     console.start()
     page.wait_for_selector(".status.live", timeout=30_000)
-    page.wait_for_function("text => document.querySelector('.tile-value').textContent !== text", arg=placed)
+    opened.wait("text => document.querySelector('.tile-value').textContent !== text", placed)
 
 
 def test_attempts_to_reconnect_become_rarer(open_page: OpenPage, console: FakeConsole) -> None:

@@ -13,7 +13,7 @@ def test_a_walk_through_all_views(open_page: OpenPage) -> None:
     for key, title in zip("pdmqtclo", ("Pending", "Decision", "Cluster map", "Queue", "Timeline", "Compare", "Plugins", "Overview"), strict=True):
         press("g")
         press(key)
-        opened.page.wait_for_function("title => document.querySelector('main h1')?.textContent === title", arg=title)
+        opened.wait("title => document.querySelector('main h1')?.textContent === title", title)
 
 
 def test_the_first_stop_skips_to_the_view(open_page: OpenPage) -> None:
@@ -38,10 +38,10 @@ def test_from_a_group_to_a_decision_without_a_mouse(open_page: OpenPage) -> None
     opened.page.keyboard.press("Enter")
     opened.page.wait_for_selector(".verdict")
     opened.page.go_back()
-    opened.page.wait_for_function("location.hash.startsWith('#/pending')")
+    opened.wait("location.hash.startsWith('#/pending')")
     opened.page.get_by_role("grid").locator("tbody tr").first.focus()
     opened.page.keyboard.press("Enter")
-    opened.page.wait_for_function("location.hash.startsWith('#/pod/')")
+    opened.wait("location.hash.startsWith('#/pod/')")
 
 
 def test_the_search_by_keyboard(open_page: OpenPage) -> None:
@@ -54,7 +54,7 @@ def test_the_search_by_keyboard(open_page: OpenPage) -> None:
     opened.page.keyboard.press("ArrowDown")
     opened.page.keyboard.press("ArrowDown")
     opened.page.keyboard.press("Enter")
-    opened.page.wait_for_function("location.hash.startsWith('#/node/')")
+    opened.wait("location.hash.startsWith('#/node/')")
 
 
 def test_the_help_lists_the_keys_and_can_switch_them_off(open_page: OpenPage) -> None:
@@ -80,16 +80,16 @@ def test_the_map_by_keyboard(open_page: OpenPage) -> None:
     name = status.partition(":")[0]
     assert name in opened.page.inner_text(".picked")
     opened.page.keyboard.press("Enter")
-    opened.page.wait_for_function("name => location.hash === `#/node/${name}`", arg=name)
+    opened.wait("name => location.hash === `#/node/${name}`", name)
 
 
 def test_the_timeline_by_keyboard(open_page: OpenPage) -> None:
     opened = open_page("#/timeline?at=100", mode="comparison")
     for key, place in ((".", "101"), (",", "100"), ("n", "130")):
         opened.page.keyboard.press(key)
-        opened.page.wait_for_function("place => location.hash.includes(`at=${place}`)", arg=place)
+        opened.wait("place => location.hash.includes(`at=${place}`)", place)
     opened.page.keyboard.press(" ")
     opened.page.get_by_role("button", name="Pause").wait_for()
-    opened.page.wait_for_function("Number(new URLSearchParams(location.hash.split('?')[1]).get('at')) > 137")
+    opened.wait("Number(new URLSearchParams(location.hash.split('?')[1]).get('at')) > 137")
     opened.page.keyboard.press(" ")
     opened.page.get_by_role("button", name="Play").wait_for()

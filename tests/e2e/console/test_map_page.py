@@ -81,7 +81,7 @@ def test_a_click_shows_a_node_and_a_double_click_opens_it(open_page: OpenPage) -
     name = opened.page.inner_text(".picked h2 a")
     assert name in opened.page.inner_text(".map [role=status]")
     field.dblclick(position={"x": 20, "y": 40})
-    opened.page.wait_for_function("name => location.hash === `#/node/${name}`", arg=name)
+    opened.wait("name => location.hash === `#/node/${name}`", name)
 
 
 def test_the_tooltip_names_the_node(open_page: OpenPage) -> None:
@@ -102,7 +102,7 @@ def test_the_search_of_the_map_selects_a_node(open_page: OpenPage) -> None:
 def test_groups_and_colours_are_those_of_the_address(open_page: OpenPage) -> None:
     opened = open_page("#/map")
     opened.page.get_by_label("Group by").select_option("team")
-    opened.page.wait_for_function("location.hash.includes('by=team')")
+    opened.wait("location.hash.includes('by=team')")
     opened.page.get_by_label("Colour").select_option("namespace")
     opened.page.wait_for_selector(".hue-legend li:has-text('training')")
     assert "color=namespace" in opened.page.evaluate("location.hash")

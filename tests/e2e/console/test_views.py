@@ -16,7 +16,7 @@ VIEWS = {
     "decision of a pod without a node": ("live", "#/decision/training/training-worker-00400", "Preemption"),
     "choice of a decision": ("live", "#/decision", "Choose a pod"),
     "map": ("live", "#/map", "240 nodes in 4 groups"),
-    "map by namespace": ("live", "#/map?color=namespace&by=team", "vision"),
+    "map by namespace": ("live", "#/map?color=namespace&by=team", "240 nodes in 3 groups"),
     "map of scores": ("live", "#/map?color=score:gpu-share&pod=training/x", "score: gpu-share"),
     "node": ("live", "#/node/gpu-00-03", "Show on the map"),
     "pod": ("live", "#/pod/training/training-worker-00400", "Explain the decision"),
@@ -51,7 +51,7 @@ def test_the_navigation_leads_to_every_view(open_page: OpenPage) -> None:
     opened = open_page(mode="comparison")
     for name in ("Pending", "Decision", "Cluster map", "Queue", "Timeline", "Compare", "Plugins", "Overview"):
         opened.page.get_by_role("navigation", name="Views").get_by_role("link", name=name).click()
-        opened.page.wait_for_function("name => document.querySelector('main h1')?.textContent === name", arg=name)
+        opened.wait("name => document.querySelector('main h1')?.textContent === name", name)
         assert opened.page.title().startswith(name)
         assert opened.page.evaluate("document.activeElement.tagName") == "H1"
 
@@ -66,13 +66,13 @@ def test_a_view_of_something_absent_is_not_offered(open_page: OpenPage) -> None:
 def test_an_address_can_be_shared(open_page: OpenPage) -> None:
     opened = open_page("#/map?by=team&color=pods", mode="comparison")
     opened.page.get_by_label("Run").select_option("b")
-    opened.page.wait_for_function("location.hash.includes('run=b')")
+    opened.wait("location.hash.includes('run=b')")
     opened.page.get_by_role("link", name="Queue").click()
-    opened.page.wait_for_function("location.hash.startsWith('#/queue') && location.hash.includes('run=b')")
+    opened.wait("location.hash.startsWith('#/queue') && location.hash.includes('run=b')")
     other = open_page(opened.page.evaluate("location.hash"), mode="comparison")
     assert other.page.get_by_label("Run").input_value() == "b"
     opened.page.go_back()
-    opened.page.wait_for_function("document.querySelector('main h1').textContent === 'Cluster map'")
+    opened.wait("document.querySelector('main h1').textContent === 'Cluster map'")
     assert opened.page.get_by_label("Group by").input_value() == "team"
 
 

@@ -23,6 +23,12 @@ export function count(value, one, many = `${one}s`) {
   return `${number(value)} ${value === 1 ? one : many}`;
 }
 
+export function rate(value) {
+  if (value === null || value === undefined) return NONE;
+  if (value === 0 || value >= 0.5) return `${number(value)}/s`;
+  return value * 60 >= 0.5 ? `${number(value * 60)}/min` : `${number(value * 3600)}/h`;
+}
+
 export function amount(value, unit) {
   if (value === null || value === undefined) return NONE;
   if (unit === "bytes") return bytes(value);
