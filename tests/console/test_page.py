@@ -42,7 +42,9 @@ def test_no_address_outside_is_named() -> None:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
 def test_data_never_becomes_markup_or_code(path: Any) -> None:
     text = path.read_text(encoding="utf-8")
-    forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc|DOMParser|</script"
+    forbidden = (
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc|DOMParser|</script"
+    )
     assert re.findall(forbidden, text) == []
 
 
@@ -83,7 +85,9 @@ def test_a_file_is_sent_once(client: Client, path: str) -> None:
     assert "content-encoding" not in plain.headers
 
 
-@pytest.mark.parametrize("path", ["page.py", "../page.py", "..%2fpage.py", "%2e%2e/page.py", "/etc/passwd", "views", "views/"])
+@pytest.mark.parametrize(
+    "path", ["page.py", "../page.py", "..%2fpage.py", "%2e%2e/page.py", "/etc/passwd", "views", "views/"]
+)
 def test_other_files_are_not_there(client: Client, path: str) -> None:
     response = client.get(f"/console/{path}")
     assert response.status_code == 404
@@ -132,7 +136,9 @@ def test_answers_in_the_single_file_cannot_end_their_element() -> None:
     hostile = "</script><script>alert(1)</script><!--"
     documents = {"/overview": {"text": hostile, "line": "\u2028"}}
     parts = _Parts(inline_page(documents))
-    (answers,) = [index for index, item in enumerate(tag for tag in parts.tags if tag[0] == "script") if item[1].get("id")]
+    (answers,) = [
+        index for index, item in enumerate(tag for tag in parts.tags if tag[0] == "script") if item[1].get("id")
+    ]
     assert json.loads(parts.texts["script"][answers]) == documents
     assert [tag for tag, _ in parts.tags].count("script") == 2
 

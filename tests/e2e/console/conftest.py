@@ -1,6 +1,7 @@
 """Fixtures of the tests in a browser: Chromium, and pages that no test leaves with an error.
 
-A page may ask its own server and nothing else, and may write no error to the console; both are asserted after each test.
+A page may ask its own server and nothing else, and may write no error to the console. Both are asserted after
+each test.
 """
 
 from __future__ import annotations
@@ -45,8 +46,6 @@ def start_console() -> Iterator[Callable[..., FakeConsole]]:
     def start(**arguments: Any) -> FakeConsole:
         key = repr(sorted(arguments.items()))
         if key not in started:
-            fresh = arguments.pop("fresh", None)
-            del fresh
             started[key] = FakeConsole(FakeCluster(**arguments))
         return started[key]
 

@@ -34,7 +34,7 @@ class Opened:
         self.page.wait_for_selector("main:not([aria-busy])")
 
     def wait(self, condition: str, argument: Any = None, seconds: float = 20) -> None:
-        """Waits for an expression or a function to be true. Playwright's own wait needs `eval`, which the page forbids."""
+        """Waits for an expression or a function to be true: Playwright's own wait needs `eval`."""
         deadline = time.monotonic() + seconds
         while not self.page.evaluate(condition, argument):
             assert time.monotonic() < deadline, f"still not: {condition} {argument or ''}"

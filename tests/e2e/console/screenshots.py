@@ -40,10 +40,13 @@ def take(folder: Path) -> None:
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=str(chromium.chromium()), args=list(chromium.ARGUMENTS))
         for name, (mode, nodes, address, dark, width, height) in SHOTS.items():
-            console = consoles.setdefault((mode, nodes), None) or FakeConsole(FakeCluster(nodes, mode))  # type: ignore[arg-type]
-            consoles[mode, nodes] = console
+            if (mode, nodes) not in consoles:
+                consoles[mode, nodes] = FakeConsole(FakeCluster(nodes, mode))
+            console = consoles[mode, nodes]
             context = browser.new_context(
-                viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
+                viewport={"width": width, "height": height},
+                color_scheme="dark" if dark else "light",
+                reduced_motion="reduce",
             )
             page = context.new_page()
             page.goto(console.address + address)
@@ -81,7 +84,12 @@ def smaller(png: bytes) -> bytes:
     rows = nearest[places.ravel()].reshape(height, width)
     raw = b"".join(b"\x00" + row.tobytes() for row in rows)
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
-    parts = [(b"IHDR", header), (b"PLTE", palette.astype(np.uint8).tobytes()), (b"IDAT", zlib.compress(raw, 9)), (b"IEND", b"")]
+    parts = [
+        (b"IHDR", header),
+        (b"PLTE", palette.astype(np.uint8).tobytes()),
+        (b"IDAT", zlib.compress(raw, 9)),
+        (b"IEND", b""),
+    ]
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts
     )
@@ -123,7 +131,11 @@ def _unfiltered(kind: int, line: Any, above: Any, step: int) -> Any:
             row[index] = (value + (left + up[index]) // 2) & 255
         else:
             guess = left + up[index] - corner
-            near = [(abs(guess - left), 0, left), (abs(guess - up[index]), 1, up[index]), (abs(guess - corner), 2, corner)]
+            near = [
+                (abs(guess - left), 0, left),
+                (abs(guess - up[index]), 1, up[index]),
+                (abs(guess - corner), 2, corner),
+            ]
             row[index] = (value + min(near)[2]) & 255
     return np.array(row, np.uint8)
 

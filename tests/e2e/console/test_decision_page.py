@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.e2e.console.conftest import OpenPage
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.e2e.console.conftest import OpenPage
 
 POD = "#/decision/training/training-worker-00401"
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.console.fake_answers import FakeCluster
 from tests.console.fake_console import FakeConsole
-from tests.e2e.console.conftest import OpenPage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.e2e.console.conftest import OpenPage
 
 LOST = ("Failed to load resource", "ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE")
 
 
 @pytest.fixture
-def console(start_console: Callable[..., FakeConsole]) -> FakeConsole:
-    return start_console(fresh=uuid.uuid4().hex)
+def console() -> Iterator[FakeConsole]:
+    """One that a test may stop."""
+    started = FakeConsole(FakeCluster())
+    yield started
+    started.stop()
 
 
 def test_a_change_refreshes_figures_and_keeps_elements(open_page: OpenPage, console: FakeConsole) -> None:
@@ -31,7 +38,9 @@ def test_a_change_refreshes_figures_and_keeps_elements(open_page: OpenPage, cons
     opened.wait("text => document.querySelector('.tile-value').textContent !== text", before)
     assert page.evaluate("document.activeElement.textContent") == "All plugins"
     assert page.evaluate("scrollY") == 150
-    kept, total = page.evaluate("(items => [items.filter(item => item.isOld).length, items.length])([...document.querySelectorAll('main *')])")
+    kept, total = page.evaluate(
+        "(items => [items.filter(item => item.isOld).length, items.length])([...document.querySelectorAll('main *')])"
+    )
     assert kept > 0.9 * total
     assert page.inner_text("#announcements") == ""
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
 
 from tests.console.fake_answers import HOSTILE
-from tests.e2e.console.conftest import OpenPage
+
+if TYPE_CHECKING:
+    from tests.e2e.console.conftest import OpenPage
 
 VIEWS = {
     "overview": "#/overview",
@@ -37,9 +40,14 @@ def test_hostile_texts_are_harmless(open_page: OpenPage, view: str, width: int) 
     assert "broken" not in page.title() or "onerror" in page.title()
     text = page.evaluate("document.body.textContent")
     assert [hex(ord(character)) for character in HIDDEN if character in text] == []
-    longest = page.evaluate("Math.max(...[...document.querySelectorAll('#app *')].map(item => item.children.length ? 0 : item.textContent.length))")
+    longest = page.evaluate(
+        """Math.max(...[...document.querySelectorAll('#app *')]
+        .map(item => item.children.length ? 0 : item.textContent.length))"""
+    )
     assert longest <= 4300
-    assert page.locator("#app a").evaluate_all("links => links.every(link => link.getAttribute('href').startsWith('#/'))")
+    assert page.locator("#app a").evaluate_all(
+        "links => links.every(link => link.getAttribute('href').startsWith('#/'))"
+    )
     assert opened.overflow() <= 0
     assert width == 1280 or opened.violations() == []
 

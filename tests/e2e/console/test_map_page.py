@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.console.conftest import OpenPage
-from tests.e2e.console.opened import Opened
+if TYPE_CHECKING:
+    from tests.e2e.console.conftest import OpenPage
+    from tests.e2e.console.opened import Opened
 
 # Drags the map for as many frames, and gives the work and the length of each.
 PAN = """async count => {
   const field = document.querySelector(".map-field");
   const box = field.getBoundingClientRect();
   const work = [];
-  field.addEventListener("kubewasp-drawn", event => work.push(event.detail));
-  const at = (type, x, y) => field.dispatchEvent(new PointerEvent(type, { pointerId: 1, clientX: x, clientY: y, bubbles: true }));
+  document.addEventListener("kubewasp-drawn", event => work.push(event.detail));
+  const pointer = (x, y) => ({ pointerId: 1, clientX: x, clientY: y, bubbles: true });
+  const at = (type, x, y) => field.dispatchEvent(new PointerEvent(type, pointer(x, y)));
   field.setPointerCapture = () => {};
   const frame = () => new Promise(done => requestAnimationFrame(done));
   at("pointerdown", box.left + 400, box.top + 200);
@@ -103,6 +105,6 @@ def test_groups_and_colours_are_those_of_the_address(open_page: OpenPage) -> Non
     opened = open_page("#/map")
     opened.page.get_by_label("Group by").select_option("team")
     opened.wait("location.hash.includes('by=team')")
-    opened.page.get_by_label("Colour").select_option("namespace")
+    opened.page.get_by_label("Colour", exact=True).select_option("namespace")
     opened.page.wait_for_selector(".hue-legend li:has-text('training')")
     assert "color=namespace" in opened.page.evaluate("location.hash")

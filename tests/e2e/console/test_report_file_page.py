@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kubewasp.console.page import inline_page
 from tests.console.fake_answers import FakeCluster
-from tests.e2e.console.conftest import OpenPage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.e2e.console.conftest import OpenPage
 
 POD = "/pods/training/training-worker-00401"
 

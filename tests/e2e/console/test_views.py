@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.console.conftest import OpenPage
+if TYPE_CHECKING:
+    from tests.e2e.console.conftest import OpenPage
 
 VIEWS = {
     "overview": ("live", "#/overview", "Pods placed"),
@@ -27,11 +28,7 @@ VIEWS = {
     "search": ("live", "#/search?q=gpu-0", "results"),
     "not found": ("live", "#/node/missing", "Not found"),
 }
-LOOKS: dict[str, dict[str, Any]] = {
-    "light": {},
-    "dark": {"dark": True},
-    "narrow": {"width": 360, "height": 740},
-}
+LOOKS: dict[str, dict[str, Any]] = {"light": {}, "dark": {"dark": True}, "narrow": {"width": 360, "height": 740}}
 NOT_FOUND = ("status of 404",)
 
 
