@@ -11,11 +11,14 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from kubewasp.console.console_source import NotThereError
 from kubewasp.console.decision_grid import DecisionGrid
 from kubewasp.errors import KubewaspError
 from kubewasp.explain.dry_run import as_pending, dry_attempt
 from kubewasp.explain.plugin_logs import PluginLogs
+from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.decision_record import DecisionRecord
 from kubewasp.framework.handle import ReadOnlyClient
 from kubewasp.framework.runtime import Framework
@@ -190,17 +193,15 @@ class Study:
         )
 
     def _tried(self, scheduler: Scheduler, picture: Picture, pod: Pod) -> tuple[DryAttempt, DecisionGrid]:
-        """The attempt, and a second one for the hints on the nodes that are nearest to being feasible."""
+        """The attempt, with hints on the nodes that are nearest to being feasible."""
         rotation = scheduler.builder.rotation
         rotation.start = picture.rotation % max(len(scheduler.table), 1)
         tried = dry_attempt(scheduler, pod, DecisionRecord(hinted_rows=frozenset()))
         grid = DecisionGrid.of(tried.record, scheduler.table, tried.node)
         hinted = grid.rejected_rows(_HINTED)
         if hinted:
-            rotation.start = picture.rotation % max(len(scheduler.table), 1)
-            record = DecisionRecord(hinted_rows=frozenset(hinted))
-            dry_attempt(scheduler, pod, record)
-            grid.add_hints(record, hinted)
+            self._sink.logs = PluginLogs()  # these calls are not those of the attempt
+            grid.add_hints(_hints(scheduler, pod, hinted), hinted)
         return tried, grid
 
     def _as_pending(self, scheduler: Scheduler, pod: Pod) -> tuple[Pod, Sequence[str]]:
@@ -283,6 +284,19 @@ def _follow_nominations(scheduler: Scheduler, picture: Picture) -> None:
     for uid, pod in wanted.items():
         if nominator.node_of(uid) != pod.nominated_node:
             nominator.nominate(pod, pod.nominated_node)
+
+
+def _hints(scheduler: Scheduler, pod: Pod, rows: Sequence[int]) -> DecisionRecord:
+    """A record with the hints on some rows: filters alone, without preemption and scores."""
+    cycle, state = scheduler.profiles.cycle_for(pod), CycleState()
+    record = DecisionRecord(hinted_rows=frozenset(rows))
+    try:
+        narrowed = cycle.framework.run_pre_filter(state, pod, scheduler.table, record)
+        if narrowed.status.is_success:
+            cycle.filter_rows(state, pod, np.array(rows, np.int64), record)
+    finally:
+        state.close()
+    return record
 
 
 # ---------------------------------------------------------------------- the profile

@@ -6,6 +6,7 @@ import gc
 import statistics
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.console.api_answers import Answers
@@ -54,12 +55,13 @@ def bars(step: Callable[[str], None]) -> Iterator[Bar]:
     note = f"CPU of {', '.join(_FIRST)}; a study is filled for the help of pending pods"
     yield Bar("console, first view", first * 1e3, "ms", at_most=1000, note=note)
     step("decisions")
-    for name, pod in (("feasible everywhere", "small"), ("rejected everywhere, with hints", "large")):
+    kinds = (("feasible everywhere", "small"), ("rejected everywhere, with hints", "large"), ("with victims", "urgent"))
+    for name, pod in kinds:
         spent = [_decision(answers, f"/pods/default/{pod}-{number}/decision") for number in range(ROUNDS)]
         note = f"CPU, another pod each time, 1,000 nodes of {NODES:,} in the answer"
         yield Bar(f"console, decision {name}", statistics.median(spent) * 1e3, "ms", at_most=300, note=note)
     step("scrubbing")
-    spent = [_elapsed(lambda at=at: answers.answer("/overview", f"at={at}")) for at in range(500, _CHANGES, 3000)]
+    spent = [_elapsed(partial(answers.answer, "/overview", f"at={at}")) for at in range(500, _CHANGES, 3000)]
     note = f"CPU, /overview at a position that was not asked for before, of {_CHANGES:,}"
     yield Bar("console, another position", statistics.median(spent) * 1e3, "ms", at_most=500, note=note)
     gc.collect()
@@ -69,7 +71,7 @@ def bars(step: Callable[[str], None]) -> Iterator[Bar]:
 
 
 def _decision(answers: Answers, path: str) -> float:
-    return _elapsed(lambda: answers.answer(path, "limit=1000"))
+    return _elapsed(partial(answers.answer, path, "limit=1000"))
 
 
 def _elapsed(work: Callable[[], object]) -> float:
@@ -96,11 +98,16 @@ def _state() -> State:
         pod = _pod(parser, f"{'large' if is_large else 'small'}-{number // 2}", _LARGE if is_large else "250m")
         pods[pod.key] = pod
         queue[pod.key] = QueueEntry(pod, UNSCHEDULABLE, float(number), 3, message=message if is_large else "")
+    for number in range(ROUNDS):  # there is room on every node once its pods are gone
+        pod = _pod(parser, f"urgent-{number}", "7500m", priority=1000)
+        pods[pod.key] = pod
+        queue[pod.key] = QueueEntry(pod, UNSCHEDULABLE, 0.0)
     return State(nodes, pods, queue)
 
 
-def _pod(parser: PodParser, name: str, cpu: str) -> Pod:
+def _pod(parser: PodParser, name: str, cpu: str, priority: int = 0) -> Pod:
     manifest = sample_cluster.pod(name)
+    manifest["spec"]["priority"] = priority
     manifest["spec"]["schedulerName"] = "default-scheduler"
     manifest["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
     return parser.parse(manifest, encode("Pod", manifest))
