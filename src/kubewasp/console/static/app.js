@@ -253,7 +253,7 @@ function draw() {
       } }, icon(key), label)))), session && h("p", { class: "version" }, `kubewasp ${visible(session.version, 30)}`)),
     h("main", { key: "main", id: "main", tabindex: -1, "aria-busy": open.loading ? "true" : null, class: `view-${open.route.view}` },
       moment(open), open.stale && h("p", { key: "stale", class: "banner" }, icon("clock"), h("span", null, "The cluster has changed since."), h("button", { type: "button", class: "button small", onclick: refresh }, "Refresh")),
-      h("div", { key: open.place, class: "view" }, content(open, view))),
+      h("div", { key: open.place, class: "view", "data-view": open.route.view }, content(open, view))),
     h("div", { key: "toast", class: `toast ${state.toast ? "shown" : ""}`, "aria-hidden": "true" }, state.toast),
   ]);
 }
