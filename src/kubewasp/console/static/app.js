@@ -141,6 +141,8 @@ async function load(open) {
   if (data) {
     open.data = data;
     open.error = null;
+    // Without events, answers tell that the server is back.
+    if (!embedded && !state.session.capabilities.events && state.connection.state === "disconnected") setConnection({ state: "connected" });
   }
   if (failed && failed.code === undefined) throw failed;
   draw();
@@ -189,7 +191,7 @@ function connectionLook() {
   if (connection.state === "disconnected") {
     const rest = Math.max(0, Math.ceil(((connection.retryAt || 0) - Date.now()) / 1000));
     countdown = setTimeout(drawFrame, 1000);
-    return h("span", { class: "status lost" }, icon("cross"), h("span", null, "Disconnected", h("span", { class: "status-more", "aria-hidden": "true" }, rest > 0 ? `, next try in ${number(rest)} s` : ", trying")));
+    return h("span", { class: "status lost" }, icon("cross"), h("span", null, "Disconnected", h("span", { class: "status-more", "aria-hidden": "true" }, rest > 0 ? `, next try in ${number(rest)} s` : connection.retryAt ? ", trying" : "")));
   }
   if (connection.state === "connecting") return h("span", { class: "status" }, icon("dot"), "Connecting");
   return h("span", { class: "status live" }, icon("check"), session?.mode === "live" ? "Live" : "Connected");
