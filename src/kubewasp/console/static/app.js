@@ -146,6 +146,10 @@ async function load(open) {
   }
   if (failed && failed.code === undefined) throw failed;
   draw();
+  if (open.missed) {
+    open.missed = false;
+    onChange();
+  }
 }
 
 // The cluster has changed: the open view follows, no more than once a second and never two at a time.
@@ -164,9 +168,11 @@ function onChange() {
   if (open.timer) return;
   open.timer = setTimeout(() => {
     open.timer = null;
-    if (state.open === open && !open.loading) load(open);
+    if (state.open !== open) return;
+    open.refreshed = Date.now();
+    if (open.loading) open.missed = true;
+    else load(open);
   }, Math.max(0, REFRESH_PAUSE - (Date.now() - (open.refreshed || 0))));
-  open.refreshed = Date.now();
 }
 
 // ---- connection
