@@ -1,0 +1,102 @@
+"""CPU time of the console in a scheduler's process: bounded, as Python's lock lets only one of their threads run.
+
+While pods are being scheduled, the console gets a small share of the time, saved up for a moment's burst; else a large
+one. Work waits for the console's own turns, never the scheduler for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from kubewasp.errors import KubewaspError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Result = TypeVar("Result")
+
+BUSY_SHARE: Final = 0.015
+IDLE_SHARE: Final = 0.5
+# Seconds of CPU time that may be saved up: about one first view of a large cluster.
+_SAVED: Final = 0.4
+_LONGEST_WAIT: Final = 8.0
+_LONGEST_PAUSE: Final = 1.0
+_LEAST_REST: Final = 0.002
+
+
+class TooBusyError(KubewaspError):
+    """The scheduler needs the time; the text is for the viewer."""
+
+
+class Pace:
+    """Turns of the console's threads, one at a time. Safe from any thread."""
+
+    def __init__(
+        self,
+        is_busy: Callable[[], bool],
+        *,
+        now: Callable[[], float] = time.monotonic,
+        spent: Callable[[], float] = time.thread_time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`is_busy`: whether pods are being scheduled. `spent`: CPU time of the calling thread."""
+        self._is_busy = is_busy
+        self._now = now
+        self._spent = spent
+        self._sleep = sleep
+        self._turn = threading.RLock()
+        self._saved = _SAVED
+        self._counted_at = now()
+        self._began = 0.0  # CPU time of the thread in turn that is counted
+        self._depth = 0
+
+    def debt(self) -> float:
+        """Seconds until the time that was used is paid back; 0 if some is left."""
+        return max(0.0, -self._balance()) / self._share()
+
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Runs a piece of work in its turn. Raises TooBusyError if that would take too long."""
+        if not self._turn.acquire(timeout=_LONGEST_WAIT):
+            raise TooBusyError("the scheduler is busy, and other views come first: try again in a few seconds")
+        try:
+            if self._depth:
+                return work()
+            return self._in_turn(work)
+        finally:
+            self._turn.release()
+
+    def _in_turn(self, work: Callable[[], Result]) -> Result:
+        wait = self.debt()
+        if wait > _LONGEST_WAIT:
+            raise TooBusyError(f"the scheduler is busy: the console has its next turn in {wait:.0f} seconds")
+        if wait:
+            self._sleep(wait)
+        self._depth, self._began = 1, self._spent()
+        try:
+            return work()
+        finally:
+            self._depth = 0
+            self._count()
+
+    def rest(self) -> None:
+        """Called now and then by long work in its turn: pauses until the time since the last call is paid back."""
+        if not self._depth:
+            return
+        if self._spent() - self._began < _LEAST_REST:
+            return
+        self._count()
+        self._sleep(min(max(self.debt(), 0.0), _LONGEST_PAUSE) or _LEAST_REST / 10)
+        self._began = self._spent()
+
+    def _count(self) -> None:
+        used, self._began = self._spent() - self._began, self._spent()
+        self._saved = self._balance() - used
+        self._counted_at = self._now()
+
+    def _balance(self) -> float:
+        return min(_SAVED, self._saved + (self._now() - self._counted_at) * self._share())
+
+    def _share(self) -> float:
+        return BUSY_SHARE if self._is_busy() else IDLE_SHARE
