@@ -1,4 +1,4 @@
-"""The console: a web page and its JSON API over the state of a scheduler, a simulation or a comparison.
+"""The console: a JSON API and a page over running schedulers, simulations, recordings and comparisons.
 
 Private: not part of the documented API.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.errors import KubewaspError
@@ -54,30 +55,50 @@ def as_pending(
     return {**manifest, "spec": spec}, notes
 
 
+@dataclass(frozen=True, slots=True)
+class DryAttempt:
+    """An attempt without effects. `node` is empty where a Reserve plugin refuses the choice."""
+
+    record: DecisionRecord
+    choice: Choice
+    node: str
+    message: str
+    is_error: bool
+    annotations: tuple[Annotation, ...]
+
+
+def dry_attempt(scheduler: Scheduler, pod: Pod, record: DecisionRecord) -> DryAttempt:
+    """An attempt of a pod, with preemption and Reserve: the scheduler's client must be read-only."""
+    choice = scheduler.evaluate(pod, record)
+    try:
+        reserved, annotations = _reserved(scheduler, pod, choice)
+    finally:
+        choice.state.close()
+    is_error = choice.is_error or not (reserved.is_success or reserved.is_rejected)
+    node = choice.node if reserved.is_success else ""
+    return DryAttempt(record, choice, node, choice.message or reserved.reason, is_error, annotations)
+
+
 def dry_run(scheduler: Scheduler, pod: Pod, notes: Sequence[str] = (), logs: PluginLogs | None = None) -> Explanation:
     """Explains an attempt of a pod in the queue, with preemption: the scheduler's client must be read-only."""
     queued = scheduler.queue.get(pod.uid)
     if queued is not None and queued.gated_by:
         raise ExplainError(f"pod {pod.key} is gated by {queued.gated_by}: {queued.gate_reason}")
-    record = DecisionRecord()
-    choice = scheduler.evaluate(pod, record)
-    reserved, annotations = _reserved(scheduler, pod, choice)
-    choice.state.close()
-    is_error = choice.is_error or not (reserved.is_success or reserved.is_rejected)
-    message = choice.message or reserved.reason
-    if is_error and logs is not None:
-        logs.take_error(pod.key, message)
+    tried = dry_attempt(scheduler, pod, DecisionRecord())
+    choice = tried.choice
+    if tried.is_error and logs is not None:
+        logs.take_error(pod.key, tried.message)
     found = explain(
         pod,
-        record,
+        tried.record,
         scheduler.table,
-        node=choice.node if reserved.is_success else "",
-        message=message,
+        node=tried.node,
+        message=tried.message,
         nominated_node=choice.nominated_node,
         victims=choice.victims,
-        annotations=annotations,
+        annotations=tried.annotations,
     )
-    found.candidates, found.notes, found.is_error = choice.candidates, notes, is_error
+    found.candidates, found.notes, found.is_error = choice.candidates, notes, tried.is_error
     return found
 
 

@@ -132,7 +132,7 @@ def explain(
     _rejections(record, found)
     _scores(record, found)
     for row, item in found.items():
-        item.hints = _hints(record, row, item)
+        item.hints = hints_of(record, row, item.name, item.objections)
     nodes = sorted(found.values(), key=_nearest)
     weights = {item.plugin: item.weight for item in record.scores}
     sample = "" if record.sample is None else str(record.sample)
@@ -234,15 +234,16 @@ def _scores(record: DecisionRecord, found: Mapping[int, NodeExplanation]) -> Non
             item.weighted[score.plugin] = int(score.normalized[place]) * score.weight
 
 
-def _hints(record: DecisionRecord, row: int, item: NodeExplanation) -> list[str]:
+def hints_of(record: DecisionRecord, row: int, name: str, objections: Mapping[str, Status]) -> list[str]:
     """What the node would need for all its objections; the reason of a plugin without hints, unless shown anyway."""
     found: list[str] = []
-    for plugin, status in item.objections.items():
+    rejected_by = next(iter(objections), None)
+    for plugin, status in objections.items():
         of_plugin = record.hints.get(plugin, {})
         texts = of_plugin.get(row) or of_plugin.get(ALL_ROWS) or ()
-        if not texts and item.name not in (names := record.narrowed.get(plugin, {item.name})):
+        if not texts and name not in (names := record.narrowed.get(plugin, {name})):
             texts = (f"to be {_few(sorted(names))}",)
-        if not texts and plugin != item.rejected_by:
+        if not texts and plugin != rejected_by:
             texts = tuple(f"{plugin}: {reason}" for reason in status.reasons)
         found += texts
     return found

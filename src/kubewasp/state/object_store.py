@@ -60,6 +60,10 @@ class ObjectStore:
     def generation(self, kind: ObjectKind[object]) -> int:
         return self._generations[kind.name]
 
+    def copy(self) -> dict[str, dict[Key, object]]:
+        """All parsed objects by kind. Safe from any thread."""
+        return {kind: dict(objects) for kind, objects in list(self._objects.items())}
+
     def _changed(self, kind: str, before: object | None, after: object | None) -> None:
         self._generations[kind] += 1
         for listener in self._listeners:
