@@ -58,16 +58,17 @@ class LivePictures:
         nodes, columns = _nodes(table)
         pods = self._pods()
         waiting = scheduler.waiting.all()
-        for pod in scheduler.assumed.copy():  # on their nodes, though not yet observed there
+        assumed = scheduler.assumed.copy()
+        for pod in assumed:  # on their nodes, though not yet observed there
             if pod.key in pods:
                 pods[pod.key] = pod
         self._rest()
-        queue = self._queue(waiting, wall - self._clock.now())
+        queue = self._queue({pod.uid for pod in assumed}, waiting, wall - self._clock.now())
         rotation = scheduler.builder.rotation.start
         return Picture(wall, nodes, pods, queue, scheduler.store.copy(), rotation, columns)
 
-    def _queue(self, waiting: list[WaitingPod], offset: float) -> dict[str, QueueEntry]:
-        """Entries by pod; `offset` makes a wall-clock time of a time of the clock."""
+    def _queue(self, assumed: set[str], waiting: list[WaitingPod], offset: float) -> dict[str, QueueEntry]:
+        """Entries by pod, without those that are being bound. `offset` makes wall-clock times of times of the clock."""
         before, known, found = self._entries, {}, dict[str, QueueEntry]()
         permits = {item.assumed.uid: item for item in waiting}
         queued_pods = list(self._scheduler.queue)
@@ -77,6 +78,8 @@ class LivePictures:
                 self._rest()
             uid = queued.pod.uid
             permit = permits.get(uid)
+            if permit is None and uid in assumed:
+                continue
             order = places.get(uid, 0)
             # The time of an entry never changes, and neither does `offset` but by adjustments of the clock.
             state = (queued.pod, queued.place, queued.attempts, queued.gated_by, queued.ready_at, order, permit)
@@ -182,4 +185,3 @@ def _node_change(before: Node, after: Node) -> str:
         if is_other
     ]
     return f"node {after.name}: {', '.join(changed)}" if changed else ""
-

@@ -50,7 +50,12 @@ class Pace:
         self._saved = _SAVED
         self._counted_at = now()
         self._began = 0.0  # CPU time of the thread in turn that is counted
-        self._depth = 0
+        self._owner = 0  # thread in turn
+        self._used = 0.0
+
+    def used(self) -> float:
+        """CPU seconds of all turns so far, with the current one of this thread."""
+        return self._used + (self._spent() - self._began if self._is_own_turn() else 0.0)
 
     def debt(self) -> float:
         """Seconds until the time that was used is paid back; 0 if some is left."""
@@ -61,7 +66,7 @@ class Pace:
         if not self._turn.acquire(timeout=_LONGEST_WAIT):
             raise TooBusyError("the scheduler is busy, and other views come first: try again in a few seconds")
         try:
-            if self._depth:
+            if self._is_own_turn():
                 return work()
             return self._in_turn(work)
         finally:
@@ -73,25 +78,27 @@ class Pace:
             raise TooBusyError(f"the scheduler is busy: the console has its next turn in {wait:.0f} seconds")
         if wait:
             self._sleep(wait)
-        self._depth, self._began = 1, self._spent()
+        self._owner, self._began = threading.get_ident(), self._spent()
         try:
             return work()
         finally:
-            self._depth = 0
+            self._owner = 0
             self._count()
 
     def rest(self) -> None:
         """Called now and then by long work in its turn: pauses until the time since the last call is paid back."""
-        if not self._depth:
-            return
-        if self._spent() - self._began < _LEAST_REST:
+        if not self._is_own_turn() or self._spent() - self._began < _LEAST_REST:
             return
         self._count()
         self._sleep(min(max(self.debt(), 0.0), _LONGEST_PAUSE) or _LEAST_REST / 10)
         self._began = self._spent()
 
+    def _is_own_turn(self) -> bool:
+        return self._owner == threading.get_ident()
+
     def _count(self) -> None:
         used, self._began = self._spent() - self._began, self._spent()
+        self._used += used
         self._saved = self._balance() - used
         self._counted_at = self._now()
 

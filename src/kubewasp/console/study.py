@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kubewasp.console.console_source import NotThereError
 from kubewasp.console.decision_grid import DecisionGrid
@@ -27,7 +27,7 @@ from kubewasp.scheduler.cycle import SchedulingCycle
 from kubewasp.state.object_kinds import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kubewasp.clock import Clock
     from kubewasp.console.picture import Picture
@@ -45,9 +45,11 @@ if TYPE_CHECKING:
     # The plugins of the study, with a clock and a sink for the lines of guests.
     MakeSetup = Callable[[Clock, GuestLogSink], Setup]
 
+Item = TypeVar("Item")
 _HINTED: Final = 200  # nodes of a decision that plugins are asked for hints on
 _KEPT: Final = 4  # decisions
 _TURN_SECONDS: Final = 20.0
+_AT_ONCE: Final = 200  # objects between two rests
 _KEPT_POINTS: Final = frozenset(("queueSort", "bind"))  # a profile needs them
 
 
@@ -110,8 +112,10 @@ class StudiedDecision:
 class Study:
     """Makes decisions, one at a time. Safe from any thread; guests are loaded at the first decision."""
 
-    def __init__(self, make_setup: MakeSetup) -> None:
+    def __init__(self, make_setup: MakeSetup, *, rest: Callable[[], None] = lambda: None) -> None:
+        """`rest` is called now and then while a picture is followed: a running scheduler may need the time."""
         self._make_setup = make_setup
+        self._rest = rest
         self._lock = threading.Lock()
         self._clock = _StudyClock()
         self._sink = _Sink()
@@ -224,17 +228,17 @@ class Study:
             _follow_objects(scheduler, {} if before is None else before.objects, picture.objects)
             old_nodes = {} if before is None else before.nodes
             old_pods = {} if before is None else before.pods
-            for key, pod in old_pods.items():
+            for key, pod in self._rested(old_pods.items()):
                 if pod.node and picture.pods.get(key) is not pod:
                     table.remove_pod(pod)
             for name in [name for name in old_nodes if name not in picture.nodes]:
                 table.remove_node(name)
             changed = [node for name, node in picture.nodes.items() if old_nodes.get(name) is not node]
-            for node in changed:
+            for node in self._rested(changed):
                 table.put_node(node)
             if changed or len(old_nodes) != len(picture.nodes):
                 _arrange(scheduler, picture.nodes)
-            for key, pod in picture.pods.items():
+            for key, pod in self._rested(picture.pods.items()):
                 if pod.node and old_pods.get(key) is not pod:
                     table.add_pod(pod)
             _follow_nominations(scheduler, picture)
@@ -242,6 +246,12 @@ class Study:
             self._scheduler = None  # in an unknown state
             raise
         self._followed = picture
+
+    def _rested(self, items: Iterable[Item]) -> Iterator[Item]:
+        for number, item in enumerate(items):
+            if not number % _AT_ONCE:
+                self._rest()
+            yield item
 
 
 def _follow_objects(
