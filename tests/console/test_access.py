@@ -164,7 +164,7 @@ def test_the_form_takes_one_small_form() -> None:
         {"data": {"token": [LOOK, LOOK]}},
         {"data": {"token": LOOK, **{str(number): "" for number in range(9)}}},
     ):
-        assert browser.ask("POST", "/console/sign-in", **more).status_code == 400  # type: ignore[arg-type]
+        assert browser.ask("POST", "/console/sign-in", **more).status_code == 400
 
 
 def test_a_token_that_cannot_be_checked_or_has_no_right_is_explained() -> None:
