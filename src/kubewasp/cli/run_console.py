@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from dataclasses import dataclass
-from enum import StrEnum
-from functools import partial
 from typing import TYPE_CHECKING
 
+from kubewasp.cli.options import ConsoleAccess
 from kubewasp.clock import SYSTEM_CLOCK
 from kubewasp.console.actions import action_routes
 from kubewasp.console.attempt_statistics import AttemptStatistics
-from kubewasp.console.authorities import (
-    ConsoleAccessError,
-    OpenAuthority,
-    TokenAuthority,
-    new_token,
-    token_of_file,
-)
+from kubewasp.console.authorities import ConsoleAccessError, OpenAuthority, TokenAuthority, new_token, token_of_file
+from kubewasp.console.console_pace import Pace
 from kubewasp.console.kubernetes_authority import KubernetesAuthority
-from kubewasp.console.live_console import LiveConsole, Serving
+from kubewasp.console.live_console import LiveConsole, Serving, check_place, is_local, live_pages
 from kubewasp.console.live_source import LiveSource
-from kubewasp.console.pace import Pace
-from kubewasp.server.allowed_hosts import is_loopback
 from kubewasp.server.http_server import Address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from kubewasp.apiserver.client import ApiClient
@@ -35,20 +26,10 @@ if TYPE_CHECKING:
     from kubewasp.live.process import ClusterProcess
     from kubewasp.server.scheduler_metrics import SchedulerMetrics
 
-logger = logging.getLogger(__name__)
-
-
-class ConsoleAccess(StrEnum):
-    """Values of --console-access."""
-
-    LOCAL = "local"
-    TOKEN = "token"  # noqa: S105 - a name
-    KUBERNETES = "kubernetes"
-
 
 @dataclass(frozen=True, slots=True)
 class ConsoleOptions:
-    """Options of the command line. Without `access`: local on loopback, tokens elsewhere or if there are some."""
+    """Options of the command line. By default, access is local on loopback, and by token elsewhere."""
 
     listen: tuple[str, int]
     access: ConsoleAccess | None = None
@@ -62,56 +43,48 @@ class ConsoleOptions:
     def address(self) -> Address:
         return Address(*self.listen, self.certificate, self.key)
 
+    @property
+    def chosen_access(self) -> ConsoleAccess:
+        has_tokens = self.token is not None or self.action_token is not None
+        if has_tokens and self.access not in (None, ConsoleAccess.TOKEN):
+            raise ConsoleAccessError(
+                f"token files have no use with --console-access {self.access}: leave one of them out"
+            )
+        if self.access is not None:
+            return self.access
+        is_open = is_local(self.address.host) and not has_tokens
+        return ConsoleAccess.LOCAL if is_open else ConsoleAccess.TOKEN
+
 
 class RunConsole:
-    """The console of one process. What is wrong with the options, is an error before the process begins."""
+    """The console of one process. What is wrong with its options is an error before the process begins."""
 
     def __init__(self, options: ConsoleOptions) -> None:
         self.statistics = AttemptStatistics(SYSTEM_CLOCK)
         self._options = options
-        self._make_authority = _authority(options)
-        Serving(options.address, self._make_authority(None))
+        access = options.chosen_access
+        check_place(options.address, is_open=access is ConsoleAccess.LOCAL)
+        self._authority: Authority | None = None  # of the cluster, by default
+        if access is ConsoleAccess.LOCAL:
+            self._authority = OpenAuthority()
+        elif access is ConsoleAccess.TOKEN:
+            self._authority = _tokens(options)
 
-    def console(
-        self, process: ClusterProcess, metrics: SchedulerMetrics, client: ApiClient, *, title: str
-    ) -> LiveConsole:
+    def beside(self, process: ClusterProcess, metrics: SchedulerMetrics, client: ApiClient, title: str) -> LiveConsole:
         """The console of a process that has the statistics among its listeners."""
         pace = Pace(self.statistics.is_busy)
         source = LiveSource(process, self.statistics, metrics, pace, SYSTEM_CLOCK, title=title)
-        options = self._options
-        serving = Serving(options.address, self._make_authority(client), options.allowed_hosts)
-        app = console_pages(source, pace.run, action_routes(process.rollout))
-        return LiveConsole(serving, app, source, pace, SYSTEM_CLOCK)
+        authority = self._authority or KubernetesAuthority(client, SYSTEM_CLOCK)
+        serving = Serving(self._options.address, authority, self._options.allowed_hosts)
+        pages = live_pages(source, pace, action_routes(process.rollout))
+        return LiveConsole(serving, pages, source, pace, SYSTEM_CLOCK)
 
 
-def _authority(options: ConsoleOptions) -> Callable[[ApiClient | None], Authority]:
-    """Maker of the authority, for a client of the API server if there is one already. Raises ConsoleAccessError."""
-    has_tokens = options.token is not None or options.action_token is not None
-    is_local = options.listen[0] == "localhost" or is_loopback(options.listen[0])
-    access = options.access or (ConsoleAccess.LOCAL if is_local and not has_tokens else ConsoleAccess.TOKEN)
-    if has_tokens and access is not ConsoleAccess.TOKEN:
-        raise ConsoleAccessError(f"tokens have no use with --console-access {access}")
-    if access is ConsoleAccess.LOCAL:
-        return lambda _client: OpenAuthority()
-    if access is ConsoleAccess.TOKEN:
-        made = _tokens(options)
-        return lambda _client: made
-    return _of_cluster
-
-
-def _of_cluster(client: ApiClient | None) -> Authority:
-    return _Undecided() if client is None else KubernetesAuthority(client, SYSTEM_CLOCK)
-
-
-class _Undecided(OpenAuthority):
-    pass
-
-
-def _tokens(options: ConsoleOptions) -> Authority:
+def _tokens(options: ConsoleOptions) -> TokenAuthority:
     act = "" if options.action_token is None else token_of_file(options.action_token)
     if options.token is not None:
         return TokenAuthority(token_of_file(options.token), act)
     token = new_token()
-    # Not by the logger: tokens are in no log. Shown once, and kept nowhere.
-    sys.stderr.write(f"Token of the console, for this run only: {token}\n")
+    # Not through the logger: no token is in a log.
+    sys.stderr.write(f"Token of the console, for this process only: {token}\n")
     return TokenAuthority(token, act)

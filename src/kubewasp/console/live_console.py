@@ -7,34 +7,48 @@ and so that it can have TLS while probes and Prometheus need none (docs/rational
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 
 from kubewasp.console.access import ConsoleGate
-from kubewasp.console.authorities import ConsoleAccessError, OpenAuthority
-from kubewasp.console.events import PATH as EVENTS
-from kubewasp.console.events import EventStreams
+from kubewasp.console.answers import Answer, Answers, problem
+from kubewasp.console.api import PREFIX
+from kubewasp.console.authorities import ConsoleAccessError
+from kubewasp.console.console_pace import TooBusyError
+from kubewasp.console.event_streams import PATH as EVENTS
+from kubewasp.console.event_streams import EventStreams
+from kubewasp.console.json_values import encoded
 from kubewasp.console.shared_answers import SharedAnswers
+from kubewasp.console.viewer import viewer_of
+from kubewasp.console.views import overview
 from kubewasp.server.allowed_hosts import is_loopback
 from kubewasp.server.connection_table import HttpLimits
 from kubewasp.server.http_server import AppServer
 from kubewasp.server.response_turns import ResponseTurns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from starlette.requests import Request
+    from starlette.routing import BaseRoute
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from kubewasp.clock import AsyncClock
     from kubewasp.console.authorities import Authority
+    from kubewasp.console.console_pace import Pace
+    from kubewasp.console.json_values import Document
     from kubewasp.console.live_source import LiveSource
-    from kubewasp.console.pace import Pace
     from kubewasp.server.http_server import Address
 
 DEFAULT_PORT: Final = 10260
-_SESSION: Final = "/api/v1/session"
+_SESSION: Final = f"{PREFIX}/session"
+_HEADERS: Final = {"Cache-Control": "no-store"}
 _SAMPLE_SECONDS: Final = 5.0
 _MIN_GZIP_BYTES: Final = 4096
 # Streams of events are among them, at most 32.
@@ -51,15 +65,24 @@ class Serving:
     authority: Authority
     allowed_hosts: Sequence[str] = ()
 
-    def __post_init__(self) -> None:
-        address = self.address
-        is_local = address.host == "localhost" or is_loopback(address.host)
-        if not is_local and not address.certificate:
-            raise ConsoleAccessError(
-                f"the console is served without TLS on loopback only: {address} needs a certificate"
-            )
-        if not is_local and isinstance(self.authority, OpenAuthority):
-            raise ConsoleAccessError(f"the console is open on loopback only: {address} needs tokens, or Kubernetes")
+
+def check_place(address: Address, *, is_open: bool) -> None:
+    """ConsoleAccessError for an address on which a console may not be served. `is_open`: without credentials."""
+    if is_local(address.host):
+        return
+    if is_open:
+        raise ConsoleAccessError(
+            f"the console cannot be open to everybody on {address}: use --console-access token or kubernetes, "
+            f"or listen on 127.0.0.1"
+        )
+    if not address.certificate:
+        raise ConsoleAccessError(
+            f"the console needs TLS on {address}: give --console-cert and --console-key, or listen on 127.0.0.1"
+        )
+
+
+def is_local(host: str) -> bool:
+    return host == "localhost" or is_loopback(host)
 
 
 class LiveConsole:
@@ -67,12 +90,13 @@ class LiveConsole:
 
     def __init__(self, serving: Serving, app: ASGIApp, source: LiveSource, pace: Pace, clock: AsyncClock) -> None:
         """`app` has the API and the page."""
+        check_place(serving.address, is_open=not serving.authority.asks)
         self._source = source
         self._clock = clock
         self._streams = EventStreams(source.generation, clock, debt=pace.debt)
         self._sampling: asyncio.Task[None] | None = None
         self.server = AppServer(
-            console_app(app, serving, self._streams, clock),
+            gated(app, serving, self._streams, clock),
             serving.address,
             limits=_LIMITS,
             allowed_hosts=serving.allowed_hosts,
@@ -101,7 +125,53 @@ class LiveConsole:
             await self._clock.sleep(_SAMPLE_SECONDS)
 
 
-def console_app(app: ASGIApp, serving: Serving, streams: EventStreams, clock: AsyncClock) -> ASGIApp:
+def live_pages(source: LiveSource, pace: Pace, routes: Sequence[BaseRoute]) -> ASGIApp:
+    """API and page. `routes` are those of the page and of actions."""
+    answers = Answers(source)
+
+    # Plain functions run on worker threads, and there in the console's turns.
+    def session(request: Request) -> Response:
+        return _response(pace, lambda: Answer(200, encoded(_session(source, request))))
+
+    def respond(request: Request) -> Response:
+        path = request.scope["raw_path"].decode("ascii", "replace").partition("?")[0].removeprefix(PREFIX)
+        query = request.scope["query_string"].decode("ascii", "replace")
+        return _response(pace, lambda: answers.answer(path, query))
+
+    own = [
+        Route("/", lambda _: RedirectResponse("/console/", 307)),
+        *routes,
+        Route(_SESSION, session),
+        Route(PREFIX + "/{path:path}", respond),
+    ]
+    return Starlette(routes=own, exception_handlers={HTTPException: _http_problem})
+
+
+def _session(source: LiveSource, request: Request) -> Document:
+    """The session with the rights of its viewer."""
+    viewer, session = viewer_of(request.scope), source.session
+    may = replace(session.capabilities, actions=session.capabilities.actions and viewer.may_act)
+    return overview.session(replace(session, capabilities=may, csrf=viewer.csrf), source.picture("", None))
+
+
+def _response(pace: Pace, work: Callable[[], Answer]) -> Response:
+    try:
+        found = pace.run(work)
+    except TooBusyError as error:
+        found = problem(503, str(error))
+    headers = {**_HEADERS, "Retry-After": "2"} if found.status == 503 else _HEADERS
+    return Response(found.body, found.status, headers, "application/json")
+
+
+async def _http_problem(_request: Request, error: Exception) -> Response:
+    code = error.status_code if isinstance(error, HTTPException) else 500
+    text = "there is nothing here" if code == 404 else "the method is not allowed" if code == 405 else "cannot answer"
+    found = problem(code, text, "the console is at /console/, its API at /api/v1/")
+    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+    return Response(found.body, found.status, {**headers, **_HEADERS}, "application/json")
+
+
+def gated(app: ASGIApp, serving: Serving, streams: EventStreams, clock: AsyncClock) -> ASGIApp:
     """The whole ASGI app of a console. Event streams take no turns: they have bounds of their own."""
     shared = SharedAnswers(GZipMiddleware(app, _MIN_GZIP_BYTES, compresslevel=1), clock, own=(_SESSION,))
     answers = ResponseTurns(shared, exempt=(), at_once=_RESPONSES_AT_ONCE)

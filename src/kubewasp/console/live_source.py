@@ -1,7 +1,7 @@
 """Source of a running scheduler.
 
 Nothing is taken from the scheduler while nobody looks, and never on its thread: other threads copy what it has, in the
-console's share of the time (pace.py). The same picture serves all pages for a while, the longer the more it costs.
+console's share of the time (console_pace.py). A picture serves all pages for a while, the longer the more it costs.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from kubewasp.console.console_pace import BUSY_SHARE
 from kubewasp.console.console_source import (
     Activity,
     Capabilities,
@@ -24,7 +25,6 @@ from kubewasp.console.console_source import (
     Signature,
 )
 from kubewasp.console.live_picture import LivePictures, differences
-from kubewasp.console.pace import BUSY_SHARE
 from kubewasp.console.study import Study, origin_of
 from kubewasp.framework.observer import NO_OBSERVER
 from kubewasp.framework.registry import Registry
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from kubewasp.clock import Clock
     from kubewasp.console.attempt_statistics import AttemptStatistics
+    from kubewasp.console.console_pace import Pace
     from kubewasp.console.console_source import Timeline
-    from kubewasp.console.pace import Pace
     from kubewasp.console.picture import Picture
     from kubewasp.console.run_comparison import RunComparison
     from kubewasp.framework.config.model import WasmPluginSettings

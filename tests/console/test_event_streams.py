@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from kubewasp.console.events import LIFETIME, EventStreams
+from kubewasp.console.event_streams import LIFETIME, EventStreams
 from kubewasp.console.viewer import Viewer, note_viewer
 from tests.apiserver.running import FakeClock, ManualClock, asynchronous
 
@@ -148,7 +148,7 @@ async def test_a_slow_client_gets_the_newest_change_only() -> None:
 
 @asynchronous
 async def test_a_client_that_takes_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubewasp.console.events.PATIENCE", 0.01)
+    monkeypatch.setattr("kubewasp.console.event_streams.PATIENCE", 0.01)
     streams = EventStreams(Changes(), ManualClock())
     client = Client(streams)
     client.takes.clear()
@@ -159,7 +159,7 @@ async def test_a_client_that_takes_nothing_is_dropped(monkeypatch: pytest.Monkey
 
 @asynchronous
 async def test_a_silent_stream_has_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubewasp.console.events.HEARTBEAT", 0.01)
+    monkeypatch.setattr("kubewasp.console.event_streams.HEARTBEAT", 0.01)
     client = Client(EventStreams(Changes(), ManualClock()))
     while client.text.count("\n: \n\n") < 3:
         await asyncio.sleep(0)

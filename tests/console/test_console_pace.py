@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from kubewasp.console.pace import BUSY_SHARE, Pace, TooBusyError
+from kubewasp.console.console_pace import BUSY_SHARE, Pace, TooBusyError
 
 
 class Machine:
