@@ -29,14 +29,7 @@ class LiveCluster:
         self.rollout = SimpleNamespace(running=Running(self.cluster.version))
         self.metrics = SchedulerMetrics(Metrics())
         self.pace = Pace(lambda: False)
-        self.source = LiveSource(
-            self,
-            self.statistics,
-            self.metrics,
-            self.pace,
-            self.cluster.clock,
-            title="test",  # type: ignore[arg-type]
-        )
+        self.source = LiveSource(self, self.statistics, self.metrics, self.pace, self.cluster.clock, title="test")
         self.tell()
 
     def pods(self) -> dict[str, Pod]:
