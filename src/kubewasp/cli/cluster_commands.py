@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kubewasp.cli.console_options import LOOPBACK, Html, Open, html_file
 from kubewasp.cli.options import (
     ERROR_CODE,
     FORMATS,
@@ -101,6 +102,8 @@ def simulate(
             "-o", "--output", metavar=FORMATS, help="Tables, JSON, or the placed pods as YAML for kubectl apply."
         ),
     ] = Output.TABLE,
+    opened: Open = False,
+    html: Html = None,
 ) -> None:
     """Schedule pods on a cluster in memory: placements, and reasons for pending pods.
 
@@ -122,6 +125,8 @@ def simulate(
         raise typer.BadParameter("not allowed together with --baseline-config", param_hint="--baseline")
     if is_compared and output is Output.YAML:
         raise typer.BadParameter("a comparison has no YAML form; use table or json", param_hint="--output")
+    html = html_file(html)
+    is_shown = opened or html is not None
     inputs = Inputs()
     simulated = command.run(
         inputs.files(paths),
@@ -137,8 +142,15 @@ def simulate(
         strict=strict,
         baseline=baseline,
         baseline_config=inputs.optional(baseline_config),
+        is_recorded=is_shown,
     )
     printing.print_result(simulated, form=output.value, is_all=all_lines)
+    if simulated.played is not None:
+        from kubewasp.cli import console
+        from kubewasp.console.simulated_source import SimulatedSource
+
+        source = SimulatedSource(simulated.played.name, [simulated.played])
+        console.show(source, html=html, listen=LOOPBACK if opened else None, opened=opened)
     command.end(simulated.report.result, fail_on)
 
 

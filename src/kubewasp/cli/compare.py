@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import typer
 
 from kubewasp.cli import output
+from kubewasp.cli.console_options import LOOPBACK
 from kubewasp.cli.folding import counted
 from kubewasp.cli.options import DIFFERENCE_CODE, ERROR_CODE, PENDING_CODE
 from kubewasp.cli.progress import Progress
@@ -28,9 +30,19 @@ if TYPE_CHECKING:
     from kubewasp.input_file import InputFile
     from kubewasp.lab.comparisons.candidate_comparison import CandidateComparison, Standing
     from kubewasp.lab.experiments.candidates import CandidateSource
+    from kubewasp.lab.experiments.experiment import Candidate
     from kubewasp.lab.traces.trace_simulation import TraceOptions
 
 _TRACES: Final = (".csv", ".csv.gz", ".parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A comparison, and what was compared."""
+
+    comparison: CandidateComparison
+    given: LabInput
+    candidates: Sequence[Candidate]
 
 
 def is_trace(path: Path) -> bool:
@@ -56,22 +68,34 @@ def run(
     start_time: float | None,
     strict: bool,
     explained: int,
-) -> CandidateComparison:
+) -> Compared:
     candidates = [source.candidate() for source in sources]
     with Progress() as progress:
         progress.phase("loading")
         given = read_input(paths, timeline=timeline, start_time=start_time, strict=strict)
         if trace is None and timeline is None and not given.objects.nodes:
             raise CompareError(f"{', '.join(map(str, paths))}: no nodes to run on")
+        lab_input = LabInput(given, trace, prices)
         found = candidate_comparison.compare(
-            LabInput(given, trace, prices),
+            lab_input,
             candidates,
             seeds,
             LocalRunner(processes, lambda runs: progress.phase("running", runs), progress.moved),
             explained=explained,
         )
     _warn(found)
-    return found
+    return Compared(found, lab_input, candidates)
+
+
+def open_console(compared: Compared, name: str) -> None:
+    """Runs the candidates once more for their histories, and serves the console."""
+    from kubewasp.cli import console
+    from kubewasp.console.compared_source import compared_source
+
+    with Progress() as progress:
+        progress.phase("recording the runs")
+        source = compared_source(name, compared.comparison, compared.given, compared.candidates)
+    console.show(source, html=None, listen=LOOPBACK, opened=True)
 
 
 def _warn(found: CandidateComparison) -> None:

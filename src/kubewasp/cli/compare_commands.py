@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from kubewasp.cli.cluster_commands import AllLines, StartTime, epoch
+from kubewasp.cli.console_options import Open
 from kubewasp.cli.options import Format, Output, Strict, plugin_texts, utf8
 from kubewasp.cli.trace_options import (
     DEFAULT_MAP,
@@ -109,6 +110,7 @@ def compare(
     ] = CompareFailOn.NEVER,
     all_lines: AllLines = False,
     output: Format = Output.TABLE,
+    opened: Open = False,
 ) -> None:
     """Compare configurations, plugins or weights on the same input.
 
@@ -158,7 +160,7 @@ def compare(
             skip=skip_bad_rows,
         )
     paths = inputs.files([*(() if is_trace else (path,)), *(manifests or ())])
-    found = command.run(
+    compared = command.run(
         sources,
         paths,
         trace,
@@ -170,9 +172,12 @@ def compare(
         strict=strict,
         explained=explained,
     )
+    found = compared.comparison
     if html is not None:
         command.write_page(found, str(path), html)
     compare_output.show(found, form=output.value, is_all=all_lines)
+    if opened:
+        command.open_console(compared, str(path))
     command.end(found, fail_on)
 
 

@@ -13,6 +13,7 @@ from kubewasp.cli import (
     cluster_commands,
     compare_commands,
     config_commands,
+    console_commands,
     extender_commands,
     http_commands,
     image_commands,
@@ -43,6 +44,7 @@ cluster_commands.register(app)
 snapshot_commands.register(app)
 compare_commands.register(app)
 replay_commands.register(app)
+console_commands.register(app)
 plugin_registry_commands.register(plugin_commands.app)
 plugin_signature_commands.register(plugin_commands.app)
 app.add_typer(plugin_commands.app, name="plugin")

@@ -48,6 +48,12 @@ def warn(text: str) -> None:
     sys.stderr.write(f"warning: {printable(text)}\n")
 
 
+def note(text: str) -> None:
+    """A line on stderr about what the command does."""
+    sys.stderr.write(f"{printable(text)}\n")
+    sys.stderr.flush()
+
+
 def has_styles(*, stderr: bool = False) -> bool:
     """Whether colours and bold text are wanted: on a terminal, unless NO_COLOR or FORCE_COLOR say otherwise."""
     if os.environ.get("NO_COLOR"):

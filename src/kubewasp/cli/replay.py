@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.input_file import InputFile
-    from kubewasp.lab.replaying.recording_replay import ReplayReport
+    from kubewasp.lab.replaying.recording_replay import ReplayObserver, ReplayReport
     from kubewasp.lab.replaying.replay_cause import Cause, PluginScores
     from kubewasp.lab.replaying.replay_differences import Difference
     from kubewasp.scheduler.configuration import AddedPlugin
@@ -38,6 +38,7 @@ def run(
     plugins: Sequence[AddedPlugin],
     plugin_configs: Mapping[str, str],
     logs: bool,
+    observer: ReplayObserver | None = None,
 ) -> tuple[ReplayReport, PluginLogs]:
     plugin_logs = PluginLogs(is_complete=logs)
     given = None if config is None else configure(config, plugins, plugin_configs)
@@ -49,7 +50,7 @@ def run(
     with Progress() as progress:
         reader = RecordingReader(folder)
         progress.phase("replaying", reader.size, is_bytes=True)
-        report = Replay(reader, configured, logs=plugin_logs).run(progress.moved)
+        report = Replay(reader, configured, logs=plugin_logs, observer=observer).run(progress.moved)
     for warning in report.warnings:
         output.warn(warning)
     return report, plugin_logs

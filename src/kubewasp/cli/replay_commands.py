@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from kubewasp.cli.console_options import LOOPBACK, Html, Open, html_file
 from kubewasp.cli.options import (
     DIFFERENCE_CODE,
     ConfigFile,
@@ -38,6 +39,8 @@ def replay(
     ] = ReplayFailOn.NEVER,
     all_lines: Annotated[bool, typer.Option("--all", help="Show every difference, not the first ones only.")] = False,
     output: Format = Output.TABLE,
+    opened: Open = False,
+    html: Html = None,
 ) -> None:
     """Decide the recorded pods of a cluster again, and show every difference.
 
@@ -55,6 +58,12 @@ def replay(
     from kubewasp.cli import replay as command
     from kubewasp.cli.inputs import Inputs
 
+    html = html_file(html)
+    watched = None
+    if opened or html is not None:
+        from kubewasp.console.recorded_source import RecordedRun
+
+        watched = RecordedRun()
     inputs = Inputs()
     report, plugin_logs = command.run(
         folder,
@@ -62,8 +71,13 @@ def replay(
         plugins=inputs.plugins(plugin),
         plugin_configs=plugin_texts(plugin_config, inputs),
         logs=logs,
+        observer=watched,
     )
     command.show(report, plugin_logs, form=output.value, is_all=all_lines)
+    if watched is not None:
+        from kubewasp.cli import console
+
+        console.show(watched.source(str(folder)), html=html, listen=LOOPBACK if opened else None, opened=opened)
     if fail_on is ReplayFailOn.DIFFERENCE and len(report.differences):
         raise typer.Exit(DIFFERENCE_CODE)
 

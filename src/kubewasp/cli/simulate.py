@@ -12,6 +12,7 @@ from kubewasp.cli import output
 from kubewasp.cli.folding import counted
 from kubewasp.cli.options import ERROR_CODE, PENDING_CODE, FailOn
 from kubewasp.cli.progress import Progress
+from kubewasp.lab.experiments.experiment import Candidate
 from kubewasp.scheduler.configuration import baseline_of, configure
 from kubewasp.simulation.comparison import Comparison, compare
 from kubewasp.simulation.simulator import Simulation, read_input
@@ -19,6 +20,8 @@ from kubewasp.simulation.simulator import Simulation, read_input
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kubewasp.console.history_recorder import HistoryRecorder
+    from kubewasp.console.played_run import PlayedRun
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.input_file import InputFile
     from kubewasp.scheduler.configuration import AddedPlugin
@@ -32,6 +35,7 @@ class Simulated:
 
     report: SimulationReport
     baseline: Baseline | None = None
+    played: PlayedRun | None = None  # for the console
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,12 @@ def run(
     strict: bool,
     baseline: bool,
     baseline_config: InputFile | None,
+    is_recorded: bool = False,
 ) -> Simulated:
-    """Runs the simulation, and with `baseline` or `baseline_config` the same input a second time."""
+    """Runs the simulation, and with `baseline` or `baseline_config` the same input a second time.
+
+    With `is_recorded`, for the console too.
+    """
     settings, added = configure(config, plugins, plugin_configs)
     other: SchedulerConfig | None = None
     name = ""
@@ -75,14 +83,28 @@ def run(
         listeners = (progress,)
         simulation = Simulation(given, settings, added, explained=explained, logs=logs, listeners=listeners)
         warn(simulation.warnings)
+        recorder = _recorder(simulation) if is_recorded else None
         report = _run(simulation, progress, "scheduling")
+        played = None
+        if recorder is not None:
+            from kubewasp.console import played_run
+
+            frameworks = list(simulation.cluster.scheduler.frameworks.values())
+            candidate = Candidate(", ".join(map(str, paths)), settings, tuple(added))
+            played = played_run.played(recorder, candidate, seed, frameworks, real_entropy=real_entropy)
         if other is None:
-            return Simulated(report)
+            return Simulated(report, played=played)
         progress.phase("loading the baseline")
         compared = Simulation(given, other, listeners=listeners)
         warn(warning for warning in compared.warnings if warning not in simulation.warnings)
         before = _run(compared, progress, "scheduling the baseline")
-        return Simulated(report, Baseline(name, before, compare(before.result, report.result)))
+        return Simulated(report, Baseline(name, before, compare(before.result, report.result)), played)
+
+
+def _recorder(simulation: Simulation) -> HistoryRecorder:
+    from kubewasp.console.history_recorder import HistoryRecorder
+
+    return HistoryRecorder.of_cluster(simulation.cluster)
 
 
 def end(result: SimulationResult, fail_on: FailOn) -> None:

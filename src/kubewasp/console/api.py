@@ -11,7 +11,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
-from kubewasp.console.answers import Answers, problem
+from kubewasp.console.api_answers import Answers, problem
 from kubewasp.server.response_turns import ResponseTurns
 
 if TYPE_CHECKING:

@@ -165,8 +165,9 @@ def _objections(
 
 
 def _numbered(verdicts: Verdicts, numbers: _Statuses) -> NDArray[np.int32]:
-    known = np.array([0, *(numbers.number(status) for status in verdicts.statuses[1:])], np.int32)
-    return known[np.asarray(verdicts.numbers).astype(np.int64)]
+    found, places = np.unique(np.asarray(verdicts.numbers).astype(np.int64), return_inverse=True)
+    known = [0 if not number else numbers.number(verdicts.statuses[number]) for number in found.tolist()]
+    return np.array(known, np.int32)[places]
 
 
 def _scores(

@@ -21,19 +21,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from kubewasp.apiserver.raw_object import RawObject
+    from kubewasp.k8s.nodes import Node
     from kubewasp.live.inbox import Inbox
-    from kubewasp.scheduler.events import ClusterEvents
     from kubewasp.state.object_store import ObjectStore
 
 logger = logging.getLogger(__name__)
 DELETED: Final = "DELETED"
 
 
+class ObjectIntake(Protocol):
+    """Intake of nodes and pods: the scheduler's `ClusterEvents`, or one that forwards to it."""
+
+    def put_node(self, node: Node) -> None: ...
+
+    def delete_node(self, name: str) -> None: ...
+
+    def put_pod(self, pod: Pod, before: Pod | None = None) -> None: ...
+
+    def delete_pod(self, pod: Pod) -> None: ...
+
+
 class Mirror:
     """Synchronizes a scheduler's state with the cluster. For the scheduler's thread."""
 
     def __init__(
-        self, events: ClusterEvents, store: ObjectStore, *, on_pod_gone: Callable[[Pod], None] = lambda _pod: None
+        self, events: ObjectIntake, store: ObjectStore, *, on_pod_gone: Callable[[Pod], None] = lambda _pod: None
     ) -> None:
         self._events = events
         self._store = store

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
 
 from kubewasp.errors import KubewaspError
 from kubewasp.framework.config.reading import read_config
+from kubewasp.lab.experiments.experiment import Candidate
 from kubewasp.lab.replaying.replay_cause import Cause, cause
 from kubewasp.lab.replaying.replay_differences import Differences
 from kubewasp.lab.replaying.replayed_scheduler import ReplayedScheduler
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.lab.replaying.recording import RecordingReader, Segment, SegmentHeader
     from kubewasp.lab.replaying.replay_differences import Decision, Difference
+    from kubewasp.lab.replaying.replayed_scheduler import ReplayWatcher
     from kubewasp.scheduler.composition import Setup
     from kubewasp.scheduler.cycle import SchedulingCycle
     from kubewasp.scheduler.scheduler import Scheduler
@@ -88,6 +90,15 @@ class ReplayReport:
         }
 
 
+class ReplayObserver(Protocol):
+    """Observer of a whole replay, such as the recorder of its history."""
+
+    def begun(self, scheduler: Scheduler, decided_with: Candidate, seed: int) -> ReplayWatcher:
+        """A scheduler begins, with a configuration: at the start, after a gap, and after a change of configuration."""
+
+    def differs(self, found: Difference) -> None: ...
+
+
 class Replay:
     """A replay of one recording. Implements `ReplayListener`.
 
@@ -95,7 +106,15 @@ class Replay:
     from the recording.
     """
 
-    def __init__(self, reader: RecordingReader, configure: Configure, *, logs: GuestLogSink = LOGGER_SINK) -> None:
+    def __init__(
+        self,
+        reader: RecordingReader,
+        configure: Configure,
+        *,
+        logs: GuestLogSink = LOGGER_SINK,
+        observer: ReplayObserver | None = None,
+    ) -> None:
+        self._observer = observer
         self.report = ReplayReport()
         self._reader = reader
         self._configure = configure
@@ -131,7 +150,9 @@ class Replay:
         def make_setup(repeatable: Repeatable) -> Setup:
             return set_up(settings, added=added, guest_logs=self._logs, repeatable=repeatable)
 
-        made = ReplayedScheduler(header, make_setup, self)
+        observer, used = self._observer, Candidate("replay", settings, tuple(added))
+        watch = None if observer is None else lambda scheduler: observer.begun(scheduler, used, header.seed)
+        made = ReplayedScheduler(header, make_setup, self, watch)
         self._loading += time.perf_counter() - began
         return made
 
@@ -189,6 +210,8 @@ class Replay:
 
     def differs(self, found: Difference) -> None:
         self.report.differences.add(found)
+        if self._observer is not None:
+            self._observer.differs(found)
 
     def wants_cause(self) -> bool:
         return not self.report.differences.kept

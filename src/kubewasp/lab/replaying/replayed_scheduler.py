@@ -26,12 +26,14 @@ from kubewasp.wasm.repeatable import Repeatable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod
     from kubewasp.lab.replaying.recording import SegmentHeader
     from kubewasp.live.recording.entries import Entry
     from kubewasp.scheduler.attempt import Attempt
     from kubewasp.scheduler.composition import Setup
     from kubewasp.scheduler.cycle import Choice, SchedulingCycle
+    from kubewasp.scheduler.events import ClusterEvents
     from kubewasp.scheduler.queued_pod import QueuedPod
     from kubewasp.scheduler.scheduler import Scheduler
 
@@ -55,12 +57,56 @@ class ReplayListener(Protocol):
         """A difference, in the state in which it was decided."""
 
 
+class ReplayWatcher(Protocol):
+    """Watcher of the cluster of a replay: nodes and pods after the scheduler, and the state of a checkpoint."""
+
+    def put_node(self, node: Node) -> None: ...
+
+    def delete_node(self, name: str) -> None: ...
+
+    def put_pod(self, pod: Pod, before: Pod | None) -> None: ...
+
+    def delete_pod(self, pod: Pod) -> None: ...
+
+    def restored(self, pods: Mapping[str, Pod]) -> None:
+        """All pods of a checkpoint, by `namespace/name`."""
+
+
+class WatchedEvents:
+    """Intake of objects that tells a watcher. Implements `ObjectIntake`."""
+
+    def __init__(self, events: ClusterEvents, watcher: ReplayWatcher) -> None:
+        self._events = events
+        self._watcher = watcher
+
+    def put_node(self, node: Node) -> None:
+        self._events.put_node(node)
+        self._watcher.put_node(node)
+
+    def delete_node(self, name: str) -> None:
+        self._events.delete_node(name)
+        self._watcher.delete_node(name)
+
+    def put_pod(self, pod: Pod, before: Pod | None = None) -> None:
+        self._events.put_pod(pod, before)
+        self._watcher.put_pod(pod, before)
+
+    def delete_pod(self, pod: Pod) -> None:
+        self._events.delete_pod(pod)
+        self._watcher.delete_pod(pod)
+
+
 class ReplayedScheduler:
     """A scheduler without a cluster. Implements `Trial`, `DecisionRecorder` and `AttemptListener` of its own."""
 
     def __init__(
-        self, header: SegmentHeader, make_setup: Callable[[Repeatable], Setup], listener: ReplayListener
+        self,
+        header: SegmentHeader,
+        make_setup: Callable[[Repeatable], Setup],
+        listener: ReplayListener,
+        watch: Callable[[Scheduler], ReplayWatcher] | None = None,
     ) -> None:
+        """`watch` gives the watcher of the scheduler made here."""
         self._clock, self._notes = ReplayClock(), RecordedNotes()
         self._clock.set(header.now, header.wall)
         self._client = ReplayedClient(self._notes)
@@ -77,7 +123,10 @@ class ReplayedScheduler:
             )
         )
         self.scheduler.install(self.scheduler.profiles.stable, trial=self)
-        self._mirror = Mirror(self.scheduler.events, self.scheduler.store)
+        self._watcher = None if watch is None else watch(self.scheduler)
+        events = self.scheduler.events
+        intake = events if self._watcher is None else WatchedEvents(events, self._watcher)
+        self._mirror = Mirror(intake, self.scheduler.store)
         self._notified: list[Attempt] = []
         self._main: Document = {}
         self._chosen: Decision | None = None
@@ -156,6 +205,8 @@ class ReplayedScheduler:
         found = [self._mirror.restore(data) for data in pods]
         restore(self.scheduler, state, {pod.uid: pod for pod in found}, departed, self._pods.framework)
         self._pods.following.update(state["binding"], (item[0] for item in state["waiting"]))
+        if self._watcher is not None:
+            self._watcher.restored(self._mirror.pods)
         self._notified.clear()
 
     # ------------------------------------------------------------------ results of writes

@@ -5,6 +5,7 @@ Answers of one generation are kept, within bounds: several pages that ask the sa
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections import OrderedDict
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from kubewasp.console.run_comparison import RunComparison
     from kubewasp.console.study import StudiedDecision
 
+logger = logging.getLogger(__name__)
 _KEPT_ANSWERS: Final = 64
 _KEPT_BYTES: Final = 32 * 1024 * 1024
 _PAGED: Final = ("limit", "after")
@@ -136,6 +138,10 @@ class Answers:
             return problem(503, str(error))
         except KubewaspError as error:
             return problem(500, str(error))
+        except Exception:
+            # One answer's: the others must not fail with it.
+            logger.exception("Failed to answer a page", extra={"endpoint": endpoint.path})
+            return problem(500, "this view failed; the log of the process has the cause")
 
 
 def problem(code: int, message: str, hint: str = "") -> Answer:
