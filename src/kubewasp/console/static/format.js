@@ -1,0 +1,82 @@
+// Numbers, amounts of resources, durations and times as short texts.
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const fine = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
+export const NONE = "–";
+
+export function number(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return NONE;
+  return Math.abs(value) >= 100 || Number.isInteger(value) ? whole.format(value) : fine.format(value);
+}
+
+export function share(value) {
+  return value === null || value === undefined || value < 0 ? NONE : percent.format(value);
+}
+
+export function count(value, one, many = `${one}s`) {
+  return `${number(value)} ${value === 1 ? one : many}`;
+}
+
+export function amount(value, unit) {
+  if (value === null || value === undefined) return NONE;
+  if (unit === "bytes") return bytes(value);
+  if (unit === "cores") return `${number(value)} ${value === 1 ? "core" : "cores"}`;
+  return number(value);
+}
+
+export function bytes(value) {
+  if (value === null || value === undefined) return NONE;
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+  let index = 0;
+  let rest = value;
+  while (Math.abs(rest) >= 1024 && index < units.length - 1) {
+    rest /= 1024;
+    index += 1;
+  }
+  return `${fine.format(rest)} ${units[index]}`;
+}
+
+export function seconds(value) {
+  if (value === null || value === undefined) return NONE;
+  if (value === 0) return "0 s";
+  if (value < 0.001) return `${fine.format(value * 1e6)} µs`;
+  if (value < 1) return `${fine.format(value * 1e3)} ms`;
+  if (value < 120) return `${fine.format(value)} s`;
+  return span(value);
+}
+
+// Minutes and longer in two units: "3 h 12 min".
+export function span(value) {
+  const total = Math.max(0, Math.round(value));
+  if (total < 60) return `${total} s`;
+  const parts = [[Math.floor(total / 86400), "d"], [Math.floor((total % 86400) / 3600), "h"], [Math.floor((total % 3600) / 60), "min"]];
+  const first = parts.findIndex(([value]) => value > 0);
+  return parts.slice(first, first + 2).filter(([value]) => value > 0).map(([value, unit]) => `${value} ${unit}`).join(" ");
+}
+
+export function age(since, now) {
+  const past = since && now ? (Date.parse(now) - Date.parse(since)) / 1000 : NaN;
+  return Number.isNaN(past) ? NONE : past < 1 ? "just now" : span(past);
+}
+
+export function until(time, now) {
+  const rest = time && now ? (Date.parse(time) - Date.parse(now)) / 1000 : NaN;
+  return Number.isNaN(rest) ? NONE : rest <= 0 ? "due" : `in ${span(rest)}`;
+}
+
+export function clock(time) {
+  const parsed = time ? new Date(time) : null;
+  return !parsed || Number.isNaN(parsed.getTime()) ? NONE : parsed.toISOString().slice(11, 19);
+}
+
+export function moment(time) {
+  const parsed = time ? new Date(time) : null;
+  return !parsed || Number.isNaN(parsed.getTime()) ? NONE : `${parsed.toISOString().slice(0, 10)} ${parsed.toISOString().slice(11, 19)} UTC`;
+}
+
+const resourceNames = { cpu: "CPU", memory: "Memory", "ephemeral-storage": "Ephemeral storage", pods: "Pods" };
+
+export function resourceName(name) {
+  return resourceNames[name] || (/gpu$/.test(name) ? "GPU" : name);
+}
