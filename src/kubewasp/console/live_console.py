@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Final
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from kubewasp.console.access import ConsoleGate
-from kubewasp.console.answers import Answer, Answers, problem
 from kubewasp.console.api import PREFIX
+from kubewasp.console.api_answers import Answer, Answers, problem
 from kubewasp.console.authorities import ConsoleAccessError
 from kubewasp.console.console_pace import TooBusyError
 from kubewasp.console.event_streams import PATH as EVENTS
 from kubewasp.console.event_streams import EventStreams
 from kubewasp.console.json_values import encoded
+from kubewasp.console.page import page_routes
 from kubewasp.console.shared_answers import SharedAnswers
 from kubewasp.console.viewer import viewer_of
 from kubewasp.console.views import overview
@@ -125,8 +126,8 @@ class LiveConsole:
             await self._clock.sleep(_SAMPLE_SECONDS)
 
 
-def live_pages(source: LiveSource, pace: Pace, routes: Sequence[BaseRoute]) -> ASGIApp:
-    """API and page. `routes` are those of the page and of actions."""
+def live_pages(source: LiveSource, pace: Pace, actions: Sequence[BaseRoute]) -> ASGIApp:
+    """Page, actions and API."""
     answers = Answers(source)
 
     # Plain functions run on worker threads, and there in the console's turns.
@@ -138,12 +139,7 @@ def live_pages(source: LiveSource, pace: Pace, routes: Sequence[BaseRoute]) -> A
         query = request.scope["query_string"].decode("ascii", "replace")
         return _response(pace, lambda: answers.answer(path, query))
 
-    own = [
-        Route("/", lambda _: RedirectResponse("/console/", 307)),
-        *routes,
-        Route(_SESSION, session),
-        Route(PREFIX + "/{path:path}", respond),
-    ]
+    own = [*page_routes(root=True), *actions, Route(_SESSION, session), Route(PREFIX + "/{path:path}", respond)]
     return Starlette(routes=own, exception_handlers={HTTPException: _http_problem})
 
 

@@ -7,13 +7,13 @@ milliseconds apart. Entries of the queue that did not change are taken from the 
 from __future__ import annotations
 
 from heapq import nsmallest
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kubewasp.console.console_source import Change
-from kubewasp.console.picture import ACTIVE, BACKOFF, GATED, UNSCHEDULABLE, WAITING, NodeColumns, Picture, QueueEntry
+from kubewasp.console.picture import ACTIVE, NodeColumns, Picture, QueueEntry
+from kubewasp.console.queue_entries import queue_entry, waiting_entry
 from kubewasp.scheduler import subqueues
 
 if TYPE_CHECKING:
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
 _ORDERED: Final = 1000
 _AT_ONCE: Final = 500  # entries between two rests
 _MOST_CHANGES: Final = 20
-_PARTS: Final = {
-    subqueues.ACTIVE: ACTIVE,
-    subqueues.IN_FLIGHT: ACTIVE,
-    subqueues.BACKOFF: BACKOFF,
-    subqueues.UNSCHEDULABLE: UNSCHEDULABLE,
-}
 
 
 class LivePictures:
@@ -63,12 +57,12 @@ class LivePictures:
             if pod.key in pods:
                 pods[pod.key] = pod
         self._rest()
-        queue = self._queue({pod.uid for pod in assumed}, waiting, wall - self._clock.now())
+        queue = self._queue({pod.uid for pod in assumed}, waiting)
         rotation = scheduler.builder.rotation.start
         return Picture(wall, nodes, pods, queue, scheduler.store.copy(), rotation, columns)
 
-    def _queue(self, assumed: set[str], waiting: list[WaitingPod], offset: float) -> dict[str, QueueEntry]:
-        """Entries by pod, without those that are being bound. `offset` makes wall-clock times of times of the clock."""
+    def _queue(self, assumed: set[str], waiting: list[WaitingPod]) -> dict[str, QueueEntry]:
+        """Entries by pod, without those that are being bound."""
         before, known, found = self._entries, {}, dict[str, QueueEntry]()
         permits = {item.assumed.uid: item for item in waiting}
         queued_pods = list(self._scheduler.queue)
@@ -80,57 +74,33 @@ class LivePictures:
             permit = permits.get(uid)
             if permit is None and uid in assumed:
                 continue
-            order = places.get(uid, 0)
-            # The time of an entry never changes, and neither does `offset` but by adjustments of the clock.
+            order = places.get(uid, _ORDERED + 1 if queued.place == subqueues.ACTIVE else 0)
             state = (queued.pod, queued.place, queued.attempts, queued.gated_by, queued.ready_at, order, permit)
             kept = before.get(uid)
             if kept is None or kept[0] != state:
-                entry = _entry(queued, order, offset) if permit is None else _permit_entry(queued, permit, offset)
+                if permit is not None:
+                    entry = waiting_entry(permit, self._clock)
+                else:  # in flight: at the head of the active part
+                    entry = queue_entry(queued, self._clock, order) or self._in_flight(queued)
                 kept = state, entry
             known[uid] = kept
             found[queued.pod.key] = kept[1]
         self._entries = known
         return found
 
+    def _in_flight(self, queued: QueuedPod) -> QueueEntry:
+        since = queued.added_at + self._clock.wall() - self._clock.now()
+        return QueueEntry(queued.pod, ACTIVE, since, queued.attempts)
+
 
 def _places(queued_pods: list[QueuedPod]) -> dict[str, int]:
-    """Places of the next pods to be scheduled, and of those to end their backoff, from 1 on."""
+    """Places of the next pods to be scheduled, from 1 on."""
     active = [queued for queued in queued_pods if queued.place == subqueues.ACTIVE]
-    backoff = [queued for queued in queued_pods if queued.place == subqueues.BACKOFF]
     try:
         first = nsmallest(_ORDERED, active, key=lambda queued: (queued.sort_key, queued.timestamp))
     except TypeError:  # a profile is being replaced: keys of two plugins have no common order
-        first = []
-    first_ends = nsmallest(_ORDERED, backoff, key=attrgetter("ready_at"))
-    return {queued.pod.uid: place for part in (first, first_ends) for place, queued in enumerate(part, 1)}
-
-
-def _entry(queued: QueuedPod, order: int, offset: float) -> QueueEntry:
-    is_gated = bool(queued.gated_by)
-    return QueueEntry(
-        queued.pod,
-        GATED if is_gated else _PARTS.get(queued.place, ACTIVE),
-        queued.added_at + offset,
-        queued.attempts,
-        queued.ready_at + offset if queued.place == subqueues.BACKOFF else None,
-        (queued.gated_by,) if is_gated else tuple(sorted(queued.rejected_by)),
-        queued.gate_reason if is_gated else queued.message,
-        is_error=queued.errors > 0,
-        order=order,
-    )
-
-
-def _permit_entry(queued: QueuedPod, permit: WaitingPod, offset: float) -> QueueEntry:
-    timeouts = permit.timeouts
-    return QueueEntry(
-        permit.assumed,
-        WAITING,
-        queued.added_at + offset,
-        queued.attempts,
-        permit.started + min(timeouts.values()) + offset if timeouts else None,
-        tuple(timeouts),
-        node=permit.assumed.node,
-    )
+        return {}
+    return {queued.pod.uid: place for place, queued in enumerate(first, 1)}
 
 
 def _nodes(table: NodeTable) -> tuple[dict[str, Node], NodeColumns]:

@@ -17,14 +17,13 @@ from kubewasp.console.console_source import (
     NotThereError,
     PluginFacts,
     PluginTime,
-    ProfileFacts,
-    ProfilePlugin,
     RolloutFacts,
     Run,
     Session,
     Signature,
 )
 from kubewasp.console.live_picture import LivePictures, differences
+from kubewasp.console.plugin_facts import profile_facts
 from kubewasp.console.study import Study, origin_of
 from kubewasp.framework.observer import NO_OBSERVER
 from kubewasp.framework.registry import Registry
@@ -122,7 +121,7 @@ class LiveSource:
             self._title,
             (Run(_RUN, self._title),),
             Capabilities(events=True, actions=True),
-            tuple(_profile(framework) for framework in self._process.scheduler.frameworks.values()),
+            profile_facts(list(self._process.scheduler.frameworks.values())),
         )
 
     def picture(self, run: str, at: int | None) -> Picture:
@@ -271,14 +270,6 @@ class LiveSource:
 def _check(run: str) -> None:
     if run not in ("", _RUN):
         raise NotThereError(f"there is no run {run}: a running scheduler has one, {_RUN}")
-
-
-def _profile(framework: Framework) -> ProfileFacts:
-    weights = {plugin.name: weight for plugin, weight in framework.score}
-    return ProfileFacts(
-        framework.name,
-        tuple(ProfilePlugin(name, weights.get(name, 0), _points_of(framework, name)) for name in framework.plugins),
-    )
 
 
 def _points_of(framework: Framework, name: str) -> tuple[str, ...]:
