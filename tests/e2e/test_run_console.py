@@ -236,9 +236,7 @@ def new_token(cluster: Cluster, name: str) -> str:
 
 
 @pytest.fixture
-def secured(
-    cluster: Cluster, fake_nodes: FakeNodes, start_kubewasp: StartKubewasp, servers: Servers
-) -> Secured:
+def secured(cluster: Cluster, fake_nodes: FakeNodes, start_kubewasp: StartKubewasp, servers: Servers) -> Secured:
     fake_nodes.create(2)
     cluster.allow(NAME, cluster_rules())
     cluster.allow(NAME, console_rules())
