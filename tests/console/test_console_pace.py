@@ -35,7 +35,7 @@ def test_a_first_view_does_not_wait() -> None:
 
 def test_views_in_a_row_take_the_share_while_pods_are_scheduled() -> None:
     machine = Machine()
-    machine.pace.run(lambda: machine.work(0.4))
+    machine.pace.run(lambda: machine.work(0.3))
     began, used = machine.time, machine.cpu
     for _ in range(50):
         machine.pace.run(lambda: machine.work(0.05))
@@ -70,6 +70,37 @@ def test_long_work_rests() -> None:
     assert machine.cpu == pytest.approx(1.0)
     assert machine.time > (1.0 - 0.5) / BUSY_SHARE
     assert machine.pace.debt() < 1.1
+
+
+def test_pages_hear_of_changes_less_often_while_pods_are_scheduled() -> None:
+    machine = Machine()
+    assert machine.pace.next_change() == 3.0
+    machine.pace.run(lambda: machine.work(0.5))
+    assert machine.pace.next_change() == pytest.approx(machine.pace.debt())
+    machine.is_busy = False
+    machine.time += 100
+    assert machine.pace.next_change() == 0
+
+
+def test_after_the_end_nobody_waits() -> None:
+    pace = Pace(lambda: True, spent=iter([0.0, *[0.36] * 20]).__next__)
+    pace.run(lambda: None)
+    assert pace.debt() > 1
+    problems: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            pace.run(lambda: None)
+        except TooBusyError as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=wait) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    pace.close()
+    for thread in threads:
+        thread.join(5)
+    assert [str(problem) for problem in problems] == ["the process is shutting down"] * 3
 
 
 def test_rest_outside_of_a_turn_does_nothing() -> None:

@@ -35,6 +35,7 @@ class Part(StrEnum):
     WEB = "web"
     REGISTRY = "registry"
     TRUST = "trust"
+    CONSOLE = "console"
 
 
 @app.command()

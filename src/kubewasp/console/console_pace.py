@@ -20,7 +20,8 @@ Result = TypeVar("Result")
 BUSY_SHARE: Final = 0.015
 IDLE_SHARE: Final = 0.5
 # Seconds of CPU time that may be saved up: about one first view of a large cluster.
-_SAVED: Final = 0.4
+_SAVED: Final = 0.3
+_BUSY_INTERVAL: Final = 3.0
 _LONGEST_WAIT: Final = 8.0
 _LONGEST_PAUSE: Final = 1.0
 _LEAST_REST: Final = 0.002
@@ -39,13 +40,14 @@ class Pace:
         *,
         now: Callable[[], float] = time.monotonic,
         spent: Callable[[], float] = time.thread_time,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] | None = None,
     ) -> None:
         """`is_busy`: whether pods are being scheduled. `spent`: CPU time of the calling thread."""
         self._is_busy = is_busy
         self._now = now
         self._spent = spent
-        self._sleep = sleep
+        self._closed = threading.Event()
+        self._sleep = sleep or self._closed.wait
         self._turn = threading.RLock()
         self._saved = _SAVED
         self._counted_at = now()
@@ -57,9 +59,17 @@ class Pace:
         """CPU seconds of all turns so far, with the current one of this thread."""
         return self._used + (self._spent() - self._began if self._is_own_turn() else 0.0)
 
+    def close(self) -> None:
+        """Ends all waiting: there are no further turns, and work in its turn does not rest."""
+        self._closed.set()
+
     def debt(self) -> float:
         """Seconds until the time that was used is paid back; 0 if some is left."""
         return max(0.0, -self._balance()) / self._share()
+
+    def next_change(self) -> float:
+        """Seconds after which pages may hear of a change: even answers from a cache cost the event loop some time."""
+        return max(self.debt(), _BUSY_INTERVAL if self._is_busy() else 0.0)
 
     def run(self, work: Callable[[], Result]) -> Result:
         """Runs a piece of work in its turn. Raises TooBusyError if that would take too long."""
@@ -74,10 +84,12 @@ class Pace:
 
     def _in_turn(self, work: Callable[[], Result]) -> Result:
         wait = self.debt()
+        if not self._closed.is_set() and 0 < wait <= _LONGEST_WAIT:
+            self._sleep(wait)
+        if self._closed.is_set():
+            raise TooBusyError("the process is shutting down")
         if wait > _LONGEST_WAIT:
             raise TooBusyError(f"the scheduler is busy: the console has its next turn in {wait:.0f} seconds")
-        if wait:
-            self._sleep(wait)
         self._owner, self._began = threading.get_ident(), self._spent()
         try:
             return work()

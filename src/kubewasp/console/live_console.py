@@ -94,7 +94,8 @@ class LiveConsole:
         check_place(serving.address, is_open=not serving.authority.asks)
         self._source = source
         self._clock = clock
-        self._streams = EventStreams(source.generation, clock, debt=pace.debt)
+        self._pace = pace
+        self._streams = EventStreams(source.generation, clock, debt=pace.next_change)
         self._sampling: asyncio.Task[None] | None = None
         self.server = AppServer(
             gated(app, serving, self._streams, clock),
@@ -117,7 +118,8 @@ class LiveConsole:
     async def stop(self) -> None:
         if self._sampling is not None:
             self._sampling.cancel()
-        self._streams.close()  # else the server would wait for them
+        self._streams.close()  # else the server would wait for them, and for answers that wait for their turns
+        self._pace.close()
         await self.server.stop()
 
     async def _sample(self) -> None:
