@@ -35,7 +35,7 @@ class Part(StrEnum):
     WEB = "web"
     REGISTRY = "registry"
     TRUST = "trust"
-    CONSOLE = "console"
+    CONSOLE_LIVE = "console_live"
 
 
 @app.command()
