@@ -32,6 +32,7 @@ class Part(StrEnum):
     SDK = "sdk"
     ROLLOUT = "rollout"
     RECORDING = "recording"
+    CONSOLE = "console"
     WEB = "web"
     REGISTRY = "registry"
     TRUST = "trust"

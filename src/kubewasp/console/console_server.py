@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.console.api import console_app
 from kubewasp.console.page import page_routes
+from kubewasp.errors import KubewaspError
 from kubewasp.server.connection_table import HttpLimits
 from kubewasp.server.http_server import Address, AppServer
 
@@ -26,6 +28,14 @@ def serve(
     asyncio.run(_serve(source, listen, started, allowed_hosts))
 
 
+def _prepare(source: ConsoleSource) -> None:
+    """Fills the study of the first run before it is asked for."""
+    study = source.study("")
+    if study is not None:
+        with suppress(KubewaspError):  # the first decision tells it
+            study.prepare(source.picture("", None))
+
+
 async def _serve(
     source: ConsoleSource, listen: tuple[str, int], started: Callable[[str], None], allowed_hosts: Sequence[str]
 ) -> None:
@@ -40,6 +50,7 @@ async def _serve(
         grace_seconds=1,
     )
     await server.start()
+    asyncio.get_running_loop().run_in_executor(None, _prepare, source)
     try:
         started(f"{server.url}/console/")
         await stopping.wait()

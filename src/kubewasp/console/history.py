@@ -114,7 +114,7 @@ class History:
         self._steps.append(_Step(change, []))
         self._end = change.time
         if len(self._steps) > self._most:
-            self._forget(self._most // 4)
+            self._forget(max(1, self._most // 4))
 
     def effect(self, part: str, key: Any, value: Any) -> None:
         """An effect of the last change; before the first one, of the start."""

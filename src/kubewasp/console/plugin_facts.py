@@ -93,6 +93,7 @@ def _sources(config: SchedulerConfig) -> Mapping[str, str]:
 
 def _of_guest(source: str) -> Mapping[str, Any]:
     """Digest of a guest in a local file."""
+    source = source.removeprefix("file://")
     if not source or "://" in source:
         return {}
     try:

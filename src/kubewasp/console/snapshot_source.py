@@ -76,7 +76,7 @@ class SnapshotSource:
         except KubewaspError:
             return None
         if found.node:
-            return replace(entry, part=ACTIVE, message=f"fits now: on {found.node}")
+            return replace(entry, part=ACTIVE, message="it fits now, and has not been tried")
         return replace(entry, part=UNSCHEDULABLE, message=found.message, plugins=tuple(sorted(found.grid.objections)))
 
     def timeline(self, run: str) -> Timeline | None:  # noqa: ARG002 - interface

@@ -11,11 +11,14 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
+import numpy as np
+
 from kubewasp.console.console_source import NotThereError
 from kubewasp.console.decision_grid import DecisionGrid
 from kubewasp.errors import KubewaspError
 from kubewasp.explain.dry_run import as_pending, dry_attempt
 from kubewasp.explain.plugin_logs import PluginLogs
+from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.decision_record import DecisionRecord
 from kubewasp.framework.handle import ReadOnlyClient
 from kubewasp.framework.runtime import Framework
@@ -143,6 +146,11 @@ class Study:
         finally:
             self._lock.release()
 
+    def prepare(self, picture: Picture) -> None:
+        """Loads the plugins and takes the cluster in, so that the first decision is quick."""
+        with self._lock:
+            self._follow(self._ready(), picture)
+
     def reset(self) -> None:
         """Forgets the plugins: the next decision loads them again, for instance after a reload."""
         with self._lock:
@@ -189,17 +197,15 @@ class Study:
         )
 
     def _tried(self, scheduler: Scheduler, picture: Picture, pod: Pod) -> tuple[DryAttempt, DecisionGrid]:
-        """The attempt, and a second one for the hints on the nodes that are nearest to being feasible."""
+        """The attempt, with hints on the nodes that are nearest to being feasible."""
         rotation = scheduler.builder.rotation
         rotation.start = picture.rotation % max(len(scheduler.table), 1)
         tried = dry_attempt(scheduler, pod, DecisionRecord(hinted_rows=frozenset()))
         grid = DecisionGrid.of(tried.record, scheduler.table, tried.node)
         hinted = grid.rejected_rows(_HINTED)
         if hinted:
-            rotation.start = picture.rotation % max(len(scheduler.table), 1)
-            record = DecisionRecord(hinted_rows=frozenset(hinted))
-            dry_attempt(scheduler, pod, record)
-            grid.add_hints(record, hinted)
+            self._sink.logs = PluginLogs()  # these calls are not those of the attempt
+            grid.add_hints(_hints(scheduler, pod, hinted), hinted)
         return tried, grid
 
     def _as_pending(self, scheduler: Scheduler, pod: Pod) -> tuple[Pod, Sequence[str]]:
@@ -288,6 +294,19 @@ def _follow_nominations(scheduler: Scheduler, picture: Picture) -> None:
     for uid, pod in wanted.items():
         if nominator.node_of(uid) != pod.nominated_node:
             nominator.nominate(pod, pod.nominated_node)
+
+
+def _hints(scheduler: Scheduler, pod: Pod, rows: Sequence[int]) -> DecisionRecord:
+    """A record with the hints on some rows: filters alone, without preemption and scores."""
+    cycle, state = scheduler.profiles.cycle_for(pod), CycleState()
+    record = DecisionRecord(hinted_rows=frozenset(rows))
+    try:
+        narrowed = cycle.framework.run_pre_filter(state, pod, scheduler.table, record)
+        if narrowed.status.is_success:
+            cycle.filter_rows(state, pod, np.array(rows, np.int64), record)
+    finally:
+        state.close()
+    return record
 
 
 # ---------------------------------------------------------------------- the profile

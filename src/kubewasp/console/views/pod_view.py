@@ -24,7 +24,7 @@ def pod_document(picture: Picture, key: str, decided_at: int | None) -> Document
         "key": name_of(pod.key),
         "uid": name_of(pod.uid),
         "node": name_of(pod.node) or None,
-        "phase": pod.phase or ("Running" if pod.node else "Pending"),
+        "phase": _phase(pod),
         "part": None if entry is None else entry.part,
         "profile": name_of(pod.spec.scheduler_name),
         "priority": pod.priority,
@@ -40,6 +40,13 @@ def pod_document(picture: Picture, key: str, decided_at: int | None) -> Document
         "annotations": [name_of(name) for name in metadata.get("annotations") or ()],
         "decided_at": decided_at,
     }
+
+
+def _phase(pod: Pod) -> str:
+    """The phase; Scheduled while a pod has a node and does not run, as in a simulation."""
+    if pod.node and pod.phase in ("", "Pending"):
+        return "Scheduled"
+    return pod.phase or "Pending"
 
 
 def _toleration(found: Toleration) -> str:
