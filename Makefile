@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # Tests start hundreds of processes; without bytecode, each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check e2e bench bench-cluster bench-languages bench-report counts bars fuzz soak paper recording conformance lint format docs lock clean
+.PHONY: help demo test check e2e bench bench-cluster bench-languages bench-report counts bars fuzz soak paper recording screenshots conformance lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -31,6 +31,7 @@ e2e: .venv/.dev ## the tests against a real API server and registries (builds th
 	@$(BIN)/python -m tools.testbed.build
 	@$(BIN)/python -m tools.testbed.registries
 	@$(BIN)/python -m tools.testbed.debian_programs
+	@$(BIN)/python -m tools.testbed.browser
 ifeq ($(ARGS),)
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(TOOLCHAINS)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/e2e $(addprefix --ignore=,$(TOOLCHAINS))
@@ -70,6 +71,9 @@ paper: .venv/.dev ## the published GPU-sharing experiment; TRACE is the folder o
 
 recording: .venv/.runtime ## the recording of the demo in docs/images: demo.cast and demo.svg
 	@$(BIN)/python -m tools.recording
+
+screenshots: .venv/.dev ## screenshots of the console in docs/images
+	@$(BIN)/python -m tests.e2e.console.screenshots $(ARGS)
 
 conformance: .venv/.dev ## guests of kube-scheduler-wasm-extension; GUESTS is a checkout of it, ARGS=--markdown a table
 	@$(BIN)/python -m tools.conformance $(GUESTS) $(ARGS)

@@ -56,7 +56,11 @@ _SPDX: Final = {
     "Python Software Foundation License": "PSF-2.0",
 }
 # Packages whose metadata have no licence: that of their repository.
-_KNOWN: Final = {"componentize-py": "Apache-2.0 WITH LLVM-exception", "sigstore-models": "MIT"}
+_KNOWN: Final = {
+    "axe-playwright-python": "MIT AND MPL-2.0",
+    "componentize-py": "Apache-2.0 WITH LLVM-exception",
+    "sigstore-models": "MIT",
+}
 # Direct dependencies that no module imports.
 _INDIRECT: Final = {"httptools": "the HTTP parser that uvicorn picks if it is there"}
 _LOCKED: Final = re.compile(r"^([A-Za-z0-9._-]+)==(\S+?)(?:\s*;\s*(.*?))?\s*\\?$")

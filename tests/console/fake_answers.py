@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import math
 import random
 from typing import Any
@@ -30,7 +30,7 @@ WEIGHTS = {
     "ImageLocality": 1,
     "gpu-share": 5,
 }
-START = datetime.datetime(2026, 3, 14, 9, 0, tzinfo=datetime.UTC)
+START = dt.datetime(2026, 3, 14, 9, 0, tzinfo=dt.UTC)
 REASONS = (
     ("Insufficient nvidia.com/gpu", "NodeResourcesFit", "2 more GPUs on any of 12 nodes of zone eu-west-1b"),
     ("node(s) had untolerated taint {dedicated: research}", "TaintToleration", "the toleration dedicated=research"),
@@ -54,7 +54,7 @@ class NotThereError(Exception):
 
 
 def when(seconds: float) -> str:
-    return (START + datetime.timedelta(seconds=seconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (START + dt.timedelta(seconds=seconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class FakeCluster:
@@ -68,7 +68,9 @@ class FakeCluster:
         self.hostile = HOSTILE if hostile else ()
         self.length = length
         self.state = {"promoted": False}
-        self.names = [f"{'gpu' if index % 3 == 0 else 'cpu'}-{index // 40:02d}-{index % 40:02d}" for index in range(nodes)]
+        self.names = [
+            f"{'gpu' if index % 3 == 0 else 'cpu'}-{index // 40:02d}-{index % 40:02d}" for index in range(nodes)
+        ]
         self.names[: len(self.hostile)] = self.hostile
         self.zones = [index * len(ZONES) // nodes for index in range(nodes)]
         waves = [0.55 + 0.3 * math.sin(index / 9) for index in range(nodes)]
@@ -156,9 +158,9 @@ class FakeCluster:
         rate = [round(18 + 8 * math.sin(index / 5), 1) for index in range(count + 1)]
         kinds = ("scheduled", "scheduled", "unschedulable", "preempted", "scheduled", "node-changed", "rollout")
         recent = []
-        for index in range(14):
+        for index in range(self.change_count + 14, self.change_count, -1):
             kind = kinds[index % len(kinds)]
-            item = {"time": when(3600 - 7 * index - self.change_count % 5), "kind": kind, "text": ""}
+            item = {"time": when(3500 + 7 * index), "kind": kind, "text": ""}
             if kind in ("scheduled", "unschedulable", "preempted"):
                 item["pod"] = self.pod(index)
             if kind in ("scheduled", "node-changed"):
@@ -250,7 +252,14 @@ class FakeCluster:
             }
             for number in range(group["pods"])
         ]
-        return {"id": key, "reason": group["reason"], "plugins": group["plugins"], "help": group["help"], "pods": pods, "total": len(pods)}
+        return {
+            "id": key,
+            "reason": group["reason"],
+            "plugins": group["plugins"],
+            "help": group["help"],
+            "pods": pods,
+            "total": len(pods),
+        }
 
     def get_queue(self, query: dict[str, str]) -> Any:
         part = query.get("part") or "active"
@@ -296,7 +305,9 @@ class FakeCluster:
             "created": when(-3000),
             "since": when(120),
             "attempts": 4,
-            "message": self.hostile[0] if self.hostile else f"0/{len(self.names)} nodes are available: 81 Insufficient nvidia.com/gpu, 24 node(s) had untolerated taint {{dedicated: research}}",
+            "message": self.hostile[0]
+            if self.hostile
+            else f"0/{len(self.names)} nodes are available: 81 {REASONS[0][0]}, 24 {REASONS[1][0]}",
             "requests": [
                 {"resource": "cpu", "amount": 8.0},
                 {"resource": "memory", "amount": 64.0 * 2**30},
@@ -317,7 +328,10 @@ class FakeCluster:
             {
                 "key": self.pod(number + (0 if self.hostile else 31 * row)),
                 "priority": 100 * (number % 3),
-                "requests": [{"resource": "cpu", "amount": 0.5 + number % 4}, {"resource": "memory", "amount": 2.0**31}],
+                "requests": [
+                    {"resource": "cpu", "amount": 0.5 + number % 4},
+                    {"resource": "memory", "amount": 2.0**31},
+                ],
                 "since": when(-900 * number),
             }
             for number in range(self.pods_on[row])
@@ -333,7 +347,11 @@ class FakeCluster:
             "unschedulable": bool(self.unschedulable[row]),
             "created": when(-86_400 * 40),
             "resources": [
-                {"resource": key, "allocatable": ALLOCATABLE[key], "requested": ALLOCATABLE[key] * self.shares[key][row]}
+                {
+                    "resource": key,
+                    "allocatable": ALLOCATABLE[key],
+                    "requested": ALLOCATABLE[key] * self.shares[key][row],
+                }
                 for key in RESOURCES
             ]
             + [{"resource": "pods", "allocatable": 110, "requested": self.pods_on[row]}],
@@ -343,9 +361,21 @@ class FakeCluster:
 
     def get_search(self, query: dict[str, str]) -> Any:
         text = query.get("q", "").lower()
-        found = [{"kind": "plugin", "key": key, "detail": "Filter, Score"} for key in self.plugin_names() if text in key.lower()]
-        found += [{"kind": "node", "key": key, "detail": ZONES[self.zones[row]]} for row, key in enumerate(self.names) if text in key.lower()]
-        found += [{"kind": "pod", "key": key, "detail": f"on {self.names[2]}"} for key in map(self.pod, range(300)) if text in key.lower()]
+        found = [
+            {"kind": "plugin", "key": key, "detail": "Filter, Score"}
+            for key in self.plugin_names()
+            if text in key.lower()
+        ]
+        found += [
+            {"kind": "node", "key": key, "detail": ZONES[self.zones[row]]}
+            for row, key in enumerate(self.names)
+            if text in key.lower()
+        ]
+        found += [
+            {"kind": "pod", "key": key, "detail": f"on {self.names[2]}"}
+            for key in map(self.pod, range(300))
+            if text in key.lower()
+        ]
         return {"results": found[:50]}
 
     # ------------------------------------------------------------------ decision
@@ -375,7 +405,14 @@ class FakeCluster:
         is_hopeless = key.endswith("0")
         plugins = self.plugin_names()
         scored = [name for name in SCORES if name not in without]
-        reasons = [*self.hostile, "Insufficient nvidia.com/gpu", "Insufficient cpu", "node(s) had untolerated taint {dedicated: research}", "node(s) were unschedulable", "node(s) didn't match Pod's node affinity/selector"]
+        reasons = [
+            *self.hostile,
+            "Insufficient nvidia.com/gpu",
+            "Insufficient cpu",
+            "node(s) had untolerated taint {dedicated: research}",
+            "node(s) were unschedulable",
+            "node(s) didn't match Pod's node affinity/selector",
+        ]
         base = len(self.hostile)
         columns = []
         for row, name in enumerate(self.names):
@@ -393,7 +430,10 @@ class FakeCluster:
             if base and objections:
                 objections[0][1] = row % base
             unique = list({plugin: [plugin, reason] for plugin, reason in objections}.values())
-            raw = {plugin: round(100 * abs(math.sin(row / (5 + 3 * index) + index)) * 0.9 + chance.random() * 10) for index, plugin in enumerate(scored)}
+            raw = {
+                plugin: round(100 * abs(math.sin(row / (5 + 3 * index) + index)) * 0.9 + chance.random() * 10)
+                for index, plugin in enumerate(scored)
+            }
             total = sum(min(100, raw[plugin]) * weights.get(plugin, 0) for plugin in scored)
             columns.append((len(unique), -total if not unique else 0, row, name, unique, raw, total))
         columns.sort()
@@ -416,7 +456,10 @@ class FakeCluster:
 
         def column_of(name: str, kind: str) -> list[int | None]:
             weight = weights.get(name, 0) if kind == "weighted" else 1
-            return [None if column[0] else (column[5][name] * 7 if kind == "raw" else min(100, column[5][name]) * weight) for column in page]
+            return [
+                None if column[0] else (column[5][name] * 7 if kind == "raw" else min(100, column[5][name]) * weight)
+                for column in page
+            ]
 
         victims = [{"key": self.pod(500 + number), "priority": 0, "owner": "Job/etl-nightly"} for number in range(3)]
         return {
@@ -430,7 +473,13 @@ class FakeCluster:
             "sample": None,
             "notes": [],
             "plugins": [
-                {"name": name, "points": self.points(name), "weight": weights.get(name, 0), "origin": "wasm" if name == "gpu-share" else "built-in", "removed": name in without}
+                {
+                    "name": name,
+                    "points": self.points(name),
+                    "weight": weights.get(name, 0),
+                    "origin": "wasm" if name == "gpu-share" else "built-in",
+                    "removed": name in without,
+                }
                 for name in plugins
             ],
             "nodes": {
@@ -441,20 +490,43 @@ class FakeCluster:
                 "rejected_by": [column[4][0][0] if column[4] else -1 for column in page],
                 "reason": [column[4][0][1] if column[4] else -1 for column in page],
                 "total_score": [None if column[0] else column[6] for column in page],
-                "scores": {name: {kind: column_of(name, kind) for kind in ("raw", "normalized", "weighted")} for name in scored},
+                "scores": {
+                    name: {kind: column_of(name, kind) for kind in ("raw", "normalized", "weighted")} for name in scored
+                },
                 "objections": [column[4] for column in page],
-                "hints": [["would fit with 1 GPU less"] if column[0] == 1 and column[2] % 5 == 0 else [] for column in page],
+                "hints": [
+                    ["would fit with 1 GPU less"] if column[0] == 1 and column[2] % 5 == 0 else [] for column in page
+                ],
             },
             "reasons": reasons,
             "margin": margin,
             "preemption": []
             if best
             else [
-                {"node": self.names[9], "victims": victims, "budget_violations": 0, "reason": "chosen: 3 pods of priority up to 0"},
-                {"node": self.names[12], "victims": [*victims, {"key": self.pod(510), "priority": 50, "owner": None}], "budget_violations": 1, "reason": "4 pods of priority up to 50, 1 against a PodDisruptionBudget"},
+                {
+                    "node": self.names[9],
+                    "victims": victims,
+                    "budget_violations": 0,
+                    "reason": "chosen: 3 pods of priority up to 0",
+                },
+                {
+                    "node": self.names[12],
+                    "victims": [*victims, {"key": self.pod(510), "priority": 50, "owner": None}],
+                    "budget_violations": 1,
+                    "reason": "4 pods of priority up to 50, 1 against a PodDisruptionBudget",
+                },
             ],
             "victims": [] if best else [victim["key"] for victim in victims],
-            "logs": [{"plugin": "gpu-share", "lines": ["Score  log  fragmentation before 0.31, after 0.27", "Score  log  8 shapes of 12 still fit", *self.hostile]}],
+            "logs": [
+                {
+                    "plugin": "gpu-share",
+                    "lines": [
+                        "Score  log  fragmentation before 0.31, after 0.27",
+                        "Score  log  8 shapes of 12 still fit",
+                        *self.hostile,
+                    ],
+                }
+            ],
             "what_if": None,
             **({"next": str(after + limit)} if after + limit < total_count else {}),
         }
@@ -476,7 +548,9 @@ class FakeCluster:
         step = self.change_count % 7
 
         def moved(share: float, row: int) -> float:
-            return round(max(0.0, min(1.0, share * part + (shift if row % 2 else -shift) + (0.1 if row % 7 == step else 0))), 4)
+            return round(
+                max(0.0, min(1.0, share * part + (shift if row % 2 else -shift) + (0.1 if row % 7 == step else 0))), 4
+            )
 
         return {
             "by": by,
@@ -484,7 +558,10 @@ class FakeCluster:
             "names": self.names,
             "group": group,
             "pods": [round(pods * part) for pods in self.pods_on],
-            "resources": {key: [moved(share, row) if share else 0 for row, share in enumerate(shares)] for key, shares in self.shares.items()},
+            "resources": {
+                key: [moved(share, row) if share else 0 for row, share in enumerate(shares)]
+                for key, shares in self.shares.items()
+            },
             "namespaces": list(NAMESPACES),
             "namespace": self.namespace,
             "unschedulable": self.unschedulable,
@@ -494,7 +571,10 @@ class FakeCluster:
     def get_map_scores(self, query: dict[str, str]) -> Any:
         if "/" not in query.get("pod", ""):
             raise NotThereError("pod")
-        return {"names": self.names, "values": [None if row % 3 else round(100 * abs(math.sin(row / 8))) for row in range(len(self.names))]}
+        return {
+            "names": self.names,
+            "values": [None if row % 3 else round(100 * abs(math.sin(row / 8))) for row in range(len(self.names))],
+        }
 
     def get_timeline(self, query: dict[str, str]) -> Any:
         count = 300
@@ -506,23 +586,39 @@ class FakeCluster:
             "series": {
                 "position": steps,
                 "time": [when(7 * 86_400 * index / count) for index in range(count + 1)],
-                "pending": [max(0, round(60 + 55 * math.sin(index / 22) + 14 * math.sin(index / 3))) for index in range(count + 1)],
+                "pending": [
+                    max(0, round(60 + 55 * math.sin(index / 22) + 14 * math.sin(index / 3)))
+                    for index in range(count + 1)
+                ],
                 "placed": [round(self.placed * (index / count) ** 0.7) for index in range(count + 1)],
                 "nodes_used": [round(len(self.names) * min(1, 0.2 + index / count)) for index in range(count + 1)],
                 "utilisation": {
-                    key: [round(0.75 * (index / count) ** 0.7 + 0.05 * math.sin(index / (9 + place)) ** 2, 4) for index in range(count + 1)]
+                    key: [
+                        round(0.75 * (index / count) ** 0.7 + 0.05 * math.sin(index / (9 + place)) ** 2, 4)
+                        for index in range(count + 1)
+                    ]
                     for place, key in enumerate(RESOURCES)
                 },
             },
             "differences": 18 if self.mode == "comparison" else 0,
-            "marks": [{"position": 800, "time": when(200_000), "text": "zone eu-west-1c drained"}, {"position": 1600, "time": when(400_000), "text": "40 nodes added"}],
+            "marks": [
+                {"position": 800, "time": when(200_000), "text": "zone eu-west-1c drained"},
+                {"position": 1600, "time": when(400_000), "text": "40 nodes added"},
+            ],
         }
 
     def get_timeline_changes(self, query: dict[str, str]) -> Any:
         start = int(query.get("from") or 0)
         return {
             "changes": [
-                {"position": position, "time": when(252 * position), "kind": "scheduled" if position % 5 else "unschedulable", "text": "" if position % 5 else REASONS[0][0], "pod": self.pod(position), **({"node": self.names[position * 7 % len(self.names)]} if position % 5 else {})}
+                {
+                    "position": position,
+                    "time": when(252 * position),
+                    "kind": "scheduled" if position % 5 else "unschedulable",
+                    "text": "" if position % 5 else REASONS[0][0],
+                    "pod": self.pod(position),
+                    **({"node": self.names[position * 7 % len(self.names)]} if position % 5 else {}),
+                }
                 for position in range(start, min(self.length, start + int(query.get("limit") or 100)))
             ]
         }
@@ -540,19 +636,76 @@ class FakeCluster:
         return {
             "runs": [{"id": "a", "name": "Spread (today)"}, {"id": "b", "name": "Pack GPUs"}],
             "measures": [
-                {"name": "placed", "text": "Pods placed", "unit": "count", "values": [8120, 8344], "best": [1], "significant": True},
-                {"name": "pending", "text": "Pods pending at the end", "unit": "count", "values": [224, 0], "best": [1], "significant": True},
-                {"name": "wait", "text": "Wait of a pod, median", "unit": "s", "values": [41.2, 18.9], "best": [1], "significant": True},
-                {"name": "gpu", "text": "GPU allocation", "unit": "share", "values": [0.812, 0.897], "best": [1], "significant": True},
-                {"name": "fragmentation", "text": "GPU fragmentation", "unit": "share", "values": [0.31, 0.18], "best": [1], "significant": True},
-                {"name": "nodes", "text": "Nodes in use", "unit": "count", "values": [231, 204], "best": [1], "significant": None},
-                {"name": "preempted", "text": "Pods preempted", "unit": "count", "values": [12, 15], "best": [0], "significant": False},
+                {
+                    "name": "placed",
+                    "text": "Pods placed",
+                    "unit": "count",
+                    "values": [8120, 8344],
+                    "best": [1],
+                    "significant": True,
+                },
+                {
+                    "name": "pending",
+                    "text": "Pods pending at the end",
+                    "unit": "count",
+                    "values": [224, 0],
+                    "best": [1],
+                    "significant": True,
+                },
+                {
+                    "name": "wait",
+                    "text": "Wait of a pod, median",
+                    "unit": "s",
+                    "values": [41.2, 18.9],
+                    "best": [1],
+                    "significant": True,
+                },
+                {
+                    "name": "gpu",
+                    "text": "GPU allocation",
+                    "unit": "share",
+                    "values": [0.812, 0.897],
+                    "best": [1],
+                    "significant": True,
+                },
+                {
+                    "name": "fragmentation",
+                    "text": "GPU fragmentation",
+                    "unit": "share",
+                    "values": [0.31, 0.18],
+                    "best": [1],
+                    "significant": True,
+                },
+                {
+                    "name": "nodes",
+                    "text": "Nodes in use",
+                    "unit": "count",
+                    "values": [231, 204],
+                    "best": [1],
+                    "significant": None,
+                },
+                {
+                    "name": "preempted",
+                    "text": "Pods preempted",
+                    "unit": "count",
+                    "values": [12, 15],
+                    "best": [0],
+                    "significant": False,
+                },
             ],
             "moved": {
                 "total": 1870,
                 "causes": [
-                    {"text": "gpu-share prefers nodes with the least fragmentation", "plugin": "gpu-share", "pods": 1402},
-                    {"text": "NodeResourcesFit: another pod took the place first", "plugin": "NodeResourcesFit", "pods": 468},
+                    {
+                        "text": "gpu-share prefers nodes with the least fragmentation",
+                        "plugin": "gpu-share",
+                        "pods": 1402,
+                    },
+                    {
+                        "text": "NodeResourcesFit: another pod took the place first",
+                        "plugin": "NodeResourcesFit",
+                        "pods": 468,
+                    },
                 ],
             },
             "distributions": [
@@ -564,7 +717,14 @@ class FakeCluster:
     def get_compare_pods(self, query: dict[str, str]) -> Any:
         limit = int(query.get("limit") or 100)
         pods = [
-            {"key": self.pod(number), "places": [self.names[number * 3 % len(self.names)], None if number % 17 == 3 else self.names[number * 5 % len(self.names)]], "cause": {"plugin": "gpu-share", "text": "gpu-share gives 84 instead of 31"} if number % 3 else None}
+            {
+                "key": self.pod(number),
+                "places": [
+                    self.names[number * 3 % len(self.names)],
+                    None if number % 17 == 3 else self.names[number * 5 % len(self.names)],
+                ],
+                "cause": {"plugin": "gpu-share", "text": "gpu-share gives 84 instead of 31"} if number % 3 else None,
+            }
             for number in range(min(limit, 1870))
         ]
         return {"pods": pods, "total": 1870, **({"next": str(limit)} if limit < 1870 else {})}
@@ -589,7 +749,10 @@ class FakeCluster:
                     "source": "oci://registry.internal/policies/gpu-share:1.3.2" if is_wasm else None,
                     "version": "1.3.2" if is_wasm else None,
                     "digest": "sha256:" + "4f1c9a" * 10 + "4f1c" if is_wasm else None,
-                    "signature": {"state": "verified" if is_wasm else "not-required", "signer": "policies@platform.internal" if is_wasm else None},
+                    "signature": {
+                        "state": "verified" if is_wasm else "not-required",
+                        "signer": "policies@platform.internal" if is_wasm else None,
+                    },
                     "calls": 5210 - 31 * index,
                     "errors": 2 if is_wasm else 0,
                     "timeouts": 1 if is_wasm else 0,
@@ -601,7 +764,25 @@ class FakeCluster:
                 }
             )
         found += [
-            {"name": text, "origin": "wasm", "profiles": [text[:200]], "weight": 1, "hooks": [text[:200]], "source": text, "version": text[:200], "digest": text, "signature": {"state": "unsigned", "signer": text}, "calls": 0, "errors": 0, "timeouts": 0, "seconds": 0, "p50": None, "p99": None, "memory": None, "rollout": None}
+            {
+                "name": text,
+                "origin": "wasm",
+                "profiles": [text[:200]],
+                "weight": 1,
+                "hooks": [text[:200]],
+                "source": text,
+                "version": text[:200],
+                "digest": text,
+                "signature": {"state": "unsigned", "signer": text},
+                "calls": 0,
+                "errors": 0,
+                "timeouts": 0,
+                "seconds": 0,
+                "p50": None,
+                "p99": None,
+                "memory": None,
+                "rollout": None,
+            }
             for text in self.hostile
         ]
         return {"plugins": found}

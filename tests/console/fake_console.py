@@ -12,20 +12,23 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 
 from kubewasp.console.page import page_routes
 from tests.console.fake_answers import FakeCluster, NotThereError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.requests import Request
 
 
 class FakeConsole:
@@ -47,9 +50,15 @@ class FakeConsole:
         routes = [
             *page_routes(root=True),
             Route("/api/v1/events", self._events),
-            Mount("/api/v1", routes=[Route("/{path:path}", self._answer, methods=["GET", "POST"])], middleware=[Middleware(GZipMiddleware, minimum_size=4096)]),
+            Mount(
+                "/api/v1",
+                routes=[Route("/{path:path}", self._answer, methods=["GET", "POST"])],
+                middleware=[Middleware(GZipMiddleware, minimum_size=4096)],
+            ),
         ]
-        config = uvicorn.Config(Starlette(routes=routes), "127.0.0.1", self.port, log_level="warning", timeout_graceful_shutdown=1)
+        config = uvicorn.Config(
+            Starlette(routes=routes), "127.0.0.1", self.port, log_level="warning", timeout_graceful_shutdown=1
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()

@@ -103,8 +103,8 @@ def _asset(path: Path) -> _Asset:
 def inline_page(documents: Mapping[str, Any]) -> str:
     """The page as one HTML file that asks no server: `documents` has answers of the API by their address.
 
-    An address is the path below `/api/v1` with its query sorted by name, without parameters that have their default
-    (`/map`, `/map?by=zone`, `/pods/default/web-1/decision`); `limit` may be left out, and so is `run` for the first run.
+    An address is the path below `/api/v1` with its query, without parameters that have their default, such as `run` for
+    the first run, and without those of a part of a list: `/map`, `/map?by=team`, `/pods/default/web-1/decision`.
     """
     script, style = _bundle(), _text("style.css")
     icon = base64.b64encode((STATIC / "icon.svg").read_bytes()).decode()
@@ -114,9 +114,10 @@ def inline_page(documents: Mapping[str, Any]) -> str:
     )
     # "<" never stands in the answers: no text of a cluster can end the element.
     answers = orjson.dumps(documents).decode().replace("<", "\\u003c")
+    charset = '<meta charset="utf-8">'
     parts = {
-        '<meta charset="utf-8">': f'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<link rel="icon" href="icon.svg" type="image/svg+xml">': f'<link rel="icon" href="data:image/svg+xml;base64,{icon}">',
+        charset: f'{charset}\n<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        'href="icon.svg"': f'href="data:image/svg+xml;base64,{icon}"',
         '<link rel="stylesheet" href="style.css">': f"<style>{style}</style>",
         '<script type="module" src="app.js"></script>': f'<script type="module">{script}</script>',
         "</body>": f'<script type="application/json" id="kubewasp-answers">{answers}</script>\n</body>',

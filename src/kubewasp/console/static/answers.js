@@ -61,13 +61,27 @@ export async function act(path) {
   return answer(`${base}${keyOf(path)}`, { method: "POST", headers: headers({ "X-CSRF-Token": csrf || "" }) });
 }
 
+// Embedded answers by path and parameters, however their address was encoded.
+const kept = new Map(Object.keys(embedded || {}).map((key) => {
+  const [path, query = ""] = key.split(/\?(.*)/s);
+  return [canonical(path.split("/").map(decodeURIComponent).join("\n"), [...new URLSearchParams(query)]), key];
+}));
+// Parts of a list: a file has the whole of it.
+const partial = new Set(["limit", "after", "from", "part", "sort", "only"]);
+
+function canonical(path, items) {
+  const known = items.filter(([key, value]) => value !== null && value !== undefined && value !== "" && !(key === "run" && value === firstRun) && !(key === "by" && value === "zone"));
+  return JSON.stringify([path, known.map(([key, value]) => `${key}=${value}`).sort()]);
+}
+
 function fromFile(path, query) {
-  const { limit, ...bare } = query;
-  for (const key of [keyOf(path, query), keyOf(path, bare)]) if (Object.hasOwn(embedded, key)) return embedded[key];
-  const known = Object.keys(embedded).filter((key) => key.split("?")[0] === keyOf(path));
-  const close = !query.after && !query.weights && !query.without && !query.at && known.length === 1 ? embedded[known[0]] : null;
-  if (close) return close;
-  throw new AnswerError(404, "This is not in this file.", "A self-contained file holds the views that were chosen when it was written.");
+  const items = Object.entries(query);
+  const place = path.split("/").join("\n");
+  for (const attempt of [items, items.filter(([key]) => !partial.has(key))]) {
+    const key = kept.get(canonical(place, attempt));
+    if (key !== undefined) return embedded[key];
+  }
+  throw new AnswerError(404, "This is not in this file.", "A file holds the views that were chosen when it was written; kubewasp console shows the rest.");
 }
 
 async function answer(address, options) {

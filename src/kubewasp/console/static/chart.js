@@ -62,7 +62,7 @@ function createLines() {
     const { series, ticks, format } = props;
     const length = ticks.length;
     const values = series.flatMap((item) => item.values).filter((value) => value !== null && value !== undefined);
-    const top = props.top || niceTop(values.reduce((most, value) => Math.max(most, value), 0));
+    const top = niceTop(values.reduce((most, value) => Math.max(most, value), props.least || 0));
     const x = (index) => LEFT + (length > 1 ? (index / (length - 1)) * (width - LEFT - 8) : 0);
     const y = (value) => TOP + (1 - value / top) * (height - TOP - BOTTOM);
     const path = (values) => {

@@ -29,7 +29,8 @@ const mounted = new WeakMap();
 export function patch(parent, children) {
   const focused = document.activeElement;
   reconcile(parent, flatten([children], []), parent.namespaceURI === svgNamespace);
-  if (focused && focused !== document.activeElement && focused.isConnected && focused !== document.body) focused.focus({ preventScroll: true });
+  // A moved element loses the focus to the body.
+  if (focused && focused !== document.body && document.activeElement === document.body && focused.isConnected) focused.focus({ preventScroll: true });
 }
 
 function identify(nodes) {

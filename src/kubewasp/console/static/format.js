@@ -3,11 +3,16 @@
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
+const finePercent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
 export const NONE = "–";
 
 export function number(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return NONE;
   return Math.abs(value) >= 100 || Number.isInteger(value) ? whole.format(value) : fine.format(value);
+}
+
+export function fineShare(value) {
+  return value === null || value === undefined ? NONE : finePercent.format(value);
 }
 
 export function share(value) {
@@ -16,6 +21,12 @@ export function share(value) {
 
 export function count(value, one, many = `${one}s`) {
   return `${number(value)} ${value === 1 ? one : many}`;
+}
+
+export function rate(value) {
+  if (value === null || value === undefined) return NONE;
+  if (value === 0 || value >= 0.5) return `${number(value)}/s`;
+  return value * 60 >= 0.5 ? `${number(value * 60)}/min` : `${number(value * 3600)}/h`;
 }
 
 export function amount(value, unit) {
@@ -68,6 +79,13 @@ export function until(time, now) {
 export function clock(time) {
   const parsed = time ? new Date(time) : null;
   return !parsed || Number.isNaN(parsed.getTime()) ? NONE : parsed.toISOString().slice(11, 19);
+}
+
+// Times of a picture: with their day where they span more than one.
+export function stamps(times) {
+  const known = times.filter(Boolean);
+  const isLong = known.length > 1 && Date.parse(known.at(-1)) - Date.parse(known[0]) > 20 * 3600e3;
+  return isLong ? times.map((time) => (time ? `${time.slice(5, 10)} ${clock(time).slice(0, 5)}` : NONE)) : times.map(clock);
 }
 
 export function moment(time) {

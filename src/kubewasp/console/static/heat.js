@@ -53,14 +53,14 @@ function createHeat() {
     painted = now;
     const across = Math.max(1, Math.min(MOST_COLUMNS, props.columns));
     bitmap.width = across;
-    bitmap.height = props.rows.length;
-    const image = new ImageData(across, props.rows.length);
+    bitmap.height = props.rows.length * 3; // thrice: scaling never mixes two rows
+    const image = new ImageData(across, props.rows.length * 3);
     const pixels = new Uint32Array(image.data.buffer);
     for (let column = 0; column < across; column++) {
       const node = Math.floor((column * props.columns) / across);
       for (let index = 0; index < props.rows.length; index++) {
         const found = props.cell(index, node);
-        if (found) pixels[index * across + column] = 0xff000000 | (found[2] << 16) | (found[1] << 8) | found[0];
+        if (found) for (let line = 0; line < 3; line++) pixels[(index * 3 + line) * across + column] = 0xff000000 | (found[2] << 16) | (found[1] << 8) | found[0];
       }
     }
     bitmap.getContext("2d").putImageData(image, 0, 0);
@@ -78,7 +78,7 @@ function createHeat() {
     pen.imageSmoothingEnabled = props.columns > width * density;
     pen.imageSmoothingQuality = "high";
     const step = width / props.columns;
-    props.rows.forEach((_, index) => pen.drawImage(bitmap, 0, index, bitmap.width, 1, 0, index * ROW, width, ROW - 2));
+    props.rows.forEach((_, index) => pen.drawImage(bitmap, 0, index * 3 + 1, bitmap.width, 1, 0, index * ROW, width, ROW - 2));
     if (step >= 8) {
       pen.fillStyle = variable("--surface");
       for (let column = 1; column < props.columns; column++) pen.fillRect(Math.round(column * step) - 1, 0, 1, height);

@@ -34,16 +34,17 @@ export function arrange(sizes, width, height) {
     }
     return { columns, cell, gap, label, wide, across, down: used };
   };
+  // Few nodes need no large cells, and stand in few rows.
   const most = Math.min(sizes.length, 64);
   for (let columns = 1; columns <= most; columns++) {
     let low = 0;
-    let high = 44;
+    let high = 132;
     for (let step = 0; step < 12; step++) {
       const cell = (low + high) / 2;
       const found = cell > 0.02 ? attempt(columns, cell) : null;
       if (found) {
         low = cell;
-        if (!best || cell > best.cell) best = found;
+        if (!best || cell >= best.cell) best = found;
       } else high = cell;
     }
   }

@@ -1,7 +1,8 @@
 // Parts that several views share: headings, panels, badges, links to pods and nodes, choices.
 import { address, decisionAddress, nodeAddress, podAddress } from "./address.js";
 import { h, icon } from "./dom.js";
-import { name } from "./text.js";
+import { clock } from "./format.js";
+import { name, sentence } from "./text.js";
 
 export function heading(title, lead, ...extra) {
   return h("div", { class: "heading" }, h("div", { class: "heading-text" }, h("h1", { tabindex: -1 }, title), lead && h("p", { class: "lead" }, lead)), extra);
@@ -29,8 +30,23 @@ export function sign(kind) {
   return h("span", { class: `sign sign-${look}` }, icon(pictures[look]));
 }
 
-export function podLink(key, most = 70) {
-  return h("a", { href: podAddress(key), class: "object" }, name(key, most));
+// Changes of the cluster in order. Where they have positions, a pod opens as it was then.
+export function changeList(items, current = undefined) {
+  return h("ol", { class: "changes" }, items.map((item, index) => h("li", {
+    key: `${item.position ?? item.time} ${item.kind} ${item.pod || item.node || index}`, class: item.position !== undefined && item.position === current ? "current" : "", "aria-current": item.position !== undefined && item.position === current ? "step" : null,
+  }, h("time", { datetime: item.time }, clock(item.time)), sign(item.kind), h("span", { class: "change-text" }, h("span", { class: "change-kind" }, item.kind.replaceAll("-", " ")), " ",
+    item.pod && podLink(item.pod, 60, item.position === undefined ? {} : { at: item.position + (item.kind === "deleted" ? -1 : 0) }), item.pod && item.node && " on ", item.node && nodeLink(item.node), remark(item)))));
+}
+
+// A change's text, without what its pod and kind say already.
+function remark({ text, pod, node, kind }) {
+  let rest = text || "";
+  for (const known of [pod, node]) if (known && rest.startsWith(known)) rest = rest.slice(known.length).replace(/^:?\s+/, "");
+  return rest && rest !== kind && rest !== `on ${node}` && rest !== `${kind} on ${node}` ? [" ", h("span", { class: "soft" }, sentence(rest, 160))] : null;
+}
+
+export function podLink(key, most = 70, params = {}) {
+  return h("a", { href: podAddress(key, params), class: "object" }, name(key, most));
 }
 
 export function decisionLink(key, most = 70) {

@@ -1,5 +1,6 @@
 // A table with one focusable row: arrows move between rows and within a row, Enter follows the first link of a row.
 // Long tables are virtual: only the rows in view are in the page, and aria-rowcount has the true number.
+import { embedded } from "./answers.js";
 import { h, icon, island, patch } from "./dom.js";
 import { number } from "./format.js";
 
@@ -172,6 +173,7 @@ function createTable() {
 
 // "Showing 100 of 2,310" with a button for more.
 export function more(shown, total, next, onMore) {
+  if (embedded) next = null;
   if (!next && (total === undefined || shown >= total)) return null;
   return h("p", { class: "more", key: "more" }, `Showing ${number(shown)}${total === undefined ? "" : ` of ${number(total)}`}`, next && h("button", { type: "button", class: "button", onclick: onMore }, "Show more"));
 }

@@ -2,7 +2,7 @@
 import { address } from "../address.js";
 import { histogram } from "../chart.js";
 import { h, icon } from "../dom.js";
-import { amount, number, seconds, share } from "../format.js";
+import { amount, fineShare, number, seconds } from "../format.js";
 import { clusterMap, together } from "../map.js";
 import { heading, nodeLink, panel, pluginLink, podLink, select } from "../pieces.js";
 import { more, table } from "../table.js";
@@ -84,7 +84,7 @@ function one({ memory, go }, map, chosen, most, label) {
 }
 
 function figure(value, unit) {
-  if (unit === "share" || unit === "%") return share(unit === "%" && value !== null ? value / 100 : value);
+  if (unit === "share" || unit === "%") return fineShare(unit === "%" && value !== null ? value / 100 : value);
   if (unit === "s" || unit === "seconds") return seconds(value);
   if (unit === "cores" || unit === "bytes") return amount(value, unit);
   return unit && unit !== "count" ? `${number(value)} ${visible(unit, 20)}` : number(value);
@@ -94,5 +94,5 @@ function difference({ values, unit }) {
   const [first, second] = values;
   if (values.length !== 2 || first === null || second === null || first === undefined || second === undefined) return "–";
   const by = second - first;
-  return by === 0 ? "none" : `${by > 0 ? "+" : "−"}${figure(Math.abs(by), unit)}`;
+  return by === 0 ? "none" : `${by > 0 ? "+" : "−"}${unit === "share" || unit === "%" ? `${number(Math.round(Math.abs(by) * (unit === "%" ? 10 : 1000)) / 10)} points` : figure(Math.abs(by), unit)}`;
 }

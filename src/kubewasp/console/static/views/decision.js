@@ -1,6 +1,6 @@
 // One pod's decision: every node against every plugin, with other weights and without plugins at once.
 import { address, decisionAddress, podAddress } from "../address.js";
-import { pages } from "../answers.js";
+import { embedded, pages } from "../answers.js";
 import { h, icon } from "../dom.js";
 import { moment, number } from "../format.js";
 import { heatMap } from "../heat.js";
@@ -95,19 +95,19 @@ function whole(context, data) {
         panel("Nodes × plugins", { aside: h("div", { class: "row" }, choices("Scores", kind, [["raw", "Raw"], ["normalized", "Normalized"], ["weighted", "Weighted"]], (value) => {
           memory.kind = value;
           redraw();
-        }), choices("Nodes", context.params.get("only") || "all", [["all", "All"], ["feasible", "Feasible"], ["rejected", "Rejected"]], (value) => context.change({ only: value === "all" ? null : value }))) },
+        }), !embedded && choices("Nodes", context.params.get("only") || "all", [["all", "All"], ["feasible", "Feasible"], ["rejected", "Rejected"]], (value) => context.change({ only: value === "all" ? null : value }))) },
         strip(context, data, scored, kind, bounds, inspected, inspect),
         grid(context, data, scored, kind, bounds, inspected, inspect),
         data.cut && h("p", { class: "more" }, `The best ${number(nodes.names.length)} of ${number(nodes.total)} nodes.`))),
       h("div", { class: "aside" }, whatIf(context, data), nodes.names.length > 0 && inspector(data, inspected), rejections(data))),
     data.preemption?.length > 0 && preemption(data),
     data.logs?.some((log) => log.lines.length) && panel("Logs of guests", { key: "logs" }, data.logs.filter((log) => log.lines.length).map((log) => h("div", { key: log.plugin, class: "log" }, h("h3", null, name(log.plugin)),
-      h("ol", { class: "log-lines", tabindex: 0, role: "region", "aria-label": `Log of ${visible(log.plugin, 60)}` }, log.lines.slice(0, 200).map((line, index) => h("li", { key: index }, sentence(line, 1000))))))),
+      h("div", { class: "log-lines", tabindex: 0, role: "region", "aria-label": `Log of ${visible(log.plugin, 60)}` }, h("ol", null, log.lines.slice(0, 200).map((line, index) => h("li", { key: index }, sentence(line, 1000)))))))),
   ];
 
   function verdict({ result, node }) {
     if (margin) {
-      return [nodeLink(margin.winner), " wins with ", h("strong", null, number(margin.total)), margin.runner_up ? [", ", h("strong", null, number(margin.total - margin.runner_up_total)), " ahead of ", nodeLink(margin.runner_up), ` (${number(margin.runner_up_total)})`, margin.by ? [", most of it from ", name(margin.by, 40)] : ""] : ", the only feasible node", ". ", h("span", { class: "soft" }, `${number(nodes.feasible)} of ${number(nodes.total)} nodes are feasible.`)];
+      return [nodeLink(margin.winner), " wins with ", h("strong", null, number(margin.total)), " points", margin.runner_up ? [", ", h("strong", null, number(margin.total - margin.runner_up_total)), " ahead of ", nodeLink(margin.runner_up), ` (${number(margin.runner_up_total)})`, margin.by ? [", most of it from ", name(margin.by, 40)] : ""] : ", the only feasible node", ". ", h("span", { class: "soft" }, `${number(nodes.feasible)} of ${number(nodes.total)} nodes are feasible.`)];
     }
     if (node) return ["On ", nodeLink(node), ". ", h("span", { class: "soft" }, `${number(nodes.feasible)} of ${number(nodes.total)} nodes are feasible.`)];
     const would = data.nominated_node ? [" Nominated: ", nodeLink(data.nominated_node), "."] : "";
@@ -184,7 +184,7 @@ function strip(context, data, scored, kind, bounds, inspected, inspect) {
       },
     }),
     h("div", { class: "strip-legend" }, h("span", null, "lower"), h("span", { class: "ramp", "aria-hidden": "true", style: { background: `linear-gradient(90deg, ${[0, 64, 128, 192, 255].map((index) => css(ramp()[index])).join(", ")})` } }), h("span", null, "higher"),
-      h("span", { class: "swatch crossed", "aria-hidden": "true" }), h("span", null, "rejected"), h("span", { class: "soft" }, "Nodes from left to right, the best first")));
+      h("span", { class: "swatch crossed", "aria-hidden": "true" }), h("span", null, "rejected"), h("span", { class: "soft" }, nodes.feasible ? "Nodes from left to right, the best first" : "Nodes from left to right, those with the fewest objections first")));
 }
 
 function grid(context, data, scored, kind, bounds, inspected, inspect) {
@@ -197,11 +197,11 @@ function grid(context, data, scored, kind, bounds, inspected, inspect) {
     onSort: (key) => context.change({ sort: key === "total" ? null : key }),
     empty: "No nodes.",
     columns: [
-      { key: "name", label: "Node", class: "node-name", sortable: true, render: (row) => name(nodes.names[row], 48) },
+      { key: "name", label: "Node", class: "node-name", sortable: !embedded, render: (row) => name(nodes.names[row], 48) },
       { key: "status", label: "Status", render: (row) => [h("span", { class: `sign sign-${["good", "bad", "plain"][nodes.status[row]]}` }, icon(["check", "cross", "dot"][nodes.status[row]])), statusOf(data, row), nodes.status[row] === REJECTED && h("span", { class: "soft" }, ": ", sentence(reasonOf(data, row), 44))] },
-      { key: "total", label: "Total", numeric: true, sortable: true, render: (row) => h("strong", null, number(nodes.total_score[row])) },
+      { key: "total", label: "Total", numeric: true, sortable: !embedded, render: (row) => h("strong", null, number(nodes.total_score[row])) },
       ...scored.map((plugin) => ({
-        key: plugin.name, label: name(plugin.name, 22), title: visible(plugin.name), numeric: true, sortable: true, class: "score",
+        key: plugin.name, label: name(plugin.name, 22), title: visible(plugin.name), numeric: true, sortable: !embedded, class: "score",
         render: (row) => (objection(data, row, plugin.name) ? "×" : number(nodes.scores[plugin.name][kind][row])),
         cell(row) {
           const found = shade(nodes.scores[plugin.name][kind][row], bounds[plugin.name]);
@@ -222,7 +222,7 @@ function whatIf(context, data) {
   const is = weights.size > 0 || without.size > 0;
   const answer = data.what_if;
   return panel("What if", { key: "what-if", aside: is && h("button", { type: "button", class: "button small", onclick: () => context.change({ weights: null, without: null }) }, "Reset") },
-    h("p", { class: `outcome ${answer?.changed ? "changed" : ""}`, role: "status" }, !is || !answer ? "Change a weight, or switch a plugin off." : answer.changed
+    h("p", { class: `outcome ${answer?.changed ? "changed" : ""}`, role: "status" }, embedded ? "A file shows what was; kubewasp console computes what would be." : !is || !answer ? "Change a weight, or switch a plugin off." : answer.changed
       ? [icon("alert"), " ", answer.node ? ["Now ", h("strong", null, name(answer.node, 40)), answer.total === null ? "" : ` (${number(answer.total)})`] : "Now no node", answer.node_before ? [" instead of ", name(answer.node_before, 40), answer.total_before === null ? "" : ` (${number(answer.total_before)})`] : [", before no node"], "."]
       : [icon("check"), " The same node", answer.node ? [": ", name(answer.node, 40)] : [": none"], "."]),
     h("div", { class: "table-box plain" }, h("table", { class: "weights" }, h("caption", { class: "hidden" }, "Plugins with their weights"), h("thead", null, h("tr", null, h("th", { scope: "col" }, "Plugin"), h("th", { scope: "col", class: "numeric" }, "Weight"), h("th", { scope: "col" }, "On"))),
@@ -231,13 +231,13 @@ function whatIf(context, data) {
         const label = visible(plugin.name, 60);
         return h("tr", { key: plugin.name, class: without.has(plugin.name) ? "off" : "" },
           h("th", { scope: "row" }, name(plugin.name, 40), h("span", { class: "soft block" }, [plugin.origin === "wasm" ? "wasm · " : plugin.origin === "python" ? "Python · " : "", plugin.points.slice(0, 4).join(", ")])),
-          h("td", { class: "numeric" }, scores ? h("input", { type: "number", min: 0, max: 1000, step: 1, "aria-label": `Weight of ${label}`, value: weights.get(plugin.name) ?? plugin.weight ?? 0, disabled: without.has(plugin.name), oninput: (event) => {
+          h("td", { class: "numeric" }, scores ? h("input", { type: "number", min: 0, max: 1000, step: 1, "aria-label": `Weight of ${label}`, value: weights.get(plugin.name) ?? plugin.weight ?? 0, disabled: Boolean(embedded) || without.has(plugin.name), oninput: (event) => {
             const text = event.target.value;
             if (!/^\d{1,4}$/.test(text)) return;
             weights.set(plugin.name, Number(text));
             write();
           } }) : h("span", { class: "none" }, "–")),
-          h("td", null, h("label", { class: "switch" }, h("input", { type: "checkbox", role: "switch", checked: !without.has(plugin.name), "aria-label": `${label} takes part`, onchange: (event) => {
+          h("td", null, h("label", { class: "switch" }, h("input", { type: "checkbox", role: "switch", checked: !without.has(plugin.name), disabled: Boolean(embedded), "aria-label": `${label} takes part`, onchange: (event) => {
             if (event.target.checked) without.delete(plugin.name);
             else without.add(plugin.name);
             write({});

@@ -2,31 +2,31 @@
 import { address } from "../address.js";
 import { lineChart, meter, sparkline } from "../chart.js";
 import { h } from "../dom.js";
-import { amount, clock, count, moment, number, resourceName, seconds, share } from "../format.js";
-import { heading, nodeLink, panel, podLink, sign } from "../pieces.js";
+import { amount, count, moment, number, rate, resourceName, seconds, share, stamps } from "../format.js";
+import { changeList, heading, panel, sign } from "../pieces.js";
 import { table } from "../table.js";
-import { name, sentence } from "../text.js";
+import { name } from "../text.js";
 
 export const overview = {
   title: () => "Overview",
   follows: true,
   load: ({ ask, run, at }) => ask("/overview", { run, at }),
-  render({ session }, data) {
+  render({ session, at }, data) {
     const { pods, nodes, attempts, latency, series } = data;
     const units = Object.fromEntries(session.resources.map((item) => [item.name, item.unit]));
-    const ticks = (series?.time || []).map(clock);
+    const ticks = stamps(series?.time || []);
     const total = pods.total || 0;
     const tile = (label, value, more, href, values) => h("li", { key: label }, h(href ? "a" : "div", { class: "tile", href },
       h("span", { class: "tile-label" }, label), h("span", { class: "tile-value" }, value), h("span", { class: "tile-more" }, more), sparkline(values)));
     return [
-      heading("Overview", data.time && `As of ${moment(data.time)}`),
+      heading("Overview", session.capabilities.timeline && at === null ? ["The end of it, ", moment(data.time), ". ", h("a", { key: "timeline", href: address(["timeline"]) }, "The way there is on the timeline."), ""] : data.time && `As of ${moment(data.time)}`),
       h("ul", { class: "tiles" },
         tile("Pods placed", number(pods.placed), total ? `${share(pods.placed / total)} of ${number(total)}` : "", null, series?.placed),
         tile("Pending", number(pods.pending), [pods.waiting ? `${number(pods.waiting)} waiting` : null, pods.gated ? `${number(pods.gated)} gated` : null].filter(Boolean).join(", ") || "none waiting or gated", address(["pending"]), series?.pending),
         tile("Failing", number(pods.failing), pods.failing ? "errors in their last attempt" : "no errors", address(["queue"])),
         tile("Nodes in use", number(nodes.used), `of ${number(nodes.total)}${nodes.unschedulable ? `, ${number(nodes.unschedulable)} unschedulable` : ""}`, address(["map"])),
         tile("Scheduling attempt", seconds(latency?.p50), `p99 ${seconds(latency?.p99)}`, address(["plugins"])),
-        data.rate !== null && data.rate !== undefined ? tile("Rate", `${number(data.rate)}/s`, "pods scheduled", null, series?.rate) : null),
+        data.rate !== null && data.rate !== undefined ? tile("Rate", rate(data.rate), "pods scheduled", null, series?.rate) : null),
       h("div", { class: "columns" },
         panel("Pods over time", { class: "wide-panel" }, ticks.length > 1
           ? lineChart({ key: "pods", label: "Pods over time", ticks, format: number, height: 200, series: [{ name: "placed", values: series.placed }, { name: "pending", values: series.pending }] })
@@ -48,9 +48,7 @@ export const overview = {
         panel("Attempts", null, h("dl", { class: "facts tall" }, Object.entries({ scheduled: attempts.scheduled, unschedulable: attempts.unschedulable, error: attempts.error }).map(([kind, value]) =>
           h("div", { key: kind }, h("dt", null, sign(kind), kind), h("dd", null, number(value)))))),
         panel("Last changes", { class: "full-panel" }, data.recent.length
-          ? h("ol", { class: "changes" }, data.recent.slice(0, 14).map((item, index) => h("li", { key: `${item.time} ${item.kind} ${item.pod || item.node || index}` },
-            h("time", { datetime: item.time }, clock(item.time)), sign(item.kind), h("span", { class: "change-text" }, h("span", { class: "change-kind" }, item.kind.replaceAll("-", " ")), " ",
-              item.pod && podLink(item.pod, 60), item.pod && item.node && " on ", item.node && nodeLink(item.node), item.text && [" ", h("span", { class: "soft" }, sentence(item.text, 160))]))))
+          ? changeList(data.recent.slice(0, 14))
           : h("p", { class: "none" }, `No changes yet; ${count(total, "pod")} known.`))),
     ];
   },

@@ -1,5 +1,6 @@
 // The queue by part: active, backoff, unschedulable, waiting in Permit, gated; why, and until when.
 import { changed } from "../address.js";
+import { embedded } from "../answers.js";
 import { h } from "../dom.js";
 import { age, number, until } from "../format.js";
 import { heading, nodeLink, panel, pluginLink, podLink, tabs } from "../pieces.js";
@@ -20,7 +21,7 @@ export const queue = {
   async load({ ask, run, at, params, memory }) {
     const wanted = params.get("part") || "";
     const limit = memory.limit || null;
-    const found = await ask("/queue", { run, at, part: wanted || memory.part || "active", limit });
+    const found = { ...(await ask("/queue", { run, at, part: wanted || memory.part || "active", limit })) };
     if (!wanted && !found.counts[memory.part || "active"]) {
       const other = parts.find(([key]) => found.counts[key] > 0);
       if (other) {
@@ -28,6 +29,7 @@ export const queue = {
         return { ...(await ask("/queue", { run, at, part: memory.part, limit })), part: memory.part };
       }
     }
+    if (embedded) found.pods = found.pods.filter((row) => row.part === (wanted || memory.part || "active"));
     return { ...found, part: wanted || memory.part || "active" };
   },
   render(context, data) {
@@ -43,11 +45,11 @@ export const queue = {
         columns: [
           { key: "position", label: "#", numeric: true, class: "narrow", render: (row, index) => number((row.position ?? index) + 1) },
           { key: "key", label: "Pod", render: (row) => podLink(row.key) },
-          { key: "why", label: "Why", class: "grow", wide: true, render: (row) => (row.why ? sentence(row.why, 160) : "–") },
+          { key: "why", label: "Why", class: "grow", render: (row) => (row.why ? sentence(row.why, 160) : "–") },
           { key: "plugin", label: "Plugin", wide: true, render: (row) => (row.plugin ? pluginLink(row.plugin) : "–"), sort: (row) => row.plugin },
           data.pods.some((row) => row.node) && { key: "node", label: "Node", render: (row) => nodeLink(row.node, 40), sort: (row) => row.node },
           timed && { key: "until", label: "Until", numeric: true, render: (row) => (row.until ? until(row.until, now) : "–"), sort: (row) => Date.parse(row.until) },
-          { key: "since", label: "Since", numeric: true, render: (row) => age(row.since, now), sort: (row) => -Date.parse(row.since) },
+          { key: "since", label: "Since", numeric: true, wide: timed, render: (row) => age(row.since, now), sort: (row) => -Date.parse(row.since) },
           { key: "attempts", label: "Attempts", numeric: true, wide: true, render: (row) => number(row.attempts), sort: (row) => row.attempts },
           { key: "priority", label: "Priority", numeric: true, wide: true, render: (row) => number(row.priority), sort: (row) => row.priority },
         ].filter(Boolean),

@@ -1,10 +1,11 @@
 // A simulation, trace or recording over time: series, a scrubber, and the cluster at the chosen position.
 import { nodeAddress } from "../address.js";
+import { embedded } from "../answers.js";
 import { lineChart } from "../chart.js";
 import { h, icon } from "../dom.js";
-import { clock, moment, number, resourceName, share } from "../format.js";
+import { clock, moment, number, resourceName, share, stamps } from "../format.js";
 import { clusterMap } from "../map.js";
-import { heading, nodeLink, panel, podLink, select, sign } from "../pieces.js";
+import { changeList, heading, panel, select } from "../pieces.js";
 import { sentence, visible } from "../text.js";
 import { colouring, colourings, lines } from "./clustermap.js";
 
@@ -22,8 +23,11 @@ export const timeline = {
       memory.seriesOf = key;
     }
     const position = at === null ? memory.series.length : Math.min(Number(at), memory.series.length);
-    const [map, changes] = await Promise.all([ask("/map", { run, at }), ask("/timeline/changes", { run, from: Math.max(0, position - 12), limit: 13 })]);
-    return { ...memory.series, position, map, changes: changes.changes };
+    const [map, changes] = await Promise.all([ask("/map", { run, at }).catch((error) => {
+      if (embedded) return null;
+      throw error;
+    }), ask("/timeline/changes", { run, from: Math.max(0, position - 6), limit: 8 })]);
+    return { ...memory.series, position, map, changes: changes.changes.filter((item) => item.position === undefined || (item.position >= position - 6 && item.position <= position + 2)) };
   },
   leave: ({ memory }) => stop(memory),
   keys: {
@@ -38,12 +42,11 @@ export const timeline = {
     const { series, position, length } = data;
     const shown = memory.position ?? position;
     const marker = nearest(series.position, shown);
-    const ticks = series.time.map(clock);
+    const ticks = stamps(series.time);
     const pick = (index) => move(context, series.position[index]);
     const resources = Object.keys(series.utilisation);
-    const options = colourings(data.map, session).filter(([key]) => !key.startsWith("score:"));
-    const look = colouring(data.map, memory.color || options[0]?.[0] || "pods");
-    const time = series.time[marker];
+    const options = data.map ? colourings(data.map, session).filter(([key]) => !key.startsWith("score:")) : [];
+    const look = data.map ? colouring(data.map, memory.color || options[0]?.[0] || "pods") : null;
     return [
       heading("Timeline", `${moment(data.start)} to ${moment(data.end)}, ${number(length)} changes${data.differences ? `, ${number(data.differences)} differences` : ""}.`),
       panel(null, { class: "player", key: "player" },
@@ -57,15 +60,15 @@ export const timeline = {
             memory.speed = value;
             redraw();
           }, { class: "field inline" }),
-          h("span", { class: "player-place" }, h("strong", null, clock(time)), h("span", { class: "soft" }, ` change ${number(shown)} of ${number(length)}`))),
-        h("input", { type: "range", class: "scrubber", min: 0, max: length, step: 1, value: shown, "aria-label": "Position", "aria-valuetext": `${clock(time)}, change ${number(shown)} of ${number(length)}`, oninput: (event) => move(context, Number(event.target.value)) }),
-        data.marks?.length > 0 && h("ul", { class: "marks" }, data.marks.slice(0, 12).map((item) => h("li", { key: item.position }, h("button", { type: "button", class: "chip", onclick: () => move(context, item.position) }, clock(item.time), " ", sentence(item.text, 40)))))),
+          h("span", { class: "player-place" }, h("strong", null, ticks[marker]), h("span", { class: "soft" }, ` change ${number(shown)} of ${number(length)}`))),
+        h("input", { type: "range", class: "scrubber", min: 0, max: length, step: 1, value: shown, "aria-label": "Position", "aria-valuetext": `${ticks[marker]}, change ${number(shown)} of ${number(length)}`, oninput: (event) => move(context, Number(event.target.value)) }),
+        data.marks?.length > 0 && h("ul", { class: "marks" }, data.marks.slice(0, 12).map((item) => h("li", { key: item.position }, h("button", { type: "button", class: "chip", onclick: () => move(context, item.position) }, stamps([data.start, item.time, data.end])[1], " ", sentence(item.text, 40)))))),
       h("div", { class: "columns even" },
         panel("Pods", null, lineChart({ key: "pods", label: "Pods over time", ticks, format: number, marker, onPick: pick, series: [{ name: "pending", values: series.pending }, { name: "placed", values: series.placed }] })),
-        panel("Use", null, lineChart({ key: "use", label: "Use of resources over time", ticks, format: share, top: 1, marker, onPick: pick, series: resources.slice(0, 4).map((key) => ({ name: visible(resourceName(key), 30), values: series.utilisation[key] })) })),
+        panel("Use", null, lineChart({ key: "use", label: "Use of resources over time", ticks, format: share, least: 1, marker, onPick: pick, series: resources.slice(0, 4).map((key) => ({ name: visible(resourceName(key), 30), values: series.utilisation[key] })) })),
         panel("Nodes in use", null, lineChart({ key: "nodes", label: "Nodes in use over time", ticks, format: number, marker, onPick: pick, series: [{ name: "nodes in use", values: series.nodes_used }] })),
-        panel("Around this position", null, data.changes.length ? h("ol", { class: "changes" }, data.changes.map((item) => h("li", { key: item.position, class: item.position === position ? "current" : "", "aria-current": item.position === position ? "step" : null }, h("time", { datetime: item.time }, clock(item.time)), sign(item.kind), h("span", { class: "change-text" }, h("span", { class: "change-kind" }, item.kind.replaceAll("-", " ")), " ", item.pod && podLink(item.pod, 46), item.pod && item.node && " on ", item.node && nodeLink(item.node, 40), item.text && [" ", h("span", { class: "soft" }, sentence(item.text, 100))])))) : h("p", { class: "none" }, "No changes here."))),
-      panel("Nodes at this position", { key: "map", class: "map-panel", aside: select("Colour", memory.color || options[0]?.[0], options, (value) => {
+        panel("Around this position", null, data.changes.length ? changeList(data.changes, position) : h("p", { class: "none" }, "No changes here."))),
+      data.map && panel("Nodes at this position", { key: "map", class: "map-panel", aside: select("Colour", memory.color || options[0]?.[0], options, (value) => {
         memory.color = value;
         redraw();
       }, { class: "field inline" }) },
