@@ -173,7 +173,7 @@ async def _serve(
             serving.push_async_callback(server.stop)
             logger.info("Serving health and metrics", extra={"url": server.url})
             if console is not None:
-                live = console.beside(process, observer, client, place)
+                live = console.beside(process, observer, client, place, store)
                 await live.start()
                 serving.push_async_callback(live.stop)
                 logger.info("Serving the console", extra={"url": live.url})

@@ -15,6 +15,7 @@ from kubewasp.console.console_pace import Pace
 from kubewasp.console.kubernetes_authority import KubernetesAuthority
 from kubewasp.console.live_console import LiveConsole, Serving, check_place, is_local, live_pages
 from kubewasp.console.live_source import LiveSource
+from kubewasp.console.recorded_decisions import RecordedDecisions
 from kubewasp.server.http_server import Address
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kubewasp.apiserver.client import ApiClient
     from kubewasp.console.authorities import Authority
     from kubewasp.live.process import ClusterProcess
+    from kubewasp.server.decisions import DecisionStore
     from kubewasp.server.scheduler_metrics import SchedulerMetrics
 
 
@@ -70,13 +72,24 @@ class RunConsole:
         elif access is ConsoleAccess.TOKEN:
             self._authority = _tokens(options)
 
-    def beside(self, process: ClusterProcess, metrics: SchedulerMetrics, client: ApiClient, title: str) -> LiveConsole:
+    def beside(
+        self,
+        process: ClusterProcess,
+        metrics: SchedulerMetrics,
+        client: ApiClient,
+        title: str,
+        store: DecisionStore | None,
+    ) -> LiveConsole:
         """The console of a process that has the statistics among its listeners."""
         pace = Pace(self.statistics.is_busy)
         source = LiveSource(process, self.statistics, metrics, pace, SYSTEM_CLOCK, title=title)
         authority = self._authority or KubernetesAuthority(client, SYSTEM_CLOCK)
         serving = Serving(self._options.address, authority, self._options.allowed_hosts)
-        pages = live_pages(source, pace, action_routes(process.rollout))
+        scheduler = process.scheduler
+        recorded = None
+        if store is not None:
+            recorded = RecordedDecisions(store, source.pod, lambda: scheduler.frameworks)
+        pages = live_pages(source, pace, action_routes(process.rollout), recorded)
         return LiveConsole(serving, pages, source, pace, SYSTEM_CLOCK)
 
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from kubewasp.console.console_pace import Pace
     from kubewasp.console.json_values import Document
     from kubewasp.console.live_source import LiveSource
+    from kubewasp.console.recorded_decisions import RecordedDecisions
     from kubewasp.server.http_server import Address
 
 DEFAULT_PORT: Final = 10260
@@ -128,8 +129,10 @@ class LiveConsole:
             await self._clock.sleep(_SAMPLE_SECONDS)
 
 
-def live_pages(source: LiveSource, pace: Pace, actions: Sequence[BaseRoute]) -> ASGIApp:
-    """Page, actions and API."""
+def live_pages(
+    source: LiveSource, pace: Pace, actions: Sequence[BaseRoute], recorded: RecordedDecisions | None = None
+) -> ASGIApp:
+    """Page, actions and API; a decision on a placed pod is the recorded one, if there is one."""
     answers = Answers(source)
 
     # Plain functions run on worker threads, and there in the console's turns.
@@ -139,7 +142,11 @@ def live_pages(source: LiveSource, pace: Pace, actions: Sequence[BaseRoute]) -> 
     def respond(request: Request) -> Response:
         path = request.scope["raw_path"].decode("ascii", "replace").partition("?")[0].removeprefix(PREFIX)
         query = request.scope["query_string"].decode("ascii", "replace")
-        return _response(pace, lambda: answers.answer(path, query))
+        return _response(pace, lambda: _recorded(path, query) or answers.answer(path, query))
+
+    def _recorded(path: str, query: str) -> Answer | None:
+        document = None if recorded is None else recorded.answer(path, query)
+        return None if document is None else Answer(200, encoded(document))
 
     own = [*page_routes(root=True), *actions, Route(_SESSION, session), Route(PREFIX + "/{path:path}", respond)]
     return Starlette(routes=own, exception_handlers={HTTPException: _http_problem})

@@ -130,6 +130,10 @@ class LiveSource:
             raise NotThereError("a running scheduler has no timeline: leave `at` out")
         return self._known() or self._pace.run(lambda: self._known() or self._taken())
 
+    def pod(self, key: str) -> Pod | None:
+        """A pod (`namespace/name`) in the picture of now."""
+        return self.picture("", None).pods.get(key)
+
     def _known(self) -> Picture | None:
         """The last picture, if it is good enough: recent, or still true."""
         known = self._picture
