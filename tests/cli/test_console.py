@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kubewasp.console.console_source import ConsoleSource
 from tests.cli.conftest import Kubewasp
 from tests.guests.build import ROOT
 
@@ -86,3 +87,24 @@ def test_it_serves_until_it_is_interrupted() -> None:
         began = time.monotonic()
         assert process.wait(timeout=20) == 0
         assert time.monotonic() - began < 10
+
+
+def test_a_comparison_opens_its_runs(kubewasp: Kubewasp, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[tuple[ConsoleSource, bool]] = []
+
+    def show(source: ConsoleSource, *, opened: bool, **_more: object) -> None:
+        shown.append((source, opened))
+
+    monkeypatch.setattr("kubewasp.cli.console.show", show)
+    ended = kubewasp("compare", "default", "default,ImageLocality=5", SMALL, "--open")
+    assert ended.code == 0
+    ((source, opened),) = shown
+    assert (opened, [run.name for run in source.session.runs]) == (True, ["default", "default,ImageLocality=5"])
+    assert source.comparison() is not None
+
+
+def test_an_open_address_is_warned_of(kubewasp: Kubewasp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubewasp.console.console_server.serve", lambda *_given, **_more: None)
+    ended = kubewasp("console", SMALL, "--listen", "0.0.0.0:0")
+    assert (ended.code, ended.err) == (0, "warning: anybody who can reach 0.0.0.0 can look at this console\n")
+    assert kubewasp("console", SMALL).err == ""

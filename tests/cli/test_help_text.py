@@ -41,7 +41,7 @@ profiles:
 """
 METAVAR = re.compile(r"(?:@?[A-Z]+|,weight=|\[|\]|[:|=/.]|-- |[a-z0-9]+(?=[|\]\n]|$)|json)+")
 # Endless, or with a compiler: their examples have tests of their own.
-SERVERS = {("run",), ("extender",), ("http", "serve")}
+SERVERS = {("run",), ("extender",), ("http", "serve"), ("console",)}
 WITH_COMPILER = {("plugin", "build"), ("plugin", "test")}
 # Of a running scheduler.
 WITH_SCHEDULER = {("rollout", action) for action in ("status", "promote", "abort", "reload")}
@@ -182,6 +182,7 @@ def test_the_example_of_a_longer_command_is_right_usage(
         "run.run",
         "extender_server.run",
         "http_serve.serve",
+        "console.show",
         "plugin_project.build",
         "plugin_project.run_tests",
     ):

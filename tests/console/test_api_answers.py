@@ -90,6 +90,8 @@ def test_lists_are_paged(shop: Any) -> None:
         ("/pods/default/web-1/decision", "weights=NodeResourcesFit", "weights: expected PLUGIN:WEIGHT"),
         ("/pods/default/web-1/decision", "weights=Nobody:3", "has no plugin Nobody"),
         ("/pods/default/web-1/decision", "only=some", "only: expected one of feasible, rejected"),
+        ("/pods/default/web-1/decision", "sort=Nobody", "sort: expected total, name or a plugin of the profile"),
+        ("/map/scores", "pod=default/web-1&plugin=Nobody", "plugin: expected total or a plugin"),
         ("/map/scores", "", "pod: expected namespace/name"),
         ("/search", "q=" + "x" * 5000, "longer than 4096"),
         ("/search", "&".join(f"q{n}=1" for n in range(50)), "too many parameters"),

@@ -20,7 +20,7 @@ from kubewasp.lab.traces.trace_simulation import TraceOptions
 from kubewasp.live.recording.segments import RecordingError
 from kubewasp.scheduler.configuration import AddedPlugin
 from kubewasp.simulation.simulator import read_input
-from tests.console.sources import get
+from tests.console.sources import get, problem
 from tests.framework.configs import read
 from tests.guests.build import ROOT
 from tests.lab.comparisons.comparing import candidate, static
@@ -38,6 +38,10 @@ def test_a_trace_has_pods_that_come_and_go() -> None:
     assert {"created", "scheduled", "deleted"} <= kinds
     assert get(found, "/overview")["attempts"]["scheduled"] == 120
     assert len(get(found, "/overview", "at=30")["recent"]) == 100
+    (gone, *_) = [change for change in run.history.changes(0, 1000) if change.kind == "deleted"]
+    code, text = problem(found, f"/pods/{gone.pod}")
+    assert code == 404
+    assert get(found, f"/pods/{gone.pod}/decision", f"at={text.rpartition(' ')[2]}")["node"] == gone.node
 
 
 def test_a_snapshot_is_as_it_was_taken_with_the_reasons_of_pending_pods() -> None:

@@ -16,6 +16,7 @@ from kubewasp.console.snapshot_source import SnapshotSource
 from kubewasp.framework.handle import ReadOnlyClient
 from kubewasp.lab.experiments.experiment import Candidate, LabInput
 from kubewasp.scheduler.configuration import configure
+from kubewasp.server.allowed_hosts import is_loopback
 from kubewasp.simulation.simulator import filled_cluster, read_input
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ def show(
         html.write_text(report_file(source), encoding="utf-8")
         output.note(f"wrote {html}")
     if listen is not None:
+        if not is_loopback(listen[0]):
+            output.warn(f"anybody who can reach {listen[0]} can look at this console")
         from kubewasp.console.console_server import serve
 
         def started(url: str) -> None:

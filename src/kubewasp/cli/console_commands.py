@@ -43,7 +43,7 @@ def console(
     opened: Open = False,
     html: Html = None,
 ) -> None:
-    """Look at a cluster in a browser: queue, pending pods, map, timeline, and every decision.
+    """Show a cluster in a browser: queue, pending pods, map, timeline, and every decision.
 
     Manifests and traces are simulated; the timeline goes from their first to
     their last moment. A snapshot is shown as it was taken. A recording is

@@ -179,7 +179,10 @@ def _pending_group(source: ConsoleSource, asked: Parameters) -> Document:
 def _pod(source: ConsoleSource, asked: Parameters) -> Document:
     timeline = source.timeline(asked.text("run"))
     decided_at = None if timeline is None else timeline.decided_at(_key(asked))
-    return _there(pod_view.pod_document(_picture(source, asked), _key(asked), decided_at), f"no pod {_key(asked)}")
+    text = f"there is no pod {_key(asked)}"
+    if decided_at is not None:
+        text += f" at this position; its last attempt was at position {decided_at}"
+    return _there(pod_view.pod_document(_picture(source, asked), _key(asked), decided_at), text)
 
 
 def _decision(source: ConsoleSource, asked: Parameters) -> Document:
@@ -187,6 +190,7 @@ def _decision(source: ConsoleSource, asked: Parameters) -> Document:
     only = asked.choice("only", order.ALL)
     after, limit = asked.after, asked.limit(decision_view.MOST_NODES)
     decision, before = _decided(source, asked)
+    _check_plugin("sort", sort, (order.TOTAL, order.NAME), decision)
     return decision_view.decision_document(decision, before, sort=sort, only=only, after=after, limit=limit)
 
 
@@ -210,8 +214,17 @@ def _map_scores(source: ConsoleSource, asked: Parameters) -> Document:
         raise NotThereError("decisions cannot be made here")
     if "/" not in key:
         raise ParameterError("pod: expected namespace/name")
-    picture = _picture(source, asked)
-    return node_map.scores_document(picture, study.decide(picture, key), asked.text("plugin") or order.TOTAL)
+    picture, plugin = _picture(source, asked), asked.text("plugin") or order.TOTAL
+    decision = study.decide(picture, key)
+    _check_plugin("plugin", plugin, (order.TOTAL,), decision)
+    return node_map.scores_document(picture, decision, plugin)
+
+
+def _check_plugin(parameter: str, given: str, others: Sequence[str], decision: StudiedDecision) -> None:
+    if given not in others and given not in {plugin.name for plugin in decision.plugins}:
+        raise ParameterError(
+            f"{parameter}: expected {', '.join(others)} or a plugin of the profile, got {given[:100]!r}"
+        )
 
 
 def _node(source: ConsoleSource, asked: Parameters) -> Document:

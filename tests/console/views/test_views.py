@@ -58,7 +58,7 @@ def test_scores_are_in_the_order_of_the_map(shop: Any) -> None:
     assert total["names"] == ["a", "b"]
     assert all(isinstance(value, int) for value in total["values"])
     assert get(shop, "/map/scores", "pod=default/huge")["values"] == [None, None]
-    assert get(shop, "/map/scores", "pod=default/web-1&plugin=Nobody")["values"] == [None, None]
+    assert get(shop, "/map/scores", "pod=default/web-1&plugin=NodeName")["values"] == [None, None]
 
 
 def test_a_node_opens_into_its_pods(shop: Any) -> None:
