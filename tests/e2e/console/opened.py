@@ -31,7 +31,8 @@ class Opened:
 
     def go(self, address: str) -> None:
         self.page.evaluate("address => { location.hash = address }", address)
-        self.page.wait_for_selector("main:not([aria-busy])")
+        view = address.removeprefix("#/").partition("?")[0].partition("/")[0]
+        self.wait("view => document.querySelector('main:not([aria-busy]) .view')?.dataset.view === view", view)
 
     def wait(self, condition: str, argument: Any = None, seconds: float = 20) -> None:
         """Waits for an expression or a function to be true: Playwright's own wait needs `eval`."""

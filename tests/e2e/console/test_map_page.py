@@ -103,8 +103,8 @@ def test_the_search_of_the_map_selects_a_node(open_page: OpenPage) -> None:
 
 def test_groups_and_colours_are_those_of_the_address(open_page: OpenPage) -> None:
     opened = open_page("#/map")
-    opened.page.get_by_label("Group by").select_option("team")
+    opened.page.get_by_role("combobox", name="Group by").select_option("team")
     opened.wait("location.hash.includes('by=team')")
-    opened.page.get_by_label("Colour", exact=True).select_option("namespace")
+    opened.page.get_by_role("combobox", name="Colour").select_option("namespace")
     opened.page.wait_for_selector(".hue-legend li:has-text('training')")
     assert "color=namespace" in opened.page.evaluate("location.hash")

@@ -12,34 +12,12 @@ const embeddedElement = document.getElementById("kubewasp-answers");
 export const embedded = embeddedElement ? JSON.parse(embeddedElement.textContent) : null;
 export const base = new URL("../api/v1", document.baseURI).href;
 
-let token = read("kubewasp-token");
 let csrf = null;
 let firstRun = null;
-
-function read(key) {
-  try {
-    return sessionStorage.getItem(key);
-  } catch {
-    return null;
-  }
-}
-
-export function useToken(value) {
-  token = value;
-  try {
-    sessionStorage.setItem("kubewasp-token", value);
-  } catch {
-    // Kept for this page only.
-  }
-}
 
 export function useSession(session) {
   csrf = session.csrf;
   firstRun = session.runs[0]?.id ?? null;
-}
-
-export function headers(more = {}) {
-  return token ? { ...more, Authorization: `Bearer ${token}` } : more;
 }
 
 // The path with its query sorted; without what stands for itself: empty values, and the first run.
@@ -53,12 +31,12 @@ export function keyOf(path, query = {}) {
 
 export async function ask(path, query = {}, signal = undefined) {
   if (embedded) return fromFile(path, query);
-  return answer(`${base}${keyOf(path, query)}`, { headers: headers({ Accept: "application/json" }), signal });
+  return answer(`${base}${keyOf(path, query)}`, { headers: { Accept: "application/json" }, signal });
 }
 
 export async function act(path) {
   if (embedded) throw new AnswerError(404, "This file shows a moment; it changes nothing.");
-  return answer(`${base}${keyOf(path)}`, { method: "POST", headers: headers({ "X-CSRF-Token": csrf || "" }) });
+  return answer(`${base}${keyOf(path)}`, { method: "POST", headers: { "X-CSRF-Token": csrf || "" } });
 }
 
 // Embedded answers by path and parameters, however their address was encoded.

@@ -1,6 +1,6 @@
 // The page: its frame, the open view, and how both follow the address and the cluster.
 import { address, changed, parse } from "./address.js";
-import { ask, embedded, useSession, useToken } from "./answers.js";
+import { ask, embedded, useSession } from "./answers.js";
 import { Changes } from "./changes.js";
 import { h, icon, patch } from "./dom.js";
 import { clock, number } from "./format.js";
@@ -253,7 +253,7 @@ function draw() {
       } }, icon(key), label)))), session && h("p", { class: "version" }, `kubewasp ${visible(session.version, 30)}`)),
     h("main", { key: "main", id: "main", tabindex: -1, "aria-busy": open.loading ? "true" : null, class: `view-${open.route.view}` },
       moment(open), open.stale && h("p", { key: "stale", class: "banner" }, icon("clock"), h("span", null, "The cluster has changed since."), h("button", { type: "button", class: "button small", onclick: refresh }, "Refresh")),
-      h("div", { key: open.place, class: "view" }, content(open, view))),
+      h("div", { key: open.place, class: "view", "data-view": open.route.view }, content(open, view))),
     h("div", { key: "toast", class: `toast ${state.toast ? "shown" : ""}`, "aria-hidden": "true" }, state.toast),
   ]);
 }
@@ -277,11 +277,8 @@ function failure(open) {
   return [
     heading(titles[error.code] || "That did not work"),
     panel(null, { class: "blank", key: "failure" }, h("p", null, visible(error.message, 600)), error.hint && h("p", { class: "soft" }, visible(error.hint, 600)),
-      error.code === 401 && h("form", { class: "inline-form", onsubmit: (event) => {
-        event.preventDefault();
-        useToken(event.target.elements.token.value.trim());
-        start();
-      } }, h("label", { class: "field grow" }, h("span", null, "Token"), h("input", { name: "token", type: "password", autocomplete: "off" })), h("button", { class: "button primary" }, "Sign in")),
+      // The server exchanges a token for a cookie: no script of a page has it.
+      error.code === 401 && h("p", null, h("a", { class: "button primary", href: "sign-in" }, "Sign in")),
       error.code !== 401 && h("p", { class: "row" }, h("button", { type: "button", class: "button", onclick: () => (state.session ? load(open) : start()) }, "Try again"), h("a", { class: "button", href: "#/overview" }, "Overview"))),
   ];
 }

@@ -1,5 +1,5 @@
 // Server-sent events: tells when the cluster has changed, at most once a second, and reconnects with growing pauses.
-import { base, headers } from "./answers.js";
+import { base } from "./answers.js";
 
 const SILENCE = 60_000;
 const FIRST_PAUSE = 1_000;
@@ -32,7 +32,7 @@ export class Changes {
   async connect() {
     this.controller = new AbortController();
     try {
-      const response = await fetch(`${base}/events`, { headers: headers({ Accept: "text/event-stream" }), cache: "no-store", signal: this.controller.signal });
+      const response = await fetch(`${base}/events`, { headers: { Accept: "text/event-stream" }, credentials: "same-origin", cache: "no-store", signal: this.controller.signal });
       if (!response.ok || !response.body) throw new Error(String(response.status));
       const again = this.failures > 0;
       this.failures = 0;

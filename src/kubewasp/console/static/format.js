@@ -96,5 +96,5 @@ export function moment(time) {
 const resourceNames = { cpu: "CPU", memory: "Memory", "ephemeral-storage": "Ephemeral storage", pods: "Pods" };
 
 export function resourceName(name) {
-  return resourceNames[name] || (/gpu$/.test(name) ? "GPU" : name);
+  return resourceNames[name] || (name === "nvidia.com/gpu" ? "GPU" : name);
 }

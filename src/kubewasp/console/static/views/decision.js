@@ -89,7 +89,7 @@ function whole(context, data) {
       h("a", { key: "pod", class: "button", href: podAddress(key) }, "Pod", icon("right"))),
     h("div", { class: "verdict", key: "verdict" }, badge(data.result), h("p", null, verdict(data)), data.message && h("p", { class: "soft" }, message(data.message))),
     data.notes?.map((text, index) => note(sentence(text), h("span", { key: index }))),
-    data.sample && note(typeof data.sample === "string" ? sentence(data.sample) : `A sample of ${number(data.sample)} nodes was asked.`),
+    data.sample && !String(data.sample).startsWith("all ") && note("Nodes asked: ", sentence(data.sample)),
     h("div", { class: "with-aside" },
       h("div", { class: "main-part" },
         panel("Nodes × plugins", { aside: h("div", { class: "row" }, choices("Scores", kind, [["raw", "Raw"], ["normalized", "Normalized"], ["weighted", "Weighted"]], (value) => {
@@ -212,6 +212,12 @@ function grid(context, data, scored, kind, bounds, inspected, inspect) {
   });
 }
 
+const deciding = new Set(["prefilter", "filter", "postfilter", "score"]);
+
+function has(plugin, point) {
+  return plugin.points.some((item) => item.toLowerCase() === point);
+}
+
 function whatIf(context, data) {
   const weights = new Map((context.params.get("weights") || "").split(",").filter(Boolean).map((item) => item.split(":")));
   const without = new Set((context.params.get("without") || "").split(",").filter(Boolean));
@@ -221,16 +227,19 @@ function whatIf(context, data) {
   }, { replace: true, delay: 150 });
   const is = weights.size > 0 || without.size > 0;
   const answer = data.what_if;
+  // Plugins that can change a decision: those with scores first.
+  const taking = data.plugins.filter((plugin) => plugin.points.some((point) => deciding.has(point.toLowerCase())));
+  taking.sort((first, second) => has(second, "score") - has(first, "score"));
   return panel("What if", { key: "what-if", aside: is && h("button", { type: "button", class: "button small", onclick: () => context.change({ weights: null, without: null }) }, "Reset") },
     h("p", { class: `outcome ${answer?.changed ? "changed" : ""}`, role: "status" }, embedded ? "A file shows what was; kubewasp console computes what would be." : !is || !answer ? "Change a weight, or switch a plugin off." : answer.changed
       ? [icon("alert"), " ", answer.node ? ["Now ", h("strong", null, name(answer.node, 40)), answer.total === null ? "" : ` (${number(answer.total)})`] : "Now no node", answer.node_before ? [" instead of ", name(answer.node_before, 40), answer.total_before === null ? "" : ` (${number(answer.total_before)})`] : [", before no node"], "."]
       : [icon("check"), " The same node", answer.node ? [": ", name(answer.node, 40)] : [": none"], "."]),
     h("div", { class: "table-box plain" }, h("table", { class: "weights" }, h("caption", { class: "hidden" }, "Plugins with their weights"), h("thead", null, h("tr", null, h("th", { scope: "col" }, "Plugin"), h("th", { scope: "col", class: "numeric" }, "Weight"), h("th", { scope: "col" }, "On"))),
-      h("tbody", null, data.plugins.map((plugin) => {
-        const scores = plugin.points.some((point) => point.toLowerCase() === "score");
+      h("tbody", null, taking.map((plugin) => {
+        const scores = has(plugin, "score");
         const label = visible(plugin.name, 60);
         return h("tr", { key: plugin.name, class: without.has(plugin.name) ? "off" : "" },
-          h("th", { scope: "row" }, name(plugin.name, 40), h("span", { class: "soft block" }, [plugin.origin === "wasm" ? "wasm · " : plugin.origin === "python" ? "Python · " : "", plugin.points.slice(0, 4).join(", ")])),
+          h("th", { scope: "row" }, name(plugin.name, 40), h("span", { class: "soft block" }, [plugin.origin === "wasm" ? "wasm · " : plugin.origin === "python" ? "Python · " : "", plugin.points.filter((point) => deciding.has(point.toLowerCase())).join(", ")])),
           h("td", { class: "numeric" }, scores ? h("input", { type: "number", min: 0, max: 1000, step: 1, "aria-label": `Weight of ${label}`, value: weights.get(plugin.name) ?? plugin.weight ?? 0, disabled: Boolean(embedded) || without.has(plugin.name), oninput: (event) => {
             const text = event.target.value;
             if (!/^\d{1,4}$/.test(text)) return;
