@@ -1,6 +1,7 @@
 """Source of a running scheduler: pictures, activity, plugins, decisions."""
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from kubewasp.console.console_source import NotThereError
 from kubewasp.console.picture import ACTIVE, BACKOFF, GATED, UNSCHEDULABLE, columns_of
+from kubewasp.rollout.planning import Running
 from kubewasp.wasm.plugin import WasmPlugin
 from tests.console.live_cluster import live
 from tests.guests.build import ROOT
@@ -157,6 +159,20 @@ def test_plugins_have_origin_digest_memory_and_time(tmp_path: Path) -> None:
         assert (fit.origin, fit.calls) == ("built-in", 10)
         names = {profile.name for profile in cluster.source.session.profiles}
         assert names == {"default-scheduler"}
+
+
+def test_another_version_has_another_study(tmp_path: Path) -> None:
+    with live(tmp_path, config=config(profile(wasm("NodeNumber", NUMBER)))) as cluster:
+        cluster.pod("pod-1")
+        first = cluster.source.study("")
+        assert first is not None
+        first.decide(cluster.source.picture("", None), "default/pod-1")
+        made = cluster.cluster.version
+        cluster.rollout.running = Running(replace(made))
+        second = cluster.source.study("")
+        assert second is not first
+        assert second is not None
+        assert second.decide(cluster.source.picture("", None), "default/pod-1").node == "n1"
 
 
 def test_there_is_one_run_and_no_timeline(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.rollout.planning import Running
     from kubewasp.rollout.process_version import Version
+    from kubewasp.rollout.release import Release
     from kubewasp.rollout.trials import PluginTrial
     from kubewasp.scheduler.scheduler import Scheduler
     from kubewasp.server.scheduler_metrics import SchedulerMetrics
@@ -99,7 +100,7 @@ class LiveSource:
         self._pictures = LivePictures(process.scheduler, process.pods, clock, pace.rest)
         self._lock = threading.Lock()
         self._picture: tuple[float, int, Picture] | None = None  # until when, at which generation
-        self._study: tuple[Version, Study] | None = None
+        self._study: tuple[_SetupOf, Study] | None = None
 
     # ------------------------------------------------------------------ figures, on the event loop
 
@@ -164,8 +165,11 @@ class LiveSource:
         _check(run)
         version = self._process.rollout.running.version
         with self._lock:
-            if self._study is None or self._study[0] is not version:
-                self._study = version, Study(_SetupOf(version), rest=self._pace.rest)
+            if self._study is None or self._study[0].version is not version:
+                if self._study is not None:
+                    self._study[0].close()
+                setup = _SetupOf(version)
+                self._study = setup, Study(setup, rest=self._pace.rest)
             return self._study[1]
 
     def activity(self, run: str) -> Activity:
@@ -239,7 +243,7 @@ class LiveSource:
             "digest": f"sha256:{guest.module.digest}".replace("sha256:sha256:", "sha256:"),
         }
         if release is not None:
-            state = "not-required" if release.trust is None else "verified"
+            state = "verified" if _is_trust_required(release) else "not-required"
             facts |= {
                 "digest": release.digest,
                 "source": release.source,
@@ -276,6 +280,11 @@ def _check(run: str) -> None:
         raise NotThereError(f"there is no run {run}: a running scheduler has one, {_RUN}")
 
 
+def _is_trust_required(release: Release) -> bool:
+    address = release.settings.guest_url
+    return release.trust is not None and isinstance(address, str) and release.trust.rule_for(address).required
+
+
 def _points_of(framework: Framework, name: str) -> tuple[str, ...]:
     return tuple(
         point for point, enabled in framework.points.items() if any(plugin.name == name for plugin, _ in enabled)
@@ -300,14 +309,21 @@ class _SetupOf:
     """Plugins of a study: those of a version, with new instances of its guests and without metrics."""
 
     def __init__(self, version: Version) -> None:
-        self._version = version
+        self.version = version
+        self._made: list[_StudyGuests] = []
 
     def __call__(self, clock: Clock, logs: GuestLogSink) -> Setup:  # noqa: ARG002 - interface
-        setup = self._version.setup
-        registry = Registry(wasm=_StudyGuests(self._version, logs))
+        setup, guests = self.version.setup, _StudyGuests(self.version, logs)
+        self._made.append(guests)
+        registry = Registry(wasm=guests)
         for profile in setup.profiles:
             registry.load_classes(profile)
         return Setup(registry, setup.profiles, setup.tuning, NO_OBSERVER)
+
+    def close(self) -> None:
+        """Frees the instances of its guests; a decision in progress still works."""
+        for guests in self._made:
+            guests.close()
 
 
 class _StudyGuests(GuestLoader):
@@ -328,3 +344,7 @@ class _StudyGuests(GuestLoader):
             failure_policy=settings.failure_policy,
             logs=self._logs,
         )
+
+    def close(self) -> None:
+        for _, guest in list(self._guests.values()):
+            guest.close()
