@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from kubewasp.console.console_source import NotThereError
-from kubewasp.console.study import StudyError, WhatIf
+from kubewasp.console.profile_variants import StudyError, WhatIf
 from kubewasp.explain.dry_run import dry_run
 from kubewasp.framework.handle import ReadOnlyClient
 from tests.console.sources import ran

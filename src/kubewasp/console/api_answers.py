@@ -21,7 +21,8 @@ from kubewasp.console.console_source import NotThereError
 from kubewasp.console.json_values import Document, encoded, text_of
 from kubewasp.console.parameters import ParameterError, Parameters
 from kubewasp.console.picture import PARTS
-from kubewasp.console.study import AS_IS, BusyError, StudyError, WhatIf
+from kubewasp.console.profile_variants import AS_IS, StudyError, WhatIf
+from kubewasp.console.study import BusyError
 from kubewasp.console.views import (
     compare_view,
     decision_view,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kubewasp.console.console_source import PluginFacts, PluginTime, ProfileFacts, ProfilePlugin
-from kubewasp.console.study import origin_of
+from kubewasp.console.profile_variants import origin_of
 from kubewasp.wasm.download import without_credentials
 
 if TYPE_CHECKING:

@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
 from kubewasp.console.console_source import NotThereError
 from kubewasp.console.decision_grid import DecisionGrid
+from kubewasp.console.profile_variants import AS_IS, changed_profile, with_profile
 from kubewasp.errors import KubewaspError
 from kubewasp.explain.dry_run import as_pending, dry_attempt
 from kubewasp.explain.plugin_logs import PluginLogs
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.decision_record import DecisionRecord
 from kubewasp.framework.handle import ReadOnlyClient
-from kubewasp.framework.runtime import Framework
 from kubewasp.k8s.codec import decode, encode
 from kubewasp.k8s.pods import PodParser
-from kubewasp.k8s.spelling import did_you_mean, nearest
 from kubewasp.scheduler.composition import Environment
-from kubewasp.scheduler.cycle import SchedulingCycle
 from kubewasp.state.object_kinds import KINDS
 
 if TYPE_CHECKING:
@@ -34,13 +32,13 @@ if TYPE_CHECKING:
 
     from kubewasp.clock import Clock
     from kubewasp.console.picture import Picture
+    from kubewasp.console.profile_variants import StudiedPlugin, WhatIf
     from kubewasp.explain.dry_run import DryAttempt
     from kubewasp.explain.plugin_logs import PluginLine
-    from kubewasp.framework.plugin import Candidate, Plugin
+    from kubewasp.framework.plugin import Candidate
     from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod
     from kubewasp.scheduler.composition import Setup
-    from kubewasp.scheduler.profile_set import ProfileSet
     from kubewasp.scheduler.scheduler import Scheduler
     from kubewasp.state.object_store import Key
     from kubewasp.wasm.guest_log import GuestLogSink, HookLog
@@ -53,44 +51,10 @@ _HINTED: Final = 200  # nodes of a decision that plugins are asked for hints on
 _KEPT: Final = 4  # decisions
 _TURN_SECONDS: Final = 20.0
 _AT_ONCE: Final = 200  # objects between two rests
-_KEPT_POINTS: Final = frozenset(("queueSort", "bind"))  # a profile needs them
-
-
-class StudyError(KubewaspError):
-    """A decision that cannot be made; the text has the cause and the remedy."""
 
 
 class BusyError(KubewaspError):
     """Too many decisions are waiting for their turn."""
-
-
-@dataclass(frozen=True, slots=True)
-class WhatIf:
-    """Changes of the profile for one decision: weights by plugin (0: it does not score), plugins left out."""
-
-    weights: Mapping[str, int] = field(default_factory=dict)
-    without: frozenset[str] = frozenset()
-
-    def __bool__(self) -> bool:
-        return bool(self.weights or self.without)
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        return tuple(sorted(self.weights.items())), self.without
-
-
-AS_IS: Final = WhatIf()
-
-
-@dataclass(frozen=True, slots=True)
-class StudiedPlugin:
-    """A plugin of the pod's profile. `weight` is that of this decision."""
-
-    name: str
-    points: tuple[str, ...]
-    weight: int
-    origin: str
-    is_removed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +130,11 @@ class Study:
         pending, notes = self._as_pending(scheduler, pod)
         profile = pending.spec.scheduler_name
         stable = scheduler.profiles.stable
-        plugins, changed = _changed(stable, profile, what_if)
+        plugins, changed = changed_profile(stable, profile, what_if)
         logs = self._sink.logs = PluginLogs()
         if pod.node:
             scheduler.table.remove_pod(pod)
-        scheduler.profiles.replace(stable if changed is None else _with_profile(scheduler, changed), None)
+        scheduler.profiles.replace(stable if changed is None else with_profile(scheduler, changed), None)
         try:
             gate = scheduler.frameworks[profile].run_pre_enqueue(pending)
             tried, grid = self._tried(scheduler, picture, pending)
@@ -307,61 +271,6 @@ def _hints(scheduler: Scheduler, pod: Pod, rows: Sequence[int]) -> DecisionRecor
     finally:
         state.close()
     return record
-
-
-# ---------------------------------------------------------------------- the profile
-
-
-def _changed(profiles: ProfileSet, profile: str, what_if: WhatIf) -> tuple[Sequence[StudiedPlugin], Framework | None]:
-    """The plugins of a profile with the changes, and the framework of a changed one: the same plugin objects."""
-    framework = profiles.frameworks[profile]
-    weights = {plugin.name: weight for plugin, weight in framework.score}
-    for name in (*what_if.weights, *what_if.without):
-        if name not in framework.plugins:
-            meant = did_you_mean(nearest(name, framework.plugins))
-            raise StudyError(f"profile {profile} has no plugin {name}{meant}")
-    for name in what_if.weights:
-        if name not in weights:
-            raise StudyError(f"plugin {name} does not score in profile {profile}: it has no weight")
-    points: dict[str, list[tuple[Plugin, int]]] = {}
-    where: dict[str, list[str]] = {}
-    for point, enabled in framework.points.items():
-        for plugin, weight in enabled:
-            where.setdefault(plugin.name, []).append(point)
-            changed = what_if.weights.get(plugin.name, weight) if point == "score" else weight
-            is_out = plugin.name in what_if.without and point not in _KEPT_POINTS
-            if not is_out and not (point == "score" and what_if.weights.get(plugin.name) == 0):
-                points.setdefault(point, []).append((plugin, changed))
-    weights |= what_if.weights
-    listed = [
-        StudiedPlugin(name, tuple(where[name]), weights.get(name, 0), origin_of(plugin), name in what_if.without)
-        for name, plugin in framework.plugins.items()
-    ]
-    return listed, Framework(framework.name, points, framework.observer) if what_if else None
-
-
-def _with_profile(scheduler: Scheduler, framework: Framework) -> ProfileSet:
-    stable = scheduler.profiles.stable
-    cycle = SchedulingCycle(
-        framework,
-        scheduler.table,
-        scheduler.nominator,
-        scheduler.builder.rotation,
-        percentage=stable.cycles[framework.name].percentage,
-    )
-    return replace(
-        stable,
-        frameworks={**stable.frameworks, framework.name: framework},
-        cycles={**stable.cycles, framework.name: cycle},
-    )
-
-
-def origin_of(plugin: Plugin) -> str:
-    """`built-in`, `wasm` or `python`."""
-    module = type(plugin).__module__
-    if module.startswith("kubewasp.plugins."):
-        return "built-in"
-    return "wasm" if module.startswith("kubewasp.wasm.") else "python"
 
 
 def _result(picture: Picture, pod: Pod, tried: DryAttempt, *, is_gated: bool) -> str:

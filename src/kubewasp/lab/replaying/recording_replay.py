@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.lab.replaying.recording import RecordingReader, Segment, SegmentHeader
     from kubewasp.lab.replaying.replay_differences import Decision, Difference
-    from kubewasp.lab.replaying.replayed_scheduler import ReplayWatcher
+    from kubewasp.lab.replaying.watched_events import ReplayWatcher
     from kubewasp.scheduler.composition import Setup
     from kubewasp.scheduler.cycle import SchedulingCycle
     from kubewasp.scheduler.scheduler import Scheduler

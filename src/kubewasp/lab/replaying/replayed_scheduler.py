@@ -16,6 +16,7 @@ from kubewasp.k8s.texts import shortened
 from kubewasp.lab.replaying.recorded_places import RecordedPlaces
 from kubewasp.lab.replaying.replay_differences import Decision, Difference, DifferenceKind, difference
 from kubewasp.lab.replaying.replayed_surroundings import RecordedNotes, ReplayClock, ReplayedClient, ReplayedRandom
+from kubewasp.lab.replaying.watched_events import WatchedEvents
 from kubewasp.live.mirror import Mirror
 from kubewasp.live.recording.entries import DEPARTED, VICTIMS, EntryKind, attempt_document, read_status
 from kubewasp.scheduler.checkpoint import restore
@@ -26,14 +27,13 @@ from kubewasp.wasm.repeatable import Repeatable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kubewasp.k8s.nodes import Node
     from kubewasp.k8s.pods import Pod
     from kubewasp.lab.replaying.recording import SegmentHeader
+    from kubewasp.lab.replaying.watched_events import ReplayWatcher
     from kubewasp.live.recording.entries import Entry
     from kubewasp.scheduler.attempt import Attempt
     from kubewasp.scheduler.composition import Setup
     from kubewasp.scheduler.cycle import Choice, SchedulingCycle
-    from kubewasp.scheduler.events import ClusterEvents
     from kubewasp.scheduler.queued_pod import QueuedPod
     from kubewasp.scheduler.scheduler import Scheduler
 
@@ -55,45 +55,6 @@ class ReplayListener(Protocol):
 
     def explained(self, scheduler: Scheduler, cycle: SchedulingCycle, pod: Pod, then: Decision, now: Decision) -> None:
         """A difference, in the state in which it was decided."""
-
-
-class ReplayWatcher(Protocol):
-    """Watcher of the cluster of a replay: nodes and pods after the scheduler, and the state of a checkpoint."""
-
-    def put_node(self, node: Node) -> None: ...
-
-    def delete_node(self, name: str) -> None: ...
-
-    def put_pod(self, pod: Pod, before: Pod | None) -> None: ...
-
-    def delete_pod(self, pod: Pod) -> None: ...
-
-    def restored(self, pods: Mapping[str, Pod]) -> None:
-        """All pods of a checkpoint, by `namespace/name`."""
-
-
-class WatchedEvents:
-    """Intake of objects that tells a watcher. Implements `ObjectIntake`."""
-
-    def __init__(self, events: ClusterEvents, watcher: ReplayWatcher) -> None:
-        self._events = events
-        self._watcher = watcher
-
-    def put_node(self, node: Node) -> None:
-        self._events.put_node(node)
-        self._watcher.put_node(node)
-
-    def delete_node(self, name: str) -> None:
-        self._events.delete_node(name)
-        self._watcher.delete_node(name)
-
-    def put_pod(self, pod: Pod, before: Pod | None = None) -> None:
-        self._events.put_pod(pod, before)
-        self._watcher.put_pod(pod, before)
-
-    def delete_pod(self, pod: Pod) -> None:
-        self._events.delete_pod(pod)
-        self._watcher.delete_pod(pod)
 
 
 class ReplayedScheduler:
