@@ -24,7 +24,8 @@ from kubewasp.console.console_source import (
 )
 from kubewasp.console.live_picture import LivePictures, differences
 from kubewasp.console.plugin_facts import profile_facts
-from kubewasp.console.study import Study, origin_of
+from kubewasp.console.profile_variants import origin_of
+from kubewasp.console.study import Study
 from kubewasp.framework.observer import NO_OBSERVER
 from kubewasp.framework.registry import Registry
 from kubewasp.scheduler.composition import Setup

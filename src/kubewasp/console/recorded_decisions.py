@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from kubewasp.console.json_values import Document, name_of, text_of
-from kubewasp.console.study import origin_of
+from kubewasp.console.profile_variants import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
