@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,10 +50,12 @@ def test_changes_are_followed_at_most_once_a_second(open_page: OpenPage, console
     opened = open_page(console=console)
     opened.page.wait_for_selector(".status.live")
     console.asked.clear()
+    began = time.monotonic()
     for _ in range(40):
         console.change()
         opened.page.wait_for_timeout(50)
-    assert 1 <= len([path for path in console.asked if path.startswith("/overview")]) <= 4
+    asked = len([path for path in console.asked if path.startswith("/overview")])
+    assert 1 <= asked <= time.monotonic() - began + 2
 
 
 def test_a_table_keeps_its_row_and_scroll_position(open_page: OpenPage, console: FakeConsole) -> None:

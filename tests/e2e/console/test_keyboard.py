@@ -45,7 +45,7 @@ def test_from_a_group_to_a_decision_without_a_mouse(open_page: OpenPage) -> None
     opened.page.keyboard.press("Enter")
     opened.page.wait_for_selector(".verdict")
     opened.page.go_back()
-    opened.wait("location.hash.startsWith('#/pending')")
+    opened.wait("document.querySelector('main:not([aria-busy]) .view')?.dataset.view === 'pending'")
     opened.page.get_by_role("grid").locator("tbody tr").first.focus()
     opened.page.keyboard.press("Enter")
     opened.wait("location.hash.startsWith('#/pod/')")

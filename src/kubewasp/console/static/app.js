@@ -141,9 +141,15 @@ async function load(open) {
   if (data) {
     open.data = data;
     open.error = null;
+    // Without events, answers tell that the server is back.
+    if (!embedded && !state.session.capabilities.events && state.connection.state === "disconnected") setConnection({ state: "connected" });
   }
   if (failed && failed.code === undefined) throw failed;
   draw();
+  if (open.missed) {
+    open.missed = false;
+    onChange();
+  }
 }
 
 // The cluster has changed: the open view follows, no more than once a second and never two at a time.
@@ -162,9 +168,11 @@ function onChange() {
   if (open.timer) return;
   open.timer = setTimeout(() => {
     open.timer = null;
-    if (state.open === open && !open.loading) load(open);
+    if (state.open !== open) return;
+    open.refreshed = Date.now();
+    if (open.loading) open.missed = true;
+    else load(open);
   }, Math.max(0, REFRESH_PAUSE - (Date.now() - (open.refreshed || 0))));
-  open.refreshed = Date.now();
 }
 
 // ---- connection
@@ -189,7 +197,7 @@ function connectionLook() {
   if (connection.state === "disconnected") {
     const rest = Math.max(0, Math.ceil(((connection.retryAt || 0) - Date.now()) / 1000));
     countdown = setTimeout(drawFrame, 1000);
-    return h("span", { class: "status lost" }, icon("cross"), h("span", null, "Disconnected", h("span", { class: "status-more", "aria-hidden": "true" }, rest > 0 ? `, next try in ${number(rest)} s` : ", trying")));
+    return h("span", { class: "status lost" }, icon("cross"), h("span", null, "Disconnected", h("span", { class: "status-more", "aria-hidden": "true" }, rest > 0 ? `, next try in ${number(rest)} s` : connection.retryAt ? ", trying" : "")));
   }
   if (connection.state === "connecting") return h("span", { class: "status" }, icon("dot"), "Connecting");
   return h("span", { class: "status live" }, icon("check"), session?.mode === "live" ? "Live" : "Connected");
