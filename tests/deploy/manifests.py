@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 BASE = DEPLOY / "kustomize" / "base"
 ONLY_SCHEDULER = DEPLOY / "kustomize" / "overlays" / "only-scheduler"
+CONSOLE = DEPLOY / "kustomize" / "components" / "console"
 CHART = DEPLOY / "helm" / "kubewasp"
 LEASE_ROLE = "kubewasp-leader-election"
 
@@ -43,6 +44,12 @@ def cluster_rules() -> Rules:
 def lease_rules(kustomization: Path = BASE) -> Rules:
     """Rights in the namespace of the lease."""
     rules: Rules = one(resources(kustomization), "Role")["rules"]
+    return rules
+
+
+def console_rules() -> Rules:
+    """Further rights of a scheduler whose console asks the cluster about its viewers."""
+    rules: Rules = one(resources(CONSOLE), "ClusterRole", "kubewasp-console")["rules"]
     return rules
 
 

@@ -57,3 +57,4 @@ def test_the_network_policy_is_on_and_admits_the_same_as_the_one_of_kustomize() 
 def test_extras_are_off() -> None:
     assert VALUES["serviceMonitor"]["enabled"] is False
     assert VALUES["plugins"] == []
+    assert VALUES["console"]["enabled"] is VALUES["console"]["service"]["enabled"] is False

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from kubewasp import __version__
+from kubewasp.console.live_console import DEFAULT_PORT as CONSOLE_PORT
 from kubewasp.server.http_server import DEFAULT_PORT
 from tests.deploy.dockerfile import stages
 from tests.deploy.manifests import BASE, DEPLOY, ROOT, one, resources
@@ -131,7 +132,7 @@ def test_the_environment_suits_a_read_only_root() -> None:
 def test_the_entrypoint_is_the_command_and_the_port_is_told() -> None:
     (entrypoint,) = FINAL.all("ENTRYPOINT")
     assert json.loads(entrypoint) == ["kubewasp"]
-    assert FINAL.all("EXPOSE") == [str(DEFAULT_PORT)]
+    assert FINAL.all("EXPOSE") == [f"{DEFAULT_PORT} {CONSOLE_PORT}"]
     assert any("/opt/kubewasp/bin:$PATH" in setting for setting in FINAL.all("ENV"))
 
 

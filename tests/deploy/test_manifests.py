@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from kubewasp import __version__
+from kubewasp.console.live_console import DEFAULT_PORT as CONSOLE_PORT
 from kubewasp.framework.config.model import LeaderElection as LeaderElectionConfig
 from kubewasp.k8s.codec import decode_message, encode_message, message_name
 from kubewasp.k8s.kinds import api_versions
@@ -15,7 +16,7 @@ from kubewasp.live import process
 from kubewasp.registry.store import STORE_BYTES
 from kubewasp.server.http_server import DEFAULT_PORT
 from kubewasp.wasm.compiled_cache import MAX_BYTES
-from tests.deploy.manifests import BASE, CHART, DEPLOY, Manifest, field_paths, one, read, resources
+from tests.deploy.manifests import BASE, CHART, CONSOLE, DEPLOY, Manifest, field_paths, one, read, resources
 
 # Templates are no YAML before Helm has rendered them.
 YAML_FILES = [path for path in sorted(DEPLOY.rglob("*.yaml")) if path.parent != CHART / "templates"]
@@ -198,3 +199,43 @@ def test_the_config_is_where_the_arguments_look_for_it() -> None:
 def test_chart_and_application_have_one_version() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
     assert chart["appVersion"] == __version__
+
+
+def test_the_console_component_has_the_names_and_ports_of_the_base() -> None:
+    labels, manifests = deployment()["template"]["metadata"]["labels"], resources(CONSOLE)
+    (settings,) = read(CONSOLE / "kustomization.yaml")
+    assert {path.name for path in CONSOLE.iterdir()} == {
+        "kustomization.yaml",
+        *settings["resources"],
+        *(patch["path"] for patch in settings["patches"]),
+    }
+    (target,) = (patch["target"] for patch in settings["patches"])
+    assert target == {"kind": "Deployment", "name": one(resources(BASE), "Deployment")["metadata"]["name"]}
+    assert one(manifests, "Service")["spec"]["selector"] == labels
+    policy = one(manifests, "NetworkPolicy")["spec"]
+    assert policy["podSelector"]["matchLabels"] == labels
+    assert policy["policyTypes"] == ["Ingress"]
+    (rule,) = policy["ingress"]
+    assert rule["ports"] == [{"port": "console", "protocol": "TCP"}]
+    assert rule["from"]
+    for manifest in manifests:
+        for subject in manifest.get("subjects", ()):
+            assert subject["name"] == pod()["serviceAccountName"]
+
+
+def test_the_console_is_served_beyond_loopback_with_tls_and_for_users_of_the_cluster_only() -> None:
+    changes = {change["path"]: [] for change in read(CONSOLE / "deployment.yaml")[0]}
+    for change in read(CONSOLE / "deployment.yaml")[0]:
+        changes[change["path"]].append(change["value"])
+    container = "/spec/template/spec/containers/0"
+    options = dict(argument.partition("=")[::2] for argument in changes[f"{container}/args/-"])
+    assert options["--console-access"] == "kubernetes"
+    assert options["--console-listen"] == f"0.0.0.0:{CONSOLE_PORT}"
+    (mount,) = changes[f"{container}/volumeMounts/-"]
+    assert mount["readOnly"] is True
+    for option in ("--console-cert", "--console-key"):
+        assert options[option].startswith(f"{mount['mountPath']}/tls.")
+    (port,) = changes[f"{container}/ports/-"]
+    assert (port["name"], port["containerPort"]) == ("console", CONSOLE_PORT)
+    (volume,) = changes["/spec/template/spec/volumes/-"]
+    assert volume["name"] == mount["name"]

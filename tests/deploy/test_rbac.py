@@ -6,14 +6,17 @@ import pytest
 import yaml
 
 from kubewasp.apiserver.api_resources import RESOURCES
+from kubewasp.console.kubernetes_authority import PATH
 from kubewasp.live.cluster_lists import LISTED
 from kubewasp.live.cluster_watch import WATCHED
 from tests.deploy.manifests import (
     BASE,
     CHART,
+    CONSOLE,
     LEASE_ROLE,
     ONLY_SCHEDULER,
     cluster_rules,
+    console_rules,
     lease_rules,
     one,
     resources,
@@ -44,6 +47,20 @@ def test_the_role_of_a_snapshot_allows_its_lists_and_no_more() -> None:
     assert set(triples(snapshot_rules())) == {("list", RESOURCES[name].group, name) for name in LISTED}
 
 
+def test_the_role_of_the_console_allows_reviews_and_no_more() -> None:
+    assert set(triples(console_rules())) == {
+        ("create", "authentication.k8s.io", "tokenreviews"),
+        ("create", "authorization.k8s.io", "subjectaccessreviews"),
+    }
+
+
+def test_the_roles_of_viewers_and_operators_have_the_rights_that_the_console_asks_about() -> None:
+    roles = resources(CONSOLE)
+    for name, verbs in (("viewer", ["get"]), ("operator", ["get", "update"])):
+        role = one(roles, "ClusterRole", f"kubewasp-console-{name}")
+        assert role["rules"] == [{"nonResourceURLs": [PATH], "verbs": verbs}]
+
+
 @pytest.mark.parametrize("kustomization", [BASE, ONLY_SCHEDULER], ids=lambda folder: folder.name)
 def test_the_lease_role_allows_leader_election_and_no_more(kustomization: Path) -> None:
     assert set(triples(lease_rules(kustomization))) == LEASE_CALLS
@@ -57,14 +74,15 @@ def test_a_lease_of_another_name_is_out_of_reach() -> None:
 
 
 def test_no_rule_has_a_wildcard() -> None:
-    for rule in (*cluster_rules(), *lease_rules(), *lease_rules(ONLY_SCHEDULER)):
+    for rule in (*cluster_rules(), *console_rules(), *lease_rules(), *lease_rules(ONLY_SCHEDULER)):
         assert "*" not in str(rule)
 
 
 def test_the_chart_has_the_same_rules() -> None:
     """This part of the template has no placeholders."""
-    text = (CHART / "templates" / "cluster-role.yaml").read_text(encoding="utf-8")
-    assert yaml.safe_load(text[text.index("rules:") :])["rules"] == cluster_rules()
+    for name, rules in (("cluster-role", cluster_rules()), ("console-cluster-role", console_rules())):
+        text = (CHART / "templates" / f"{name}.yaml").read_text(encoding="utf-8")
+        assert yaml.safe_load(text[text.index("rules:") :].partition("{{")[0])["rules"] == rules
 
 
 @pytest.mark.parametrize("kustomization", [BASE, ONLY_SCHEDULER], ids=lambda folder: folder.name)

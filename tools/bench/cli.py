@@ -37,6 +37,7 @@ class Part(StrEnum):
     WEB = "web"
     REGISTRY = "registry"
     TRUST = "trust"
+    CONSOLE_LIVE = "console_live"
 
 
 @app.command()

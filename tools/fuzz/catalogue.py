@@ -22,6 +22,7 @@ TARGETS: Final = {
     "abi calls": "tools.fuzz.targets.abi_calls",
     "recordings": "tools.fuzz.targets.recordings",
     "image layers": "tools.fuzz.targets.image_layers",
+    "console requests": "tools.fuzz.targets.console_requests",
 }
 
 

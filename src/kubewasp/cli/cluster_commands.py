@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from kubewasp.cli.options import (
     FORMATS,
     AllowedHosts,
     ConfigFile,
+    ConsoleAccess,
     FailOn,
     FoldLogs,
     Format,
@@ -28,6 +29,11 @@ from kubewasp.cli.options import (
     listen_address,
     plugin_texts,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kubewasp.cli.run_console import ConsoleOptions
 
 Paths = Annotated[
     list[Path],
@@ -46,7 +52,7 @@ KubeconfigFile = Annotated[
     ),
 ]
 AllLines = Annotated[bool, typer.Option("--all", help="Show every line of long tables.")]
-_HOST, _PORT = "127.0.0.1", 10259
+_HOST, _PORT, _CONSOLE_PORT = "127.0.0.1", 10259, 10260
 _LEAST_RECORD, _MOST_RECORD = 1 << 20, 1 << 50
 StartTime = Annotated[
     str, typer.Option(metavar="TIME", help="Start of the simulated clock, e.g. 2026-01-05T12:00:00Z. Default: now.")
@@ -276,6 +282,31 @@ def run(
     record_size: Annotated[
         str, typer.Option(metavar="SIZE", help="Most bytes of a recording: the oldest part is dropped.")
     ] = "1Gi",
+    console: Annotated[
+        bool, typer.Option("--console", help="Serve the console, a web page about this scheduler, below /console/.")
+    ] = False,
+    console_listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help=f"Address of the console. Default: {_HOST}:{_CONSOLE_PORT}.")
+    ] = "",
+    console_access: Annotated[
+        ConsoleAccess | None,
+        typer.Option(
+            metavar="|".join(ConsoleAccess),
+            help="Who may view: all on this machine, holders of a token, or users of the cluster by its RBAC. "
+            "Default: local on loopback, else token.",
+        ),
+    ] = None,
+    console_token: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Token to view the console. Without the option, one is made and printed."),
+    ] = None,
+    console_action_token: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Another token, to promote and abort versions as well.")
+    ] = None,
+    console_cert: Annotated[
+        str, typer.Option(metavar="FILE", help="Certificate of the console with chain, PEM. Needed beyond loopback.")
+    ] = "",
+    console_key: Annotated[str, typer.Option(metavar="FILE", help="Key of the certificate, PEM.")] = "",
     logging_format: LoggingFormat = LogFormat.TEXT,
     verbosity: Verbosity = 0,
     fold_logs: FoldLogs = True,
@@ -288,10 +319,21 @@ def run(
     `kubewasp rollout`. Logs on stderr; runs until SIGTERM or Ctrl-C.
 
     Example: kubewasp run --config scheduler.yaml --kubeconfig ~/.kube/config
+
+    Example: kubewasp run --config scheduler.yaml --console
     """
     from kubewasp.cli import run as command
     from kubewasp.cli.inputs import Inputs
 
+    given: dict[str, Any] = {
+        "access": console_access,
+        "token": console_token,
+        "action_token": console_action_token,
+        "certificate": console_cert,
+        "key": console_key,
+    }
+    if not console and (console_listen or any(given.values())):
+        raise typer.BadParameter("give --console as well", param_hint="--console")
     command.run(
         config=Inputs().optional(config),
         kubeconfig=kubeconfig,
@@ -301,10 +343,20 @@ def run(
         decisions=decisions,
         record=record,
         record_size=byte_count("--record-size", record_size, low=_LEAST_RECORD, high=_MOST_RECORD),
+        console=_console(console_listen, given, allowed_host or ()) if console else None,
         log_format=logging_format.value,
         verbosity=verbosity,
         fold_logs=fold_logs,
     )
+
+
+def _console(listen: str, given: Mapping[str, Any], allowed_hosts: Sequence[str]) -> ConsoleOptions:
+    from kubewasp.cli.run_console import ConsoleOptions
+
+    address = listen_address(listen or f"{_HOST}:{_CONSOLE_PORT}", option="--console-listen")
+    if bool(given["certificate"]) != bool(given["key"]):
+        raise typer.BadParameter("--console-cert and --console-key go together", param_hint="--console-cert")
+    return ConsoleOptions(address, allowed_hosts=tuple(allowed_hosts), **given)
 
 
 def _address(listen: str, host: str, port: int | None) -> tuple[str, int]:

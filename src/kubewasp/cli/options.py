@@ -84,6 +84,14 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
+class ConsoleAccess(StrEnum):
+    """Ways in which viewers of a console identify themselves."""
+
+    LOCAL = "local"
+    TOKEN = "token"  # noqa: S105 - a word of the command line
+    KUBERNETES = "kubernetes"
+
+
 class ProfileFormat(StrEnum):
     """Format of the file of a profile."""
 
@@ -212,14 +220,14 @@ def byte_count(option: str, text: str, *, low: int, high: int) -> int:
     return count
 
 
-def listen_address(text: str) -> tuple[str, int]:
-    """Host and port of --listen."""
+def listen_address(text: str, *, option: str = "--listen") -> tuple[str, int]:
+    """Host and port of an option such as --listen."""
     from kubewasp.server.http_server import ServeError, host_and_port
 
     try:
         return host_and_port(text)
     except ServeError as error:
-        raise typer.BadParameter(str(error), param_hint="--listen") from None
+        raise typer.BadParameter(str(error), param_hint=option) from None
 
 
 def text_or_file(option: str, given: str, inputs: Inputs) -> str:

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import uuid
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -41,9 +42,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from kubewasp.cli.run_console import ConsoleOptions, RunConsole
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.input_file import InputFile
     from kubewasp.rollout.reload_source import ReloadSource
+    from kubewasp.rollout.rollout_events import RolloutListener
     from kubewasp.wasm.guest_log import GuestLogSink
 
 logger = logging.getLogger(__name__)
@@ -59,12 +62,14 @@ def run(
     decisions: float,
     record: Path | None,
     record_size: int,
+    console: ConsoleOptions | None,
     log_format: logs.LogFormat,
     verbosity: int,
     fold_logs: bool,
 ) -> None:
     """Serves a cluster until SIGTERM or SIGINT."""
     handler = logs.configure(log_format, verbosity)
+    run_console = None if console is None else _run_console(console)
     source = reload_source(config, partial(_configured, config, kubeconfig, leader_elect))
     settings = source.read()
     for warning in settings.warnings:
@@ -72,7 +77,7 @@ def run(
     tune_garbage_collector()
     recording = None if record is None else Recording(record, record_size, SYSTEM_CLOCK)
     guest_logs = GuestLogWriter(handler, log_format, fold=fold_logs)
-    serving = partial(_serve, decisions=decisions, logs=guest_logs, recording=recording)
+    serving = partial(_serve, decisions=decisions, logs=guest_logs, recording=recording, console=run_console)
     try:
         if recording is not None:
             recording.writer.start()
@@ -81,6 +86,12 @@ def run(
         guest_logs.close()
         if recording is not None:
             recording.close()
+
+
+def _run_console(options: ConsoleOptions) -> RunConsole:
+    from kubewasp.cli.run_console import RunConsole  # here: a scheduler without a console starts faster
+
+    return RunConsole(options)
 
 
 def _configured(config: InputFile | None, kubeconfig: Path | None, leader_elect: bool | None) -> SchedulerConfig:
@@ -103,6 +114,7 @@ async def _serve(
     decisions: float,
     logs: GuestLogSink,
     recording: Recording | None,
+    console: RunConsole | None,
 ) -> None:
     access, loop, stop = settings.client_connection, asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):  # first: guests may take long to load
@@ -110,26 +122,31 @@ async def _serve(
     loop.add_signal_handler(signal.SIGHUP, lambda: None)  # by default it ends the process
     credentials = await connection.credentials(access.kubeconfig)
     metrics = Metrics()
-    requests = RequestMetrics(metrics, urlsplit((await credentials.fresh()).server).netloc)
+    place = urlsplit((await credentials.fresh()).server).netloc
+    requests = RequestMetrics(metrics, place)
     async with ApiClient(credentials, qps=access.qps, burst=access.burst, observer=requests) as client:
         table, listeners = NodeTable(), list[AttemptListener]([PodLog()])
         store = DecisionStore(DecisionSettings(share=decisions), table, SYSTEM_CLOCK) if decisions else None
         if store is not None:
             listeners.append(store)
-        rollout_metrics = RolloutMetrics(metrics)
+        rollout_metrics, observer = RolloutMetrics(metrics), SchedulerMetrics(metrics)
+        rollout_listeners: list[RolloutListener] = [rollout_metrics]
+        if console is not None:
+            listeners.append(console.statistics)
+            rollout_listeners.append(console.statistics)
         process = ClusterProcess(
             settings,
             client,
             f"{socket.gethostname()}_{uuid.uuid4()}",
             stop=stop,
             table=table,
-            observer=SchedulerMetrics(metrics),
+            observer=observer,
             recorder=store,
             listeners=listeners,
             guest_logs=logs,
             source=source,
             own_pod=_own_pod(),
-            rollout_listeners=[rollout_metrics],
+            rollout_listeners=rollout_listeners,
             recording=recording,
         )
         rollout = process.rollout
@@ -151,12 +168,16 @@ async def _serve(
             address,
             allowed_hosts=allowed_hosts,
         )
-        await server.start()
-        logger.info("Serving health and metrics", extra={"url": server.url})
-        try:
+        async with AsyncExitStack() as serving:
+            await server.start()
+            serving.push_async_callback(server.stop)
+            logger.info("Serving health and metrics", extra={"url": server.url})
+            if console is not None:
+                live = console.beside(process, observer, client, place, store)
+                await live.start()
+                serving.push_async_callback(live.stop)
+                logger.info("Serving the console", extra={"url": live.url})
             await process.run()
-        finally:
-            await server.stop()
 
 
 def _add_gauges(metrics: Metrics, process: ClusterProcess, settings: SchedulerConfig) -> None:

@@ -39,6 +39,11 @@ def in_seconds(seconds: int) -> str:
     return _moment(seconds * MICROSECONDS).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
+def in_milliseconds(seconds: float) -> str:
+    """`2006-01-02T15:04:05.000Z`; ValueError outside the years 1 to 9999."""
+    return _moment(round(seconds * 1000) * 1000).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def in_microseconds(microseconds: int) -> str:
     """`2006-01-02T15:04:05.000000Z`; ValueError outside the years 1 to 9999."""
     return _moment(microseconds).isoformat(timespec="microseconds").replace("+00:00", "Z")

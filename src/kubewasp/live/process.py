@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.config.model import SchedulerConfig
     from kubewasp.framework.handle import Client, ClientListener
     from kubewasp.framework.observer import SchedulerObserver
+    from kubewasp.k8s.pods import Pod
     from kubewasp.live.mirror import ObjectSink
     from kubewasp.live.recording.recorder import Recording
     from kubewasp.live.scheduling_loop import Steps
@@ -170,7 +171,11 @@ class ClusterProcess:
     def _may_write(self) -> bool:
         return self.election is None or self.election.is_leader
 
-    # ------------------------------------------------------------------ state, for health checks and metrics
+    # ------------------------------------------------------------------ state, for health, metrics, console
+
+    def pods(self) -> dict[str, Pod]:
+        """The observed pods by `namespace/name`, without finished ones. Safe from any thread."""
+        return self._mirror.pods.copy()
 
     @property
     def is_synced(self) -> bool:

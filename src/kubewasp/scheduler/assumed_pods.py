@@ -31,6 +31,10 @@ class AssumedPods:
     def __iter__(self) -> Iterator[Pod]:
         return iter(self._pods.values())
 
+    def copy(self) -> list[Pod]:
+        """All assumed pods. Safe from any thread."""
+        return list(self._pods.values())
+
     def assume(self, pod: Pod, node: str) -> Pod:
         """Adds the pod to its node in the table; returns it with the node."""
         assumed = placed_on(pod, node)

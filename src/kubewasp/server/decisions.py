@@ -88,6 +88,12 @@ class DecisionStore:
         }
         return orjson.dumps(document)
 
+    def recorded(self, pod: str) -> dict[str, Any] | None:
+        """The newest full trace of a pod (`namespace/name`), without secrets; None if there is none. Any thread."""
+        with self._lock:
+            trace = next(self._sampled.of(pod), None)
+        return None if trace is None else _shown(trace)
+
     def record_for(self, pod: Pod) -> DecisionRecord | None:
         """A record for a share of the attempts. Implements `DecisionRecorder`."""
         if self._chance() >= self._settings.share:

@@ -50,6 +50,24 @@ class Distribution:
     def sum(self) -> float:
         return self._sum
 
+    @property
+    def count(self) -> int:
+        return sum(self._counts)
+
+    def quantile(self, share: float) -> float | None:
+        """An estimate, linear within a bucket; None without observations."""
+        counts = self._counts.copy()
+        wanted, below = share * sum(counts), 0
+        if not wanted:
+            return None
+        for at, count in enumerate(counts):
+            if count and below + count >= wanted:
+                low = self._bounds[at - 1] if at else 0.0
+                high = self._bounds[at] if at < len(self._bounds) else low
+                return low + (high - low) * (wanted - below) / count
+            below += count
+        return None
+
 
 class Histogram(Collector):
     """Histogram, updated by `histogram.values[labels].add(value)`; labels are created on first use."""

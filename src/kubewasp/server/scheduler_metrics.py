@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kubewasp.server.instruments import Distribution, Labels
     from kubewasp.server.metrics import Metrics
 
 # Share of cycles with timing of single plugins, as in kube-scheduler.
@@ -38,6 +39,17 @@ class SchedulerMetrics:
         self._guest_calls = metrics.counter("kubewasp_guest_calls_total")
         self._guest_seconds = metrics.histogram("kubewasp_guest_call_duration_seconds")
         self._guest_failures = metrics.counter("kubewasp_guest_failures_total")
+
+    def plugin_times(self) -> dict[Labels, Distribution]:
+        """Seconds by plugin and extension point, of guests by hook; of built-in plugins in the sampled cycles only.
+        Any thread.
+        """
+        found = {(plugin, point): times for (plugin, point, _), times in self._plugin_seconds.copy().items()}
+        return found | self._guest_seconds.copy()
+
+    def guest_failures(self) -> dict[Labels, float]:
+        """Failures by plugin, hook and kind. Any thread."""
+        return self._guest_failures.copy()
 
     def samples(self) -> bool:
         return self._chance() < SAMPLED

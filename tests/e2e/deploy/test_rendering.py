@@ -98,6 +98,36 @@ def test_the_chart_makes_what_the_overlay_for_the_only_scheduler_makes() -> None
     assert ("Role", "kubewasp-system", "kubewasp-leader-election") not in overlay
 
 
+@pytest.fixture
+def with_console(tmp_path: Path) -> Path:
+    """A kustomization of the base with the console."""
+    shutil.copytree(DEPLOY / "kustomize", tmp_path / "kustomize")
+    folder = tmp_path / "kustomize" / "with-console"
+    folder.mkdir()
+    settings = {"resources": ["../base"], "components": ["../components/console"]}
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    return folder
+
+
+CONSOLE = ("--set", "console.enabled=true,console.service.enabled=true,console.service.tlsSecret=kubewasp-console-tls")
+
+
+def test_the_chart_makes_the_console_that_the_component_makes(with_console: Path) -> None:
+    component, chart = comparable(kustomize(with_console)), comparable(helm_template(*CONSOLE))
+    assert len(component) == 16
+    assert chart == component
+    pod = pod_of(helm_template(*CONSOLE))
+    assert {"name": "console-tls", "secret": {"secretName": "kubewasp-console-tls"}} in pod["volumes"]
+
+
+def test_a_console_for_port_forwarding_is_an_argument_and_nothing_else() -> None:
+    plain, found = comparable(helm_template()), comparable(helm_template("--set", "console.enabled=true"))
+    assert plain.keys() == found.keys()
+    (deployment,) = (key for key in plain if key[0] == "Deployment")
+    arguments = [item[deployment]["spec"]["template"]["spec"]["containers"][0]["args"] for item in (plain, found)]
+    assert arguments[1] == [*arguments[0], "--console"]
+
+
 def test_all_objects_are_in_the_namespace_and_labelled() -> None:
     for manifest in kustomize(BASE):
         metadata = manifest["metadata"]
@@ -201,6 +231,8 @@ def test_the_rendered_configuration_is_accepted(values: Path, tmp_path: Path) ->
     ("setting", "complaint"),
     [
         ("replicas=0", "replicas"),
+        ("console.enabled=true,console.service.enabled=true", "tlsSecret"),
+        ("console.service.enabled=true,console.service.tlsSecret=a", "enabled"),
         ("replica=3", "replica"),
         ("image.digest=sha256:12", "digest"),
         ("plugins[0].name=A", "plugins"),
