@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from kubewasp.framework.normalization import Method, Normalization
 from kubewasp.k8s.codec import decode, encode
 from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.wasm.errors import GuestLoadError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.cluster_events import ClusterEvent, RecordedEvent
     from kubewasp.framework.handle import Handle
+    from kubewasp.framework.plugin import Scores
     from kubewasp.state.node_objects import Nodes
     from kubewasp.state.node_table import NodeTable
     from kubewasp.wasm.hook_failures import HookFailure
@@ -103,6 +105,12 @@ class HookInputs(Protocol):
     def set_filler(self, slot: int, filler: Callable[[], bytes]) -> None:
         """Sets the answer of a getter, computed on the guest's first use."""
 
+    def set_scores(self, scores: Scores) -> None:
+        """Sets the scores that `normalizescore` reads, in the order of the feasible rows."""
+
+    def take_scores(self) -> Scores | None:
+        """The scores that the guest has put in their place, if it has; removes them."""
+
     def set_state(self, number: int) -> None:
         """Sets the cycle state of clonestate, selectstate and dropstate."""
 
@@ -158,13 +166,15 @@ class PoolStats:
 class GuestDescription:
     """A guest's description of itself, given when it starts.
 
-    A signature here holds for all pods. `may_sign`: some pods may have one.
+    A signature here holds for all pods. `may_sign`: some pods may have one. With a declared normalization there is no
+    hook for it.
     """
 
     hooks: tuple[str, ...]
     cluster_events: tuple[ClusterEvent, ...]
     signature: int = 0
     may_sign: bool = False
+    normalization: Normalization | None = None
     start_log: GuestLog = NO_LOG
 
 
@@ -204,6 +214,18 @@ class RunnerPool(Protocol):
 
     def close(self) -> None:
         """Frees the idle instances and keeps none from now on. Runners in use end with their pods."""
+
+
+def declared_normalization(method: int, reverse: int, maximum: int, hooks: Sequence[str]) -> Normalization:
+    """A normalization as a guest declares it; GuestLoadError if it is none, or has no use."""
+    if "score" not in hooks:
+        raise GuestLoadError("wasm: the guest declares a normalization, and implements no score")
+    if "normalizescore" in hooks:
+        raise GuestLoadError("wasm: the guest declares a normalization, and implements normalizescore: remove one of them")
+    try:
+        return Normalization(Method(method), bool(reverse), maximum)
+    except ValueError as error:
+        raise GuestLoadError(f"wasm: the guest declares an unknown normalization: {error}") from None
 
 
 def checked_hooks(found: tuple[str, ...]) -> tuple[str, ...]:

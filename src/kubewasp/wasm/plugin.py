@@ -78,7 +78,8 @@ class WasmPlugin(
         self._signer = PodSigner(guest, handle) if "signpod" in guest.hooks else None
         self._scored: StateKey[Rows] = StateKey(f"{name}: scored rows")
         self._unprepared: StateKey[Rows | None] = StateKey(f"{name}: rows to be scored")
-        self._prepares_score_only = not self._cycles.is_bound and "normalizescore" not in guest.hooks
+        self._normalizes_by_hook = "normalizescore" in guest.hooks
+        self._prepares_score_only = not self._cycles.is_bound and not self._normalizes_by_hook
 
     @property
     def shared_answers(self) -> int:
@@ -163,7 +164,7 @@ class WasmPlugin(
         return cycle
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
-        if "normalizescore" in self.guest.hooks:
+        if self._normalizes_by_hook:
             state[self._scored] = rows
         signature = self._cycles.signature(state)
         if signature:
@@ -180,8 +181,9 @@ class WasmPlugin(
         return outcome.values >> 32
 
     def normalize(self, state: CycleState, pod: Pod, scores: Scores) -> Scores | Status:
-        if "normalizescore" not in self.guest.hooks:
-            return scores
+        if not self._normalizes_by_hook:
+            declared = self.guest.normalization
+            return scores if declared is None else declared.of(scores)
         result, normalized = self._cycles.cycle(state, pod).normalize_rows(state[self._scored], scores)
         return normalized if result.status.is_success else known(result.status)
 

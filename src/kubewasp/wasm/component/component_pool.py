@@ -49,6 +49,7 @@ class ComponentPool:
             cluster_events=described.events or ALL_EVENTS,
             signature=described.signature,
             may_sign=described.signs or bool(described.signature),
+            normalization=described.normalization,
             start_log=described.log,
         )
 

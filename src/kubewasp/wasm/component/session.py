@@ -33,7 +33,6 @@ from kubewasp.wasm.hooks import (
     EVENT_OLD,
     FEASIBLE_ROWS,
     HOOKS,
-    ROW_SCORES,
     ROW_STATUSES,
     TARGET_POD,
 )
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kubewasp.framework.handle import Handle
+    from kubewasp.framework.plugin import Scores
     from kubewasp.state.node_objects import Nodes
     from kubewasp.state.node_table import NodeTable
     from kubewasp.wasm.component.component_instance import ComponentInstance
@@ -60,6 +60,7 @@ _GROWTH = 64
 _SHARE = 0.1
 _MEASURE_EVERY = 16
 _unexpected = UnexpectedErrors()  # counted as failures of the guest
+_NO_SCORES = np.zeros(0, np.int64)
 _OF_THE_QUEUE = ("preenqueue", "queuesort", "queueinghint")
 
 
@@ -94,6 +95,7 @@ class SessionInputs:
         self.state = 0
         self.event = (len(RESOURCES) - 1, 0)
         self.queued_at = 0.0
+        self._scores = _NO_SCORES
         self._values: dict[int, Callable[[], bytes]] = {}
 
     def take_pod(self, pod: AnyPod, nodes: Nodes, table: NodeTable | None, handle: Handle) -> None:
@@ -110,6 +112,14 @@ class SessionInputs:
 
     def set_filler(self, slot: int, filler: Callable[[], bytes]) -> None:
         self._values[slot] = filler
+
+    def set_scores(self, scores: Scores) -> None:
+        self._scores = scores
+
+    def take_scores(self) -> Scores | None:
+        """None: the scores come with the answer."""
+        self._scores = _NO_SCORES
+        return None
 
     def set_state(self, number: int) -> None:
         self.state = number
@@ -135,7 +145,7 @@ class SessionInputs:
                 header["feasible"] = np.frombuffer(self.value(FEASIBLE_ROWS), "<i4")
             case "normalizescore":
                 header["feasible"] = np.frombuffer(self.value(FEASIBLE_ROWS), "<i4")
-                header["scores"] = np.frombuffer(self.value(ROW_SCORES), "<i8")
+                header["scores"] = self._scores
             case "postfilter":
                 pairs = np.frombuffer(self.value(ROW_STATUSES), "<i4").reshape(-1, 2)
                 header["statuses"] = pairs.T.tolist()

@@ -17,7 +17,9 @@ from kubewasp.wasm.core.abi import ADAPTER_IMPORTS, WASI
 from kubewasp.wasm.core.adapter_layout import (
     IMPLEMENTED,
     INT32,
+    INT32_TRIPLE,
     KIND_OF_HOOK,
+    NORMALIZATION,
     ONE_RESULT,
     ONE_ROW,
     PLACE,
@@ -266,6 +268,12 @@ class CoreInstance:
         """The hooks that the guest reports as implemented, a bit each; None if it reports none."""
         (hooks,) = INT32.unpack_from(self._memory.view, IMPLEMENTED)
         return int(hooks) & 0x7FFFFFFF if hooks else None
+
+    @property
+    def normalization(self) -> tuple[int, int, int] | None:
+        """The method, reverse and maximum of the normalization that the guest declares."""
+        method, reverse, maximum = INT32_TRIPLE.unpack_from(self._memory.view, NORMALIZATION)
+        return (method - 1, reverse, maximum) if method else None
 
     def take_signature(self) -> int:
         (signature,) = PLACE.unpack_from(self._memory.view, SIGNATURE)
