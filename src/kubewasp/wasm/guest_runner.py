@@ -221,7 +221,9 @@ def declared_normalization(method: int, reverse: int, maximum: int, hooks: Seque
     if "score" not in hooks:
         raise GuestLoadError("wasm: the guest declares a normalization, and implements no score")
     if "normalizescore" in hooks:
-        raise GuestLoadError("wasm: the guest declares a normalization, and implements normalizescore: remove one of them")
+        raise GuestLoadError(
+            "wasm: the guest declares a normalization, and implements normalizescore: remove one of them"
+        )
     try:
         return Normalization(Method(method), bool(reverse), maximum)
     except ValueError as error:

@@ -27,15 +27,7 @@ from kubewasp.wasm.cycle_time import IN_CYCLE, CycleTime
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest_runner import HookOutcome, encoded_pod, no_outcome
 from kubewasp.wasm.hook_failures import hook_failure
-from kubewasp.wasm.hooks import (
-    CLUSTER_EVENTS,
-    EVENT_NEW,
-    EVENT_OLD,
-    FEASIBLE_ROWS,
-    HOOKS,
-    ROW_STATUSES,
-    TARGET_POD,
-)
+from kubewasp.wasm.hooks import CLUSTER_EVENTS, EVENT_NEW, EVENT_OLD, FEASIBLE_ROWS, HOOKS, ROW_STATUSES, TARGET_POD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

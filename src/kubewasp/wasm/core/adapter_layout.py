@@ -44,12 +44,11 @@ NODE_PODS: Final = 1232
 AFTER_RUN: Final = 1240
 SLOTS: Final = 1280  # by Python: places of the inputs; UNFILLED makes the adapter call `fill` first
 RECENT_REASONS: Final = 1408  # the last reasons of the journal: address, length, number, unused (4 bytes each)
-# The scores being normalized: by Python their place in this memory and 4 bytes of size; then, by the guest, whether it has
-# replaced them.
+# Scores being normalized. By Python, 4 bytes each: their address and size; by the guest: whether it has replaced them.
 SCORES: Final = 1536
 SCORES_SENT: Final = 1544
-# By the guest, 4 bytes each: its declared normalization (a method, or -1; reverse; maximum), whether it is pure (1, and 2
-# if it reports what it reads), and the fields of the pod that it has read (metadata, two of the spec, others).
+# By the guest, 4 bytes each: its normalization (0 for none, or a method plus 1; reverse; maximum), its purity (0 for none,
+# 2 if it reports what it reads), and the fields of the pod that it has read (of metadata, others, two of the spec).
 NORMALIZATION: Final = 1552
 PURE: Final = 1564
 POD_READ: Final = 1568

@@ -12,7 +12,7 @@ from kubewasp.wasm import payloads
 from kubewasp.wasm.core.core_instance import CoreInstance
 from kubewasp.wasm.core.node_records import GuestResources
 from kubewasp.wasm.errors import GuestLoadError
-from kubewasp.wasm.guest_runner import GuestDescription, HIGH_WATER, PoolStats, checked_hooks, declared_normalization
+from kubewasp.wasm.guest_runner import HIGH_WATER, GuestDescription, PoolStats, checked_hooks, declared_normalization
 from kubewasp.wasm.hooks import CLUSTER_EVENTS, HOOKS, STATE_HOOKS
 
 if TYPE_CHECKING:
