@@ -68,6 +68,7 @@ class GuestCycle:
         self.nodes = nodes
         # Pods with equal signatures get equal answers of filter and score for the same node; 0 is no signature.
         self.signature = guest.signature
+        self.has_changed_pods = False  # other pods were added or removed, for a trial
         self._signs = guest.module.uses_signatures
         self.hooks = HookCaller(guest, pod, nodes, table, handle)
 
@@ -276,6 +277,7 @@ class GuestCycle:
     def _with_target(self, hook: str, target: AnyPod, node: str) -> HookResult:
         encoded = encoded_pod(target)
         self.signature = 0  # other pods may change the guest's answers from here on
+        self.has_changed_pods = True
         if self.hooks.failure is not None:
             return self._called(hook, node)
         inputs = self.runner.inputs

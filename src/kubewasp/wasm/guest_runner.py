@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from kubewasp.state.node_table import NodeTable
     from kubewasp.wasm.hook_failures import HookFailure
     from kubewasp.wasm.hooks import Hook
+    from kubewasp.wasm.pod_fields import PodFields
+    from kubewasp.wasm.purity import Purity
     from kubewasp.wasm.repeatable import GuestSource, Repeatable
 
 # A pod as callers have it: parsed, as a manifest, or as protobuf.
@@ -140,6 +142,9 @@ class GuestRunner(Protocol):
     def take_signature(self) -> int:
         """The pod's signature, if the guest has set one since the last call; 0 otherwise."""
 
+    def pod_fields(self) -> PodFields:
+        """The fields of pods that a pure guest has read in this instance."""
+
     def set_guest_global(self, name: str, value: int) -> None:
         """Sets an exported mutable global of the guest."""
 
@@ -175,6 +180,7 @@ class GuestDescription:
     signature: int = 0
     may_sign: bool = False
     normalization: Normalization | None = None
+    purity: Purity | None = None
     start_log: GuestLog = NO_LOG
 
 

@@ -33,6 +33,7 @@ class ComponentDescription:
     signature: int = 0
     signs: bool = False
     normalization: Normalization | None = None
+    pure: bool = False
     sdk: str = ""
     plugin: str = ""
     log: GuestLog = NO_LOG
@@ -85,6 +86,7 @@ def _description(sent: dict[str, Any], limits: Limits) -> ComponentDescription:
         wants_waiting_pods="waiting_pods" in wants,
         signature=signature,
         signs=bool(sent.get("signs")),
+        pure=bool(sent.get("pure")),
         normalization=_normalization(sent.get("normalization"), hooks),
         sdk=_text(sent.get("sdk")),
         plugin=_text(sent.get("plugin")),
@@ -97,7 +99,8 @@ def _normalization(sent: object, hooks: tuple[str, ...]) -> Normalization | None
         return None
     if not isinstance(sent, list) or len(sent) != 3 or not all(isinstance(part, int) for part in sent):
         raise ValueError("normalization: expected method, reverse and maximum")
-    return declared_normalization(*sent, hooks)
+    method, reverse, maximum = sent
+    return declared_normalization(method, reverse, maximum, hooks)
 
 
 def _log(sent: dict[str, Any], limits: Limits) -> GuestLog:

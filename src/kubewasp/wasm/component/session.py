@@ -28,6 +28,7 @@ from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest_runner import HookOutcome, encoded_pod, no_outcome
 from kubewasp.wasm.hook_failures import hook_failure
 from kubewasp.wasm.hooks import CLUSTER_EVENTS, EVENT_NEW, EVENT_OLD, FEASIBLE_ROWS, HOOKS, ROW_STATUSES, TARGET_POD
+from kubewasp.wasm.pod_fields import NO_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from kubewasp.wasm.hook_failures import HookFailure, TimeSetting
     from kubewasp.wasm.hooks import Hook
     from kubewasp.wasm.limits import Limits
+    from kubewasp.wasm.pod_fields import PodFields
 
 # Characters per request. Larger changes are sent ahead in several requests, each with its own time limit.
 _MOST_SENT = 2_000_000
@@ -73,6 +75,7 @@ class SharedInstance:
     waiting: dict[str, bytes] = field(default_factory=dict)
     uids: dict[bytes, str] = field(default_factory=dict)
     row_seconds: dict[str, float] = field(default_factory=dict)
+    pod_fields: PodFields = NO_FIELDS
 
 
 class SessionInputs:
@@ -183,6 +186,9 @@ class ComponentSession:
         signature, self._signature = self._signature, 0
         return signature
 
+    def pod_fields(self) -> PodFields:
+        return self.shared.pod_fields
+
     def set_guest_global(self, name: str, value: int) -> NoReturn:
         raise GuestLoadError(f'wasm: guest does not export a global "{name}"; a component has none (asked for {value})')
 
@@ -250,6 +256,8 @@ class ComponentSession:
                 return answer
             answer = self._send(hook.name, header, lines, outcome, rows)
             answers.take_remarks(answer, outcome, self._limits)
+            if "read" in answer:
+                shared.pod_fields = shared.pod_fields.union(answers.pod_fields(answer))
             if "error" in answer:
                 self._raised(hook, answer["error"], outcome)
         if answer is not None:

@@ -47,8 +47,8 @@ RECENT_REASONS: Final = 1408  # the last reasons of the journal: address, length
 # Scores being normalized. By Python, 4 bytes each: their address and size; by the guest: whether it has replaced them.
 SCORES: Final = 1536
 SCORES_SENT: Final = 1544
-# By the guest, 4 bytes each: its normalization (0 for none, or a method plus 1; reverse; maximum), its purity (0 for none,
-# 2 if it reports what it reads), and the fields of the pod that it has read (of metadata, others, two of the spec).
+# By the guest, 4 bytes each: its normalization (0 for none, or a method plus 1; reverse; maximum), its purity (0 for
+# none, 2 if it reports what it reads), and the fields of the pod that it has read (metadata, others, two of the spec).
 NORMALIZATION: Final = 1552
 PURE: Final = 1564
 POD_READ: Final = 1568
@@ -62,7 +62,7 @@ INT32: Final = Struct("<i")
 INT64: Final = Struct("<q")
 INT32_PAIR: Final = Struct("<II")
 INT32_TRIPLE: Final = Struct("<iii")
-INT64_PAIR: Final = Struct("<QQ")
+POD_FIELDS: Final = Struct("<IIQ")
 LENGTHS_AFTER_RUN: Final = Struct("<IIII")
 
 RESULT: Final = np.dtype([("value", "<i8"), ("reason", "<i8")])

@@ -23,6 +23,9 @@ from kubewasp.wasm.core.adapter_layout import (
     ONE_RESULT,
     ONE_ROW,
     PLACE,
+    POD_FIELDS,
+    POD_READ,
+    PURE,
     RESULT,
     SIGNATURE,
 )
@@ -40,6 +43,8 @@ from kubewasp.wasm.ffi import AdapterCall, exported_function, exported_memory, f
 from kubewasp.wasm.footprint import HostModules, bounds
 from kubewasp.wasm.guest_log import NO_LOG, START, HookLog
 from kubewasp.wasm.hooks import ANNOTATING_HOOKS, HOOKS
+from kubewasp.wasm.pod_fields import PodFields
+from kubewasp.wasm.purity import Purity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -268,6 +273,15 @@ class CoreInstance:
         """The hooks that the guest reports as implemented, a bit each; None if it reports none."""
         (hooks,) = INT32.unpack_from(self._memory.view, IMPLEMENTED)
         return int(hooks) & 0x7FFFFFFF if hooks else None
+
+    @property
+    def purity(self) -> Purity | None:
+        """The guest's declaration that it is pure."""
+        (purity,) = INT32.unpack_from(self._memory.view, PURE)
+        return Purity(reports=purity > 1) if purity else None
+
+    def pod_fields(self) -> PodFields:
+        return PodFields(*POD_FIELDS.unpack_from(self._memory.view, POD_READ))
 
     @property
     def normalization(self) -> tuple[int, int, int] | None:

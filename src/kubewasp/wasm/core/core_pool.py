@@ -61,6 +61,7 @@ class CorePool:
             hooks=hooks,
             signature=signature,
             may_sign=bool(signature) or signs_by_import or "signpod" in hooks,
+            purity=first.purity,
             normalization=None if declared is None else declared_normalization(*declared, hooks),
             start_log=first.start_log,
             cluster_events=self._events(first) if "enqueue" in hooks else ALL_EVENTS,
