@@ -32,14 +32,15 @@ from kubewasp.framework.plugin import (
 from kubewasp.framework.status import SUCCESS, Code, Status, code_label
 from kubewasp.k8s.nodes import Node
 from kubewasp.k8s.pods import Pod
-from kubewasp.wasm.answer_cache import AnswerCache, NotCacheable, Sharing
+from kubewasp.wasm.answer_cache import AnswerCache, NotCacheable
+from kubewasp.wasm.answer_sharing import AnswerSharing
 from kubewasp.wasm.hook_results import known
 from kubewasp.wasm.pod_cycles import PodCycles
 from kubewasp.wasm.pod_signer import PodSigner
 from kubewasp.wasm.purity import CHECK_EVERY, PurePods
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kubewasp.framework.cycle_state import CycleState
     from kubewasp.framework.handle import SchedulerHandle
@@ -68,7 +69,10 @@ class WasmPlugin(
     PostBindPlugin,
     EnqueueExtensions,
 ):
-    """Implements all extension points; a profile has it at those whose hooks the guest exports."""
+    """Implements all extension points; a profile has it at those whose hooks the guest exports.
+
+    It has a method per hook of the framework, and so more than 25.
+    """
 
     def __init__(self, name: str, guest: Guest, handle: SchedulerHandle, *, check_every: int = CHECK_EVERY) -> None:
         self.name = name
@@ -77,6 +81,7 @@ class WasmPlugin(
         self._cycles = PodCycles(name, guest, handle)
         self._cached = AnswerCache()
         self._pure = PurePods(name, guest, guest.purity, handle, check_every) if guest.purity is not None else None
+        self._sharing = AnswerSharing(self._cycles, self._pure, handle)
         self._signer = PodSigner(guest, handle) if "signpod" in guest.hooks else None
         self._scored: StateKey[Rows] = StateKey(f"{name}: scored rows")
         self._unprepared: StateKey[Rows | None] = StateKey(f"{name}: rows to be scored")
@@ -99,30 +104,7 @@ class WasmPlugin(
     # ------------------------------------------------------------------ scheduling cycle
 
     def asks_each_node(self, state: CycleState) -> bool:
-        return not self._cycles.signature(state) and self._pure_pods(state) is None
-
-    def _pure_pods(self, state: CycleState) -> PurePods | None:
-        """The pods of a pure guest, unless a trial has changed what it has seen of this one."""
-        if self._pure is None or not self._pure.is_believed:
-            return None
-        cycle = self._cycles.begun(state)
-        return self._pure if cycle is None or not cycle.has_changed_pods else None
-
-    def _sharing(self, state: CycleState, pod: Pod) -> Sharing | None:
-        """The pods that share answers with this one."""
-        signature = self._cycles.signature(state)
-        if signature:
-            return Sharing(signature, of_nodes=True)
-        pure = self._pure_pods(state)
-        return None if pure is None else Sharing(pure.key(state, pod), of_nodes=False)
-
-    def _is_checked(self, state: CycleState, shared: Sharing) -> bool:
-        return self._pure is not None and not shared.of_nodes and self._pure.is_checked(state)
-
-    def _learn(self, state: CycleState) -> None:
-        """After a hook whose answers may be shared: takes in what the guest has read of the pod."""
-        if self._pure is not None:
-            self._pure.learn(self._cycles.begun(state))
+        return not self._cycles.signature(state) and self._sharing.pure_pods(state) is None
 
     def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
         if self._signer is not None:
@@ -131,15 +113,15 @@ class WasmPlugin(
                 return PreFilterResult(known(status))
         if self._pure is None:
             return self._prefiltered(state, pod)
-        shared = self._sharing(state, pod)
+        shared = self._sharing.of(state, pod)
         if shared is None or shared.of_nodes:
             return self._prefiltered(state, pod)
         kept = self._cached.prefiltered(shared.key)
         if kept is not None and not self._pure.is_checked(state):
             return kept
         result = self._prefiltered(state, pod)
-        self._learn(state)
-        shared = self._sharing(state, pod)  # the guest may have read more
+        self._sharing.learn(state)
+        shared = self._sharing.of(state, pod)  # the guest may have read more
         cycle = self._cycles.begun(state)
         if shared is None or shared.of_nodes or cycle is None or cycle.failed:
             return result
@@ -165,30 +147,20 @@ class WasmPlugin(
         return known(self._cycles.changing(state, pod).remove_pod(removed.encoded, table.node(row).name).status)
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
-        shared = self._sharing(state, pod)
+        shared = self._sharing.of(state, pod)
         if shared is None:
             return self._filtered(state, pod, rows)
         try:
             kept = self._cached.filter(shared, lambda: self._cycles.cycle(state, pod), table, rows)
         except NotCacheable:
             return self._filtered(state, pod, rows)  # the guest is called directly
-        self._learn(state)
-        if not self._is_checked(state, shared):
+        self._sharing.learn(state)
+        if not self._sharing.is_checked(state, shared):
             return kept
         asked = self._filtered(state, pod, rows)
         pairs = zip(_statuses(kept, len(rows)), _statuses(asked, len(rows)), strict=True)
-        self._compare(state, pod, "filter", rows, pairs)
+        self._sharing.compare(state, pod, "filter", rows, pairs)
         return asked
-
-    def _compare(self, state: CycleState, pod: Pod, hook: str, rows: Rows, pairs: Iterable[tuple[Any, Any]]) -> None:
-        """Refutes the declaration of a pure guest by the first pair that differs: a kept answer and one just given."""
-        cycle = self._cycles.begun(state)
-        if self._pure is None or cycle is None or cycle.failed:
-            return
-        for row, (kept, asked) in zip(rows.tolist(), pairs, strict=True):
-            if kept != asked:
-                self._pure.refute(pod, hook, self._handle.table.node(row).name, str(kept), str(asked))
-                return
 
     def _filtered(self, state: CycleState, pod: Pod, rows: Rows) -> Verdicts | None:
         outcome = self._cycles.cycle(state, pod).hooks.call_rows("filter", rows)
@@ -211,13 +183,13 @@ class WasmPlugin(
 
     def pre_score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status:
         """Postponed for pods whose scores are likely cached: the guest prepares scoring only if it has to score."""
-        shared = self._sharing(state, pod)
+        shared = self._sharing.of(state, pod)
         if shared is not None and self._prepares_score_only and self._cached.is_prepared(shared.key):
             state[self._unprepared] = rows
             return SUCCESS
         status = known(self._cycles.cycle(state, pod).prescore_rows(rows).status)
-        self._learn(state)
-        shared = self._sharing(state, pod)
+        self._sharing.learn(state)
+        shared = self._sharing.of(state, pod)
         if shared is not None and status.is_success:
             self._cached.prepared(shared.key)
         return status
@@ -234,19 +206,19 @@ class WasmPlugin(
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
         if self._normalizes_by_hook:
             state[self._scored] = rows
-        shared = self._sharing(state, pod)
+        shared = self._sharing.of(state, pod)
         if shared is None:
             return self._scored_rows(state, pod, rows)
         try:
             kept = self._cached.score(shared, lambda: self._scoring(state, pod), table, rows)
         except NotCacheable:
             return self._scored_rows(state, pod, rows)  # the guest is called directly
-        self._learn(state)
-        if not self._is_checked(state, shared):
+        self._sharing.learn(state)
+        if not self._sharing.is_checked(state, shared):
             return kept
         asked = self._scored_rows(state, pod, rows)
         if not isinstance(asked, Status):
-            self._compare(state, pod, "score", rows, zip(kept.tolist(), asked.tolist(), strict=True))
+            self._sharing.compare(state, pod, "score", rows, zip(kept.tolist(), asked.tolist(), strict=True))
         return asked
 
     def _scored_rows(self, state: CycleState, pod: Pod, rows: Rows) -> Scores | Status:

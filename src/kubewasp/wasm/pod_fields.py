@@ -45,6 +45,7 @@ class PodFields(NamedTuple):
 
 
 NO_FIELDS: Final = PodFields()
+_REQUESTS_ONLY: Final = PodFields(others=REQUESTS)
 
 
 @cache
@@ -90,11 +91,13 @@ def without_names() -> PodFields:
 
 def key_of(pod: Pod, fields: PodFields) -> bytes:
     """A digest of the fields of a pod."""
+    if fields == NO_FIELDS:
+        return b""
     if fields.others & OBJECT:
         return pod.encoded
     parts: list[bytes] = []
     encoded = pod.encoded
-    for part, start, end in _fields(encoded, 0, len(encoded)):
+    for part, start, end in _fields(encoded, 0, len(encoded)) if fields != _REQUESTS_ONLY else ():
         if part == _SPEC and fields.spec:
             if fields.spec == _ALL_OF_SPEC:
                 parts.append(encoded[start:end])

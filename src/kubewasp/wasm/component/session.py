@@ -1,7 +1,8 @@
 """A pod's session with a component, whose one instance serves many pods.  HOT PATH (guard: make counts).
 
 Each hook is one request: the changes of the cluster, then the inputs of the hook. The instance keeps the plugin's state
-of the pod under the number of the pod's cycle, until a later request says to forget it.
+of the pod under the number of the pod's cycle, until a later request says to forget it. More than 400 lines: the inputs
+of all hooks are beside the requests that send them.
 """
 
 from __future__ import annotations
