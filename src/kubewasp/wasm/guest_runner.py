@@ -18,6 +18,7 @@ from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest_log import NO_LOG, GuestLog
 from kubewasp.wasm.hooks import MAIN_HOOKS
+from kubewasp.wasm.pod_fields import NO_FIELDS, PodFields, without_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from kubewasp.state.node_table import NodeTable
     from kubewasp.wasm.hook_failures import HookFailure
     from kubewasp.wasm.hooks import Hook
-    from kubewasp.wasm.pod_fields import PodFields
-    from kubewasp.wasm.purity import Purity
     from kubewasp.wasm.repeatable import GuestSource, Repeatable
 
 # A pod as callers have it: parsed, as a manifest, or as protobuf.
@@ -220,6 +219,22 @@ class RunnerPool(Protocol):
 
     def close(self) -> None:
         """Frees the idle instances and keeps none from now on. Runners in use end with their pods."""
+
+
+class Purity:
+    """A guest's declaration, for all profiles: what it has read of pods, and whether the declaration still counts."""
+
+    def __init__(self, *, reports: bool) -> None:
+        self.reports = reports
+        self.fields = NO_FIELDS if reports else without_names()
+        self.refutation = ""
+
+    @property
+    def is_believed(self) -> bool:
+        return not self.refutation
+
+    def add(self, fields: PodFields) -> None:
+        self.fields = self.fields.union(fields)
 
 
 def declared_normalization(method: int, reverse: int, maximum: int, hooks: Sequence[str]) -> Normalization:

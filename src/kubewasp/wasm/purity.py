@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kubewasp.framework.cluster_events import ObjectReference, RecordedEvent
 from kubewasp.framework.cycle_state import StateKey
-from kubewasp.wasm.pod_fields import NO_FIELDS, PodFields, key_of, without_names
+from kubewasp.wasm.pod_fields import PodFields, key_of
 
 if TYPE_CHECKING:
     from kubewasp.framework.cycle_state import CycleState
@@ -23,28 +23,13 @@ if TYPE_CHECKING:
     from kubewasp.k8s.pods import Pod
     from kubewasp.wasm.guest import Guest
     from kubewasp.wasm.guest_cycle import GuestCycle
+    from kubewasp.wasm.guest_runner import Purity
 
 logger = logging.getLogger(__name__)
 
 # One of so many pods is checked.
 CHECK_EVERY: Final = 128
 REFUTED: Final = "ImpurePlugin"
-
-
-class Purity:
-    """A guest's declaration, for all profiles: what it has read of pods, and whether the declaration still counts."""
-
-    def __init__(self, *, reports: bool) -> None:
-        self.reports = reports
-        self.fields = NO_FIELDS if reports else without_names()
-        self.refutation = ""
-
-    @property
-    def is_believed(self) -> bool:
-        return not self.refutation
-
-    def add(self, fields: PodFields) -> None:
-        self.fields = self.fields.union(fields)
 
 
 class _Key(NamedTuple):

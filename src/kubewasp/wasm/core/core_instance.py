@@ -42,9 +42,9 @@ from kubewasp.wasm.errors import GuestLoadError, GuestStartError
 from kubewasp.wasm.ffi import AdapterCall, exported_function, exported_memory, find_export
 from kubewasp.wasm.footprint import HostModules, bounds
 from kubewasp.wasm.guest_log import NO_LOG, START, HookLog
+from kubewasp.wasm.guest_runner import Purity
 from kubewasp.wasm.hooks import ANNOTATING_HOOKS, HOOKS
 from kubewasp.wasm.pod_fields import PodFields
-from kubewasp.wasm.purity import Purity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
