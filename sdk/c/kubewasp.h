@@ -278,6 +278,25 @@ KW_API void kw_annotate(kw_text key, kw_text value);
 
 /* All pods get the same answers of filter and score while a node stays the same. Call it in KW_START. */
 KW_API void kw_sign_all_pods(void);
+/* The results of KW_PRE_FILTER, KW_FILTER, KW_PRE_SCORE and KW_SCORE depend on the pod, the configuration and the node at hand
+ * with its pods, and on nothing else: the scheduler calls them again for nodes that have changed since they were called for an
+ * equal pod. Pods are equal if all fields are that the plugin has read. Not pure: other nodes, the list of nodes of
+ * KW_PRE_SCORE, waiting pods, the time, variables that other hooks change. Name and uid of the pod, also in a log line, make
+ * every pod different. `kubewasp plugin test` compares. Call it in KW_START. */
+KW_API void kw_declare_pure(void);
+
+/* A normalization of scores by the scheduler itself, without a call of the plugin, in place of KW_NORMALIZE_SCORE. Call it in
+ * KW_START. With `reverse`, the lowest score is the best; the maximum is that of the best node, mostly KW_MAX_SCORE. */
+typedef enum {
+    KW_KEEP_SCORES,  /* they must be from 0 to KW_MAX_SCORE */
+    KW_PROPORTIONAL, /* shares of the highest score, rounded down: DefaultNormalizeScore of kube-scheduler */
+    KW_MIN_MAX       /* from the lowest score, 0, to the highest; equal scores all become the maximum */
+} kw_normalization;
+KW_API void kw_normalize_scores(kw_normalization method, bool reverse, int32_t maximum);
+/* The same on scores of one's own. Numbers are of 56 bits at most. */
+KW_API void kw_apply_normalization(
+    kw_normalization method, bool reverse, int32_t maximum, int64_t *scores, uint32_t count);
+
 /* Signature of KW_SIGN_POD: uint64_t hash = kw_hash_text(kw_hash_int(KW_HASH, 3), name). Never 0 from these functions. */
 #define KW_HASH 0xcbf29ce484222325ull
 KW_API uint64_t kw_hash_int(uint64_t hash, int64_t number);
@@ -311,11 +330,13 @@ KW_API int32_t kw_nodes_row(kw_nodes *nodes, uint32_t place);
 
 /* Scores of KW_NORMALIZE_SCORE: change `values` in place. */
 typedef struct {
-    const int32_t *rows;
     int64_t *values;
     uint32_t count;
 } kw_scores;
-/* Scales to 0 … 100 in proportion to the highest score; with `reverse`, the lowest is the best. */
+/* The row of a node by its place among the scores. The first call reads all rows. */
+KW_API int32_t kw_scores_row(kw_scores *scores, uint32_t place);
+/* Scales to 0 … 100 in proportion to the highest score; with `reverse`, the lowest is the best. Scores below 0 count as 0. If
+ * this is all that the hook does, kw_normalize_scores is faster. */
 KW_API void kw_normalize(kw_scores *scores, bool reverse);
 
 /* Rejected nodes of KW_POST_FILTER: pairs of row and status code. */
@@ -408,7 +429,7 @@ KW_API void kw_key_text(kw_key *key, kw_text text);
 /*     KW_PRE_FILTER(pod)                   kw_pod *                 kw_status; may call kw_select_node */
 #define KW_PRE_FILTER(pod)                                                          \
     KW_HOOK_(kw_status, prefilter_, KW_UNUSED kw_pod *pod, 1, prefilter, int32_t,   \
-             kw_send_nodes_(kw_user_prefilter_(kw_begin_selection_())))
+             kw_send_nodes_(kw_user_prefilter_(kw_shared_(kw_begin_selection_()))))
 /*     KW_ADD_POD(pod, other, node)         kw_pod *, kw_pod *, kw_node *   kw_status; with KW_CYCLE_STATE */
 #define KW_ADD_POD(pod, other, node)                                                                              \
     KW_HOOK_(kw_status, addpod_,                                                                                  \
@@ -420,7 +441,9 @@ KW_API void kw_key_text(kw_key *key, kw_text text);
              KW_UNUSED kw_pod *pod KW_COMMA_ KW_UNUSED kw_pod *other KW_COMMA_ KW_UNUSED kw_node *node, 3,      \
              removepod, int32_t, kw_user_removepod_(kw_begin_(), kw_target_pod_(), kw_begin_node_()))
 /*     KW_FILTER(pod, node)                 kw_pod *, kw_node *      kw_status, once per node */
-#define KW_FILTER(pod, node) KW_NODE_HOOK_(pod, node, 4, filter)
+#define KW_FILTER(pod, node)                                                                                     \
+    KW_HOOK_(kw_status, filter_, KW_UNUSED kw_pod *pod KW_COMMA_ KW_UNUSED kw_node *node, 4, filter, int32_t,     \
+             kw_user_filter_(kw_shared_(kw_begin_at_()), &kw_state_.node))
 /*     KW_POST_FILTER(pod, statuses)        kw_pod *, kw_statuses *  kw_status; may call kw_nominate */
 #define KW_POST_FILTER(pod, statuses)                                                                              \
     KW_HOOK_(kw_status, postfilter_, KW_UNUSED kw_pod *pod KW_COMMA_ KW_UNUSED kw_statuses *statuses, 5, postfilter, \
@@ -428,11 +451,11 @@ KW_API void kw_key_text(kw_key *key, kw_text text);
 /*     KW_PRE_SCORE(pod, nodes)             kw_pod *, kw_nodes *     kw_status */
 #define KW_PRE_SCORE(pod, nodes)                                                                                      \
     KW_HOOK_(kw_status, prescore_, KW_UNUSED kw_pod *pod KW_COMMA_ KW_UNUSED kw_nodes *nodes, 6, prescore, int32_t,   \
-             kw_user_prescore_(kw_begin_(), kw_new_nodes_()))
+             kw_user_prescore_(kw_shared_(kw_begin_()), kw_new_nodes_()))
 /*     KW_SCORE(pod, node, score)           kw_pod *, kw_node *, int64_t *   kw_status; *score is 0 before */
 #define KW_SCORE(pod, node, score)                                                                                   \
     KW_HOOK_(kw_status, score_, KW_UNUSED kw_pod *pod KW_COMMA_ KW_UNUSED kw_node *node KW_COMMA_ int64_t *score, 7, \
-             score, int64_t, kw_scored_(kw_user_score_(kw_begin_at_(), &kw_state_.node, kw_new_score_())))
+             score, int64_t, kw_scored_(kw_user_score_(kw_shared_(kw_begin_at_()), &kw_state_.node, kw_new_score_())))
 /*     KW_NORMALIZE_SCORE(pod, scores)      kw_pod *, kw_scores *    kw_status */
 #define KW_NORMALIZE_SCORE(pod, scores)                                                                           \
     KW_HOOK_(kw_status, normalizescore_, KW_UNUSED kw_pod *pod KW_COMMA_ KW_UNUSED kw_scores *scores, 8,          \
@@ -526,6 +549,10 @@ KW_IMPORT_("k8s.io/klog", "log") void kw_host_log(int32_t severity, const void *
 KW_IMPORT_("k8s.io/klog", "logs")
 void kw_host_logs(int32_t severity, const void *message, uint32_t len, const void *pairs, uint32_t pairs_len);
 KW_IMPORT_(KW_EXTENSION_, "pod_signature") void kw_host_pod_signature(uint32_t low, uint32_t high);
+KW_IMPORT_(KW_EXTENSION_, "normalization") void kw_host_normalization(int32_t method, int32_t reverse, int32_t maximum);
+KW_IMPORT_(KW_EXTENSION_, "pure") void kw_host_pure(int32_t reports);
+KW_IMPORT_(KW_EXTENSION_, "pod_read")
+void kw_host_pod_read(uint32_t metadata, uint32_t spec, uint32_t spec_high, uint32_t others);
 KW_IMPORT_(KW_EXTENSION_, "now") int64_t kw_host_now(void);
 KW_IMPORT_(KW_EXTENSION_, "cycle") int32_t kw_host_cycle(void);
 KW_IMPORT_(KW_EXTENSION_, "resource") int32_t kw_host_resource(const void *name, uint32_t len);
@@ -587,6 +614,8 @@ typedef struct {
     char node_name[256];
     int64_t requests[2 + 4];
     bool has_requests;
+    bool is_pure, is_shared;
+    uint32_t reads[4]; /* fields of the pod that the scheduler knows of */
     kw_text reason;
     kw_key key;
     kw_nodes nodes;
@@ -1010,9 +1039,16 @@ KW_API void kw_see_cycle_(int32_t cycle) {
     for (uint32_t i = 0; i < kw_state_.copy_count; i++) kw_state_.copies[i].number = 0;
 }
 
+/* A hook whose result may be shared with other pods: it matters what the plugin reads of this one. */
+KW_API kw_pod *kw_shared_(kw_pod *pod) {
+    kw_state_.is_shared = true;
+    return pod;
+}
+
 KW_API kw_pod *kw_begin_(void) {
     kw_see_cycle_(kw_host_cycle());
     kw_state_.pod.is_current = true;
+    kw_state_.is_shared = false;
     return &kw_state_.pod;
 }
 
@@ -1024,6 +1060,7 @@ KW_API kw_pod *kw_begin_at_(void) {
     kw_state_.node.generation_all = known[2];
     kw_see_cycle_((int32_t)known[0]);
     kw_state_.pod.is_current = true;
+    kw_state_.is_shared = false;
     return &kw_state_.pod;
 }
 
@@ -1032,8 +1069,12 @@ KW_API kw_node *kw_begin_node_(void) {
     return &kw_state_.node;
 }
 
-KW_API kw_pod *kw_current_pod(void) { return kw_begin_(); }
-KW_API kw_node *kw_current_node(void) { return kw_begin_node_(); }
+/* Which hook this is, is not known. */
+KW_API kw_pod *kw_current_pod(void) { return kw_shared_(kw_begin_()); }
+KW_API kw_node *kw_current_node(void) {
+    (void)kw_shared_(kw_begin_at_());
+    return &kw_state_.node;
+}
 
 KW_API kw_pod *kw_target_pod_(void) {
     KW_READ_(&kw_state_.target_buffer, kw_host_target_pod(to, limit));
@@ -1051,7 +1092,19 @@ KW_API kw_pod *kw_queued_pod_(void) {
 
 enum { KW_METADATA_ = 1, KW_SPEC_ = 2, KW_STATUS_ = 3, KW_LABELS_ = 11, KW_ANNOTATIONS_ = 12 };
 
-KW_API kw_message kw_pod_object(kw_pod *pod) {
+enum { KW_READ_METADATA_, KW_READ_SPEC_, KW_READ_SPEC_HIGH_, KW_READ_OTHERS_ };
+enum { KW_READ_REQUESTS_ = 1, KW_READ_STATUS_ = 2, KW_READ_OBJECT_ = 4 };
+
+/* Reports fields of the pod that a pure plugin reads, a bit each. */
+KW_API void kw_reads_(const kw_pod *pod, int place, uint32_t bits) {
+    if (!kw_state_.is_pure || !kw_state_.is_shared || !pod->is_current) return;
+    uint32_t *reads = kw_state_.reads;
+    if ((reads[place] & bits) == bits) return;
+    reads[place] |= bits;
+    kw_host_pod_read(reads[0], reads[1], reads[2], reads[3]);
+}
+
+KW_API kw_message kw_pod_bytes_(kw_pod *pod) {
     if (pod->is_current && !kw_state_.pod_read) {
         KW_READ_(&kw_state_.pod_buffer, kw_host_current_pod(to, limit));
         kw_state_.pod.object = kw_content_(&kw_state_.pod_buffer);
@@ -1060,9 +1113,29 @@ KW_API kw_message kw_pod_object(kw_pod *pod) {
     return pod->is_current ? kw_state_.pod.object : pod->object;
 }
 
-KW_API kw_message kw_pod_metadata(kw_pod *pod) { return kw_field(kw_pod_object(pod), KW_METADATA_); }
-KW_API kw_message kw_pod_spec(kw_pod *pod) {
-    kw_message part, object = kw_pod_object(pod), last = kw_field(object, KW_SPEC_);
+KW_API kw_message kw_pod_object(kw_pod *pod) {
+    kw_reads_(pod, KW_READ_OTHERS_, KW_READ_OBJECT_);
+    return kw_pod_bytes_(pod);
+}
+
+KW_API kw_message kw_metadata_with_(kw_pod *pod, uint32_t field) {
+    kw_reads_(pod, KW_READ_METADATA_, 1u << field);
+    return kw_field(kw_pod_bytes_(pod), KW_METADATA_);
+}
+
+/* The whole pod, to read a field of its spec. */
+KW_API kw_message kw_spec_with_(kw_pod *pod, uint32_t field) {
+    kw_reads_(pod, field < 32 ? KW_READ_SPEC_ : KW_READ_SPEC_HIGH_, 1u << field % 32);
+    return kw_pod_bytes_(pod);
+}
+
+KW_API kw_message kw_pod_metadata(kw_pod *pod) {
+    kw_reads_(pod, KW_READ_METADATA_, ~0u);
+    return kw_field(kw_pod_bytes_(pod), KW_METADATA_);
+}
+
+KW_API kw_message kw_whole_spec_(kw_pod *pod) {
+    kw_message part, object = kw_pod_bytes_(pod), last = kw_field(object, KW_SPEC_);
     kw_buffer_ *whole = &kw_state_.spec;
     uint32_t count = 0, size = 0;
     for (kw_fields_iterator parts = kw_fields(object, KW_SPEC_); kw_next(&parts, &part); count++) size += part.len;
@@ -1075,27 +1148,40 @@ KW_API kw_message kw_pod_spec(kw_pod *pod) {
     }
     return kw_content_(whole);
 }
-KW_API kw_text kw_pod_name(kw_pod *pod) { return kw_field(kw_pod_metadata(pod), 1); }
-KW_API kw_text kw_pod_namespace(kw_pod *pod) { return kw_field(kw_pod_metadata(pod), 3); }
-KW_API kw_text kw_pod_uid(kw_pod *pod) { return kw_field(kw_pod_metadata(pod), 5); }
-KW_API kw_map kw_pod_labels(kw_pod *pod) { return (kw_map){kw_pod_metadata(pod), KW_LABELS_, 0}; }
+KW_API kw_message kw_pod_spec(kw_pod *pod) {
+    kw_reads_(pod, KW_READ_SPEC_, ~0u);
+    kw_reads_(pod, KW_READ_SPEC_HIGH_, ~0u);
+    return kw_whole_spec_(pod);
+}
+KW_API kw_text kw_pod_name(kw_pod *pod) { return kw_field(kw_metadata_with_(pod, 1), 1); }
+KW_API kw_text kw_pod_namespace(kw_pod *pod) { return kw_field(kw_metadata_with_(pod, 3), 3); }
+KW_API kw_text kw_pod_uid(kw_pod *pod) { return kw_field(kw_metadata_with_(pod, 5), 5); }
+KW_API kw_map kw_pod_labels(kw_pod *pod) { return (kw_map){kw_metadata_with_(pod, KW_LABELS_), KW_LABELS_, 0}; }
 KW_API kw_text kw_pod_label(kw_pod *pod, const char *key) { return kw_map_get(kw_pod_labels(pod), key); }
-KW_API kw_map kw_pod_annotations(kw_pod *pod) { return (kw_map){kw_pod_metadata(pod), KW_ANNOTATIONS_, 0}; }
+KW_API kw_map kw_pod_annotations(kw_pod *pod) {
+    return (kw_map){kw_metadata_with_(pod, KW_ANNOTATIONS_), KW_ANNOTATIONS_, 0};
+}
 KW_API kw_text kw_pod_annotation(kw_pod *pod, const char *key) { return kw_map_get(kw_pod_annotations(pod), key); }
-KW_API kw_map kw_pod_node_selector(kw_pod *pod) { return (kw_map){kw_pod_object(pod), 7, KW_SPEC_}; }
-KW_API kw_text kw_pod_node_name(kw_pod *pod) { return kw_field_in_(kw_pod_object(pod), KW_SPEC_, 10); }
-KW_API kw_text kw_pod_scheduler_name(kw_pod *pod) { return kw_field_in_(kw_pod_object(pod), KW_SPEC_, 19); }
-KW_API kw_text kw_pod_priority_class(kw_pod *pod) { return kw_field_in_(kw_pod_object(pod), KW_SPEC_, 24); }
-KW_API int32_t kw_pod_priority(kw_pod *pod) { return (int32_t)kw_field_int(kw_pod_spec(pod), 25); }
-KW_API kw_text kw_pod_phase(kw_pod *pod) { return kw_field(kw_field(kw_pod_object(pod), KW_STATUS_), 1); }
+KW_API kw_map kw_pod_node_selector(kw_pod *pod) { return (kw_map){kw_spec_with_(pod, 7), 7, KW_SPEC_}; }
+KW_API kw_text kw_pod_node_name(kw_pod *pod) { return kw_field_in_(kw_spec_with_(pod, 10), KW_SPEC_, 10); }
+KW_API kw_text kw_pod_scheduler_name(kw_pod *pod) { return kw_field_in_(kw_spec_with_(pod, 19), KW_SPEC_, 19); }
+KW_API kw_text kw_pod_priority_class(kw_pod *pod) { return kw_field_in_(kw_spec_with_(pod, 24), KW_SPEC_, 24); }
+KW_API int32_t kw_pod_priority(kw_pod *pod) {
+    (void)kw_spec_with_(pod, 25);
+    return (int32_t)kw_field_int(kw_whole_spec_(pod), 25);
+}
+KW_API kw_text kw_pod_phase(kw_pod *pod) {
+    kw_reads_(pod, KW_READ_OTHERS_, KW_READ_STATUS_);
+    return kw_field(kw_field(kw_pod_bytes_(pod), KW_STATUS_), 1);
+}
 KW_API kw_fields_iterator kw_pod_containers(kw_pod *pod) {
-    return kw_fields_in_(kw_pod_object(pod), KW_SPEC_, 2);
+    return kw_fields_in_(kw_spec_with_(pod, 2), KW_SPEC_, 2);
 }
 KW_API kw_fields_iterator kw_pod_init_containers(kw_pod *pod) {
-    return kw_fields_in_(kw_pod_object(pod), KW_SPEC_, 20);
+    return kw_fields_in_(kw_spec_with_(pod, 20), KW_SPEC_, 20);
 }
 KW_API kw_fields_iterator kw_pod_tolerations(kw_pod *pod) {
-    return kw_fields_in_(kw_pod_object(pod), KW_SPEC_, 22);
+    return kw_fields_in_(kw_spec_with_(pod, 22), KW_SPEC_, 22);
 }
 KW_API kw_text kw_container_name(kw_message container) { return kw_field(container, 1); }
 KW_API kw_text kw_container_image(kw_message container) { return kw_field(container, 2); }
@@ -1246,7 +1332,10 @@ KW_API int64_t kw_requests_in_(kw_message holder, uint32_t number, kw_resource r
 
 KW_API int64_t kw_pod_request(kw_pod *pod, kw_resource resource) {
     if (resource.id == 3) return 1;
-    if (pod->is_current) return resource.id < 0 ? 0 : kw_own_request_(2 + (uint32_t)resource.id);
+    if (pod->is_current) {
+        kw_reads_(pod, KW_READ_OTHERS_, KW_READ_REQUESTS_);
+        return resource.id < 0 ? 0 : kw_own_request_(2 + (uint32_t)resource.id);
+    }
     int64_t running = 0, sidecars = 0, highest = 0;
     kw_message container;
     for (kw_fields_iterator items = kw_pod_containers(pod); kw_next(&items, &container);) {
@@ -1260,7 +1349,7 @@ KW_API int64_t kw_pod_request(kw_pod *pod, kw_resource resource) {
     }
     int64_t total = kw_sum_(running, sidecars);
     if (total < highest) total = highest;
-    kw_message spec = kw_pod_spec(pod), of_pod = kw_field(spec, 40);
+    kw_message spec = kw_whole_spec_(pod), of_pod = kw_field(spec, 40);
     kw_text set;
     bool has_level = resource.id < 2 || kw_starts_with(kw_str(resource.name), "hugepages-");
     if (has_level && kw_map_find((kw_map){of_pod, 2, 0}, kw_str(resource.name), &set)) {
@@ -1271,6 +1360,7 @@ KW_API int64_t kw_pod_request(kw_pod *pod, kw_resource resource) {
 
 KW_API int64_t kw_pod_non_zero_request(kw_pod *pod, kw_resource resource) {
     if (!pod->is_current || resource.id < 0 || resource.id > 1) return kw_pod_request(pod, resource);
+    kw_reads_(pod, KW_READ_OTHERS_, KW_READ_REQUESTS_);
     return kw_own_request_((uint32_t)resource.id);
 }
 
@@ -1856,12 +1946,14 @@ KW_API int64_t kw_score_result(int64_t score, kw_status status) {
 KW_API int64_t kw_scored_(kw_status status) { return kw_score_result(kw_state_.score, status); }
 
 KW_API kw_scores *kw_read_scores_(void) {
-    kw_nodes *nodes = kw_new_nodes_();
-    (void)kw_nodes_count(nodes);
+    (void)kw_new_nodes_();
     KW_READ_(&kw_state_.scores, kw_host_node_scores(to, limit));
-    kw_state_.score_list =
-        (kw_scores){nodes->rows, (int64_t *)(void *)kw_state_.scores.at, kw_state_.scores.len / 8};
+    kw_state_.score_list = (kw_scores){(int64_t *)(void *)kw_state_.scores.at, kw_state_.scores.len / 8};
     return &kw_state_.score_list;
+}
+
+KW_API int32_t kw_scores_row(kw_scores *scores, uint32_t place) {
+    return place < scores->count ? kw_nodes_row(&kw_state_.nodes, place) : -1;
 }
 
 KW_API int32_t kw_send_scores_(kw_status status) {
@@ -1870,15 +1962,35 @@ KW_API int32_t kw_send_scores_(kw_status status) {
 }
 
 KW_API void kw_normalize(kw_scores *scores, bool reverse) {
-    int64_t highest = 0;
     for (uint32_t i = 0; i < scores->count; i++) {
-        if (scores->values[i] > highest) highest = scores->values[i];
+        if (scores->values[i] < 0) scores->values[i] = 0;
     }
-    for (uint32_t i = 0; i < scores->count; i++) {
-        int64_t value = scores->values[i] > 0 ? scores->values[i] : 0;
-        int64_t share = highest ? (int64_t)((double)value / (double)highest * KW_MAX_SCORE) : 0;
-        scores->values[i] = reverse ? KW_MAX_SCORE - share : share;
+    kw_apply_normalization(KW_PROPORTIONAL, reverse, KW_MAX_SCORE, scores->values, scores->count);
+}
+
+KW_API void kw_apply_normalization(
+    kw_normalization method, bool reverse, int32_t maximum, int64_t *scores, uint32_t count) {
+    int64_t highest = 0, lowest = 0;
+    if (method == KW_MIN_MAX && count) highest = lowest = scores[0];
+    for (uint32_t i = 0; i < count; i++) {
+        if (scores[i] > highest) highest = scores[i];
+        if (method == KW_MIN_MAX && scores[i] < lowest) lowest = scores[i];
     }
+    if (method == KW_KEEP_SCORES || (method == KW_PROPORTIONAL && !highest && !reverse)) return;
+    int64_t whole = highest - lowest;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t share = whole ? maximum * (scores[i] - lowest) / whole : method == KW_MIN_MAX ? maximum : 0;
+        scores[i] = reverse && (whole || method == KW_PROPORTIONAL) ? maximum - share : share;
+    }
+}
+
+KW_API void kw_normalize_scores(kw_normalization method, bool reverse, int32_t maximum) {
+    kw_host_normalization(method, reverse, maximum);
+}
+
+KW_API void kw_declare_pure(void) {
+    kw_state_.is_pure = true;
+    kw_host_pure(1);
 }
 
 KW_API uint32_t *kw_new_timeout_(void) {

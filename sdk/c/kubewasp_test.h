@@ -319,7 +319,9 @@ static struct {
     char nominated[512];
     kwt_bytes_ log, events, names, key, annotations;
     int64_t sent_scores[KWT_MOST];
-    bool has_sent_scores, is_signed;
+    bool has_sent_scores, is_signed, is_reverse;
+    kw_normalization normalization; /* declared */
+    int32_t maximum;
     char resources[KWT_RESOURCES][256];
     int32_t resource_count;
 } kwt_ = {.row = -1, .resources = {"cpu", "memory", "ephemeral-storage", "pods"}, .resource_count = 4};
@@ -420,6 +422,16 @@ void kw_host_logs(int32_t severity, const void *message, uint32_t len, const voi
     kwt_put_(&kwt_.log, "\n", 1);
 }
 void kw_host_log(int32_t severity, const void *message, uint32_t len) { kw_host_logs(severity, message, len, "", 0); }
+void kw_host_normalization(int32_t method, int32_t reverse, int32_t maximum) {
+    kwt_.normalization = (kw_normalization)method;
+    kwt_.is_reverse = reverse;
+    kwt_.maximum = maximum;
+}
+/* The answers of a pure plugin are compared by `kubewasp plugin test`. */
+void kw_host_pure(int32_t reports) { (void)reports; }
+void kw_host_pod_read(uint32_t metadata, uint32_t spec, uint32_t spec_high, uint32_t others) {
+    (void)metadata, (void)spec, (void)spec_high, (void)others;
+}
 void kw_host_pod_signature(uint32_t low, uint32_t high) { kwt_.is_signed = low || high; }
 int64_t kw_host_now(void) { return kwt_.now; }
 int32_t kw_host_cycle(void) { return kwt_.cycle; }
@@ -635,6 +647,11 @@ static int32_t kwt_best_(kwt_result *result) {
     if (status != KW_SKIP && (status = kwt_code_(8, -1)) != KW_SUCCESS) {
         *result = kwt_ended_by_("normalizescore", status);
         return -1;
+    }
+    if (kwt_.normalization && status != KW_SKIP) {
+        uint32_t size = kw_host_node_scores(kwt_.sent_scores, sizeof kwt_.sent_scores);
+        kw_apply_normalization(kwt_.normalization, kwt_.is_reverse, kwt_.maximum, kwt_.sent_scores, size / 8);
+        kwt_.has_sent_scores = true;
     }
     for (int32_t row = 0, place = 0; row < kwt_.node_count; row++) {
         if (!kwt_.nodes[row].is_feasible) continue;

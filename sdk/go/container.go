@@ -86,7 +86,7 @@ func requestsOf(pod *Pod, resource Resource) int64 {
 	}
 	total := max(running+sidecars, highest)
 	if resource == CPU || resource == Memory { // resources of pod-level requests
-		podLevel := pod.specification().Sub(podSpecResources).Quantities(resourceRequests)
+		podLevel := pod.specification(podSpecResources).Sub(podSpecResources).Quantities(resourceRequests)
 		if request, set := podLevel.Lookup(resource.name); set {
 			total = request.In(resource)
 		}

@@ -16,6 +16,10 @@ type guest struct {
 	cycle  int // number of the pod's cycle
 	pod    Pod
 	target Pod
+
+	reads    podFields // fields of the pod that hooks have read
+	reported podFields // fields that the scheduler knows of
+
 	state  *CycleState
 	first  CycleState          // initial state of a pod
 	copies map[int]*CycleState // states of preemption trials
@@ -199,6 +203,7 @@ func (g *guest) begin() {
 }
 
 func (g *guest) forgetPod() {
+	g.reads = g.reported // those of hooks whose reads do not matter are forgotten
 	g.pod.unread = true
 	g.pod.decoded = 0
 	g.pod.requests = g.pod.requests[:0]

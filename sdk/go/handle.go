@@ -10,8 +10,10 @@ type Handle struct {
 	// Log writes to the scheduler's log, or to the sink of Log.Replace.
 	Log Logger
 
-	guest     *guest
-	signature uint64
+	guest         *guest
+	signature     uint64
+	normalization *Normalization
+	pure          bool
 }
 
 // Now returns the time of the scheduler's clock, which is simulated in a simulation. Use it instead of time.Now.

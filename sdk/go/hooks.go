@@ -169,6 +169,7 @@ func (g *guest) runPreFilter() int32 {
 	g.begin()
 	g.forgetPod()
 	nodes, status := g.plugin.preFilter.PreFilter(g.state, &g.pod)
+	g.reportReads()
 	if nodes != nil && status.IsSuccess() {
 		if len(nodes) == 0 { // indistinguishable from all nodes
 			return g.answer(Unresolvable("no node is eligible"))
@@ -194,7 +195,9 @@ func (g *guest) runRemovePod() int32 {
 
 func (g *guest) runFilter() int32 {
 	node := g.beginNode()
-	return g.answer(g.plugin.filter.Filter(g.state, &g.pod, node))
+	status := g.plugin.filter.Filter(g.state, &g.pod, node)
+	g.reportReads()
+	return g.answer(status)
 }
 
 func (g *guest) runPostFilter() int64 {
@@ -212,12 +215,15 @@ func (g *guest) runPostFilter() int64 {
 func (g *guest) runPreScore() int32 {
 	g.begin()
 	g.feasible.read = false
-	return g.answer(g.plugin.preScore.PreScore(g.state, &g.pod, &g.feasible))
+	status := g.plugin.preScore.PreScore(g.state, &g.pod, &g.feasible)
+	g.reportReads()
+	return g.answer(status)
 }
 
 func (g *guest) runScore() int64 {
 	node := g.beginNode()
 	score, status := g.plugin.score.Score(g.state, &g.pod, node)
+	g.reportReads()
 	if score != int64(int32(score)) && status.IsSuccess() {
 		status = Failed("a score must fit into 32 bits")
 	}

@@ -239,6 +239,27 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
+func TestADeclaredNormalizationIsThatOfTheScheduler(t *testing.T) {
+	for _, test := range []struct {
+		declared     kubewasp.Normalization
+		scores, want []int64
+	}{
+		{kubewasp.Normalization{Method: kubewasp.KeepScores}, []int64{3, -1}, []int64{3, -1}},
+		{kubewasp.Normalization{Method: kubewasp.Proportional}, []int64{1, 3, -2}, []int64{33, 100, -66}},
+		{kubewasp.Normalization{Method: kubewasp.Proportional, Reverse: true}, []int64{0, 1, 3}, []int64{100, 67, 0}},
+		{kubewasp.Normalization{Method: kubewasp.Proportional}, []int64{0, -5}, []int64{0, -5}},
+		{kubewasp.Normalization{Method: kubewasp.Proportional, Reverse: true}, []int64{0, -5}, []int64{100, 100}},
+		{kubewasp.Normalization{Method: kubewasp.Proportional, Maximum: 10}, []int64{1, 3}, []int64{3, 10}},
+		{kubewasp.Normalization{Method: kubewasp.MinMax, Reverse: true}, []int64{1, 2, 4}, []int64{100, 67, 0}},
+		{kubewasp.Normalization{Method: kubewasp.MinMax}, []int64{7, 7}, []int64{100, 100}},
+	} {
+		given := slices.Clone(test.scores)
+		if test.declared.Apply(given); !slices.Equal(given, test.want) {
+			t.Errorf("%v of %v is %v, want %v", test.declared, test.scores, given, test.want)
+		}
+	}
+}
+
 type narrow struct{ nodes []string }
 
 func (n narrow) PreFilter(*kubewasp.CycleState, *kubewasp.Pod) ([]string, kubewasp.Status) {

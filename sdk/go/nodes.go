@@ -42,43 +42,15 @@ type NodeScores struct {
 }
 
 // Normalize scales the scores to 0 to MaxScore, in proportion to the highest; with reverse, the lowest score is the best.
+// Scores below 0 count as 0. If this is all that NormalizeScore does, Handle.NormalizeScores is faster.
 func (s *NodeScores) Normalize(reverse bool) {
-	var highest int64
-	for _, value := range s.Values {
-		highest = max(highest, value)
-	}
-	for i, value := range s.Values {
-		share := int64(0)
-		if highest > 0 {
-			share = int64(float64(max(value, 0)) / float64(highest) * MaxScore)
-		}
-		if reverse {
-			share = MaxScore - share
-		}
-		s.Values[i] = share
-	}
+	proportional(s.Values, MaxScore, 0, reverse)
 }
 
 // Stretch scales the scores so that the lowest becomes 0 and the highest MaxScore, or the opposite with reverse. Equal
 // scores all become MaxScore.
 func (s *NodeScores) Stretch(reverse bool) {
-	if len(s.Values) == 0 {
-		return
-	}
-	lowest, highest := s.Values[0], s.Values[0]
-	for _, value := range s.Values {
-		lowest, highest = min(lowest, value), max(highest, value)
-	}
-	for i, value := range s.Values {
-		share := int64(MaxScore)
-		if highest > lowest {
-			share = int64((float64(value) - float64(lowest)) / (float64(highest) - float64(lowest)) * MaxScore)
-			if reverse {
-				share = MaxScore - share
-			}
-		}
-		s.Values[i] = share
-	}
+	minMax(s.Values, MaxScore, reverse)
 }
 
 // NodeStatuses holds the status codes of the rejected nodes, for PostFilter.

@@ -83,19 +83,34 @@ func (p *Pod) ensure() {
 	}
 }
 
-func (p *Pod) metadata() Message {
+// metadata returns the metadata, to read a field of it.
+func (p *Pod) metadata(field int) Message {
 	p.ensure()
+	if p.guest != nil {
+		p.guest.reads.metadata |= 1 << field
+	}
 	return p.meta
 }
 
-func (p *Pod) specification() Message {
+// specification returns the spec, to read a field of it.
+func (p *Pod) specification(field int) Message {
 	p.ensure()
+	if p.guest != nil {
+		p.guest.reads.spec |= 1 << field
+	}
 	return p.spec
 }
 
 func (p *Pod) statusMessage() Message {
 	p.ensure()
+	p.reads(readStatus)
 	return p.status
+}
+
+func (p *Pod) reads(other uint32) {
+	if p.guest != nil {
+		p.guest.reads.others |= other
+	}
 }
 
 // first reports whether this is the first access to a field.
@@ -112,72 +127,83 @@ func (p *Pod) first(part uint32) bool {
 }
 
 // Name returns metadata.name.
-func (p *Pod) Name() string { return p.metadata().Text(metaName) }
+func (p *Pod) Name() string { return p.metadata(metaName).Text(metaName) }
 
 // Namespace returns metadata.namespace.
-func (p *Pod) Namespace() string { return p.metadata().Text(metaNamespace) }
+func (p *Pod) Namespace() string { return p.metadata(metaNamespace).Text(metaNamespace) }
 
 // UID returns metadata.uid.
-func (p *Pod) UID() string { return p.metadata().Text(metaUID) }
+func (p *Pod) UID() string { return p.metadata(metaUID).Text(metaUID) }
 
 // Labels returns metadata.labels.
 func (p *Pod) Labels() Map[string] {
-	if p.first(podLabels) {
-		p.parts.labels = p.metadata().Map(metaLabels)
+	if meta := p.metadata(metaLabels); p.first(podLabels) {
+		p.parts.labels = meta.Map(metaLabels)
 	}
 	return p.parts.labels
 }
 
 // Annotations returns metadata.annotations.
 func (p *Pod) Annotations() Map[string] {
-	if p.first(podAnnotations) {
-		p.parts.annotations = p.metadata().Map(metaAnnotations)
+	if meta := p.metadata(metaAnnotations); p.first(podAnnotations) {
+		p.parts.annotations = meta.Map(metaAnnotations)
 	}
 	return p.parts.annotations
 }
 
 // CreationTimestamp returns metadata.creationTimestamp.
-func (p *Pod) CreationTimestamp() time.Time { return p.metadata().Time(metaCreation) }
+func (p *Pod) CreationTimestamp() time.Time { return p.metadata(metaCreation).Time(metaCreation) }
 
 // DeletionTimestamp returns metadata.deletionTimestamp; zero unless the pod is being deleted.
-func (p *Pod) DeletionTimestamp() time.Time { return p.metadata().Time(metaDeletion) }
+func (p *Pod) DeletionTimestamp() time.Time { return p.metadata(metaDeletion).Time(metaDeletion) }
 
 // OwnerReferences returns metadata.ownerReferences.
-func (p *Pod) OwnerReferences() []OwnerReference { return ownersOf(p.metadata()) }
+func (p *Pod) OwnerReferences() []OwnerReference { return ownersOf(p.metadata(metaOwners)) }
 
 // Reference returns a reference to the pod, for events.
-func (p *Pod) Reference() ObjectReference { return referenceTo("Pod", p.metadata()) }
+func (p *Pod) Reference() ObjectReference {
+	p.metadata(metaNamespace)
+	p.metadata(metaUID)
+	p.metadata(metaResourceVersion)
+	return referenceTo("Pod", p.metadata(metaName))
+}
 
 // NodeName returns spec.nodeName, the node of the pod.
-func (p *Pod) NodeName() string { return p.specification().Text(podSpecNodeName) }
+func (p *Pod) NodeName() string { return p.specification(podSpecNodeName).Text(podSpecNodeName) }
 
 // SchedulerName returns spec.schedulerName.
-func (p *Pod) SchedulerName() string { return p.specification().Text(podSpecSchedulerName) }
+func (p *Pod) SchedulerName() string {
+	return p.specification(podSpecSchedulerName).Text(podSpecSchedulerName)
+}
 
 // Priority returns spec.priority; 0 if there is none.
-func (p *Pod) Priority() int32 { return int32(p.specification().Int(podSpecPriority)) }
+func (p *Pod) Priority() int32 { return int32(p.specification(podSpecPriority).Int(podSpecPriority)) }
 
 // PriorityClassName returns spec.priorityClassName.
-func (p *Pod) PriorityClassName() string { return p.specification().Text(podSpecPriorityClassName) }
+func (p *Pod) PriorityClassName() string {
+	return p.specification(podSpecPriorityClassName).Text(podSpecPriorityClassName)
+}
 
 // PreemptionPolicy returns spec.preemptionPolicy.
-func (p *Pod) PreemptionPolicy() string { return p.specification().Text(podSpecPreemptionPolicy) }
+func (p *Pod) PreemptionPolicy() string {
+	return p.specification(podSpecPreemptionPolicy).Text(podSpecPreemptionPolicy)
+}
 
 // HostNetwork returns spec.hostNetwork.
-func (p *Pod) HostNetwork() bool { return p.specification().Bool(podSpecHostNetwork) }
+func (p *Pod) HostNetwork() bool { return p.specification(podSpecHostNetwork).Bool(podSpecHostNetwork) }
 
 // NodeSelector returns spec.nodeSelector.
 func (p *Pod) NodeSelector() Map[string] {
-	if p.first(podNodeSelector) {
-		p.parts.nodeSelector = p.specification().Map(podSpecNodeSelector)
+	if spec := p.specification(podSpecNodeSelector); p.first(podNodeSelector) {
+		p.parts.nodeSelector = spec.Map(podSpecNodeSelector)
 	}
 	return p.parts.nodeSelector
 }
 
 // Tolerations returns spec.tolerations.
 func (p *Pod) Tolerations() []Toleration {
-	if p.first(podTolerations) {
-		p.parts.tolerations = tolerationsOf(p.specification())
+	if spec := p.specification(podSpecTolerations); p.first(podTolerations) {
+		p.parts.tolerations = tolerationsOf(spec)
 	}
 	return p.parts.tolerations
 }
@@ -194,27 +220,29 @@ func (p *Pod) Tolerates(taint Taint) bool {
 
 // Containers returns spec.containers.
 func (p *Pod) Containers() []Container {
-	if p.first(podContainers) {
-		p.parts.containers = containersOf(p.specification(), podSpecContainers)
+	if spec := p.specification(podSpecContainers); p.first(podContainers) {
+		p.parts.containers = containersOf(spec, podSpecContainers)
 	}
 	return p.parts.containers
 }
 
 // InitContainers returns spec.initContainers.
 func (p *Pod) InitContainers() []Container {
-	if p.first(podInitContainers) {
-		p.parts.initContainers = containersOf(p.specification(), podSpecInitContainers)
+	if spec := p.specification(podSpecInitContainers); p.first(podInitContainers) {
+		p.parts.initContainers = containersOf(spec, podSpecInitContainers)
 	}
 	return p.parts.initContainers
 }
 
 // Overhead returns spec.overhead.
-func (p *Pod) Overhead() Map[Quantity] { return p.specification().Quantities(podSpecOverhead) }
+func (p *Pod) Overhead() Map[Quantity] {
+	return p.specification(podSpecOverhead).Quantities(podSpecOverhead)
+}
 
 // SchedulingGates returns the names in spec.schedulingGates.
 func (p *Pod) SchedulingGates() []string {
 	var gates []string
-	for gate := range p.specification().Subs(podSpecSchedulingGates) {
+	for gate := range p.specification(podSpecSchedulingGates).Subs(podSpecSchedulingGates) {
 		gates = append(gates, gate.Text(1))
 	}
 	return gates
@@ -222,10 +250,10 @@ func (p *Pod) SchedulingGates() []string {
 
 // TerminationGracePeriod returns spec.terminationGracePeriodSeconds; 30 s by default, as in Kubernetes.
 func (p *Pod) TerminationGracePeriod() time.Duration {
-	if !p.specification().Has(podSpecTerminationGrace) {
+	if !p.specification(podSpecTerminationGrace).Has(podSpecTerminationGrace) {
 		return 30 * time.Second
 	}
-	return time.Duration(p.specification().Int(podSpecTerminationGrace)) * time.Second
+	return time.Duration(p.specification(podSpecTerminationGrace).Int(podSpecTerminationGrace)) * time.Second
 }
 
 // Phase returns status.phase.
@@ -237,6 +265,7 @@ func (p *Pod) NominatedNodeName() string { return p.statusMessage().Text(11) }
 // Proto returns the whole pod, for fields without a method.
 func (p *Pod) Proto() Message {
 	p.ensure()
+	p.reads(readObject)
 	return p.raw
 }
 
@@ -263,6 +292,7 @@ func (p *Pod) NonZeroRequests(resource Resource) int64 {
 
 // known returns an amount that the host has for the current pod. All amounts are read at once.
 func (p *Pod) known(place int) int64 {
+	p.reads(readRequests)
 	if place >= len(p.requests) {
 		count := max(place+1, 2+p.guest.resources)
 		if cap(p.requests) < count {

@@ -38,6 +38,12 @@ func (g *guest) load(factory maker) error {
 		return errNothing
 	}
 	g.host.Implemented(hooks)
+	if declared := g.handle.normalization; declared != nil {
+		g.host.Normalization(int32(declared.Method), declared.Reverse, declared.maximum())
+	}
+	if g.handle.pure {
+		g.host.Pure()
+	}
 	if g.handle.signature != 0 {
 		g.host.SignPod(g.handle.signature)
 	}

@@ -271,6 +271,17 @@ export type Signature =
   | { readonly [key: string]: Signature };
 
 /**
+ * A normalization of scores to 0 … `maximum` (default 100). `proportional`: shares of the highest score, rounded down, as by
+ * DefaultNormalizeScore of kube-scheduler. `min-max`: the lowest score becomes 0 and the highest the maximum; equal scores all
+ * become the maximum. `none`: the scores stay as they are. With `reverse`, the lowest score is the best.
+ */
+export interface Normalization {
+  method: "none" | "proportional" | "min-max";
+  reverse?: boolean;
+  maximum?: number;
+}
+
+/**
  * A scheduling policy: a module's default export.
  *
  *     export default class Fast extends Plugin {
@@ -286,6 +297,17 @@ export declare abstract class Plugin<Config = any> {
   static wants: readonly ("pods" | "waitingPods")[];
   /** True if filter and score depend on the Node object only: results per node are then shared by all pods. */
   static ignoresPod: boolean;
+  /**
+   * True if `preFilter`, `filter`, `preScore` and `score` depend on the pod, the configuration and the node at hand with its
+   * pods, and on nothing else. They are then called again for nodes that have changed since they were called for an equal
+   * pod: mostly for the node of the previous pod. Pods are equal if all properties are that the plugin has read.
+   *
+   * Not pure: other nodes, the nodes of `preScore`, waiting pods, the time, properties of the plugin that other hooks change.
+   * Name and uid of the pod, also in a log line, make every pod different. `kubewasp plugin test` compares.
+   */
+  static pure: boolean;
+  /** Normalization of the scores by the scheduler, in place of `normalizeScores`. */
+  static normalization: Normalization | undefined;
   /** Schema of the configuration; without one, any JSON is accepted. */
   static config: schema.Schema<any> | undefined;
 
@@ -323,10 +345,12 @@ export declare abstract class Plugin<Config = any> {
   postFilter?(state: CycleState, pod: Pod, statuses: ReadonlyMap<string, Code>): Nominate | Status | string | null | void;
   /** Runs once per pod, before `score`, with the feasible nodes. May return `SKIP`. */
   preScore?(state: CycleState, pod: Pod, nodes: readonly NodeInfo[]): Verdict;
-  /** Score of the node: 0 to 100, or any integer if the plugin has `normalizeScores`. */
+  /** Score of the node: 0 to 100, or any integer if the plugin normalizes scores. */
   score?(state: CycleState, pod: Pod, node: NodeInfo): number;
   /** Normalizes the scores, by node name, to 0 to 100: in place, or as a return value. */
   normalizeScores?(state: CycleState, pod: Pod, scores: Map<string, number>): Map<string, number> | void;
+  /** The same without names, which is faster; instead of `normalizeScores`. */
+  normalizeValues?(state: CycleState, pod: Pod, values: number[]): number[] | void;
 
   // Binding
 

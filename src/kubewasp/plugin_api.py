@@ -22,6 +22,7 @@ from __future__ import annotations
 from kubewasp.framework.cluster_events import Action, ObjectReference, RecordedEvent
 from kubewasp.framework.cycle_state import CycleState, StateKey
 from kubewasp.framework.handle import Handle
+from kubewasp.framework.normalization import normalized
 from kubewasp.framework.plugin import (
     MAX_SCORE,
     MIN_SCORE,
@@ -50,7 +51,6 @@ from kubewasp.framework.plugin import (
     Scores,
     SortKey,
     Verdicts,
-    normalized,
     rejection,
 )
 from kubewasp.framework.status import SUCCESS, Code, Status

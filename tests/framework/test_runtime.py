@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 from kubewasp.framework.cluster_events import Action
 from kubewasp.framework.cycle_state import CycleState
 from kubewasp.framework.decision_record import DecisionRecord
-from kubewasp.framework.plugin import (
-    FilterPlugin,
-    NodeByNode,
-    PostFilterResult,
-    PreFilterResult,
-    Registration,
-    normalized,
-)
+from kubewasp.framework.normalization import normalized
+from kubewasp.framework.plugin import FilterPlugin, NodeByNode, PostFilterResult, PreFilterResult, Registration
 from kubewasp.framework.runtime import Framework
 from kubewasp.framework.status import SUCCESS, Code, Status
 from tests.framework.fakes import SKIP, WAIT, Scripted, error, make_framework, unresolvable, unschedulable

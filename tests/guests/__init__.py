@@ -99,6 +99,9 @@ EXTENSION = (
     ("at_hand", 1),
     ("result.hint", 2),
     ("result.annotation", 4),
+    ("normalization", 3),
+    ("pure", 1),
+    ("pod_read", 4),
 )
 
 # The global `what` of misbehave.

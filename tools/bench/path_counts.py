@@ -129,6 +129,14 @@ def _signing() -> Iterator[Step]:
     yield Step("plain pod", _scheduled(cluster, itertools.count()))
 
 
+def _counting() -> Iterator[Step]:
+    """A guest that normalizes by its hook and is called for every node; and the same, pure, normalized by the host."""
+    wasm = guests.guest("podcount", "go")
+    for name, config in (("called for every node", ""), ("pure", "declared")):
+        cluster = _cluster(default_config().with_wasm_plugin("podcount", str(wasm), config))
+        yield Step(name, _scheduled(cluster, itertools.count()))
+
+
 def _traces() -> Iterator[Step]:
     """A run of a trace in its steady state: a pod arrives and another one ends. Waiting pods must not add to it."""
     for name, waiting in (("pod arrives, pod ends", 0), (f"with {_WAITING} waiting pods", _WAITING)):
@@ -412,6 +420,7 @@ class _InlineLoop(asyncio.SelectorEventLoop):
 PATHS: Final[dict[str, Callable[[], Iterator[Step]]]] = {
     "default plugins": _scheduling,
     "signing guest": _signing,
+    "counting guest": _counting,
     "traces": _traces,
     "updates": _updates,
     "wire codec": _codec,

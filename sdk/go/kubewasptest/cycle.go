@@ -164,7 +164,7 @@ func (c *Cycle) score(node string) (int64, kubewasp.Status) {
 	return answer >> 32, c.made(kubewasp.Code(int32(answer)))
 }
 
-// Scores returns the final scores of these nodes, or of all: PreScore, Score and NormalizeScore.
+// Scores returns the final scores of these nodes, or of all: PreScore, Score, and NormalizeScore or its declaration.
 func (c *Cycle) Scores(nodes ...string) map[string]int64 {
 	c.plugin.t.Helper()
 	scores, status := c.rank(nodes)
@@ -202,6 +202,7 @@ func (c *Cycle) rank(nodes []string) (map[string]int64, kubewasp.Status) {
 			values = c.host.sent
 		}
 	}
+	c.host.normalization.Apply(values)
 	scores := map[string]int64{}
 	for i, name := range names {
 		scores[name] = values[i]

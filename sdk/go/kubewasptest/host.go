@@ -35,6 +35,8 @@ type instance struct {
 	annotates bool // whether the hook may annotate
 	sentNotes map[string]string
 
+	normalization kubewasp.Normalization // declared
+
 	hooks     uint32
 	cycles    int
 	resources []string
@@ -133,6 +135,14 @@ func (i *instance) SignPod(signature uint64) { i.signature = signature }
 func (i *instance) Now() int64               { return i.cluster().now.UnixNano() }
 
 func (i *instance) Cycle() int { return i.cycles }
+
+func (i *instance) Normalization(method int32, reverse bool, maximum int32) {
+	i.normalization = kubewasp.Normalization{Method: kubewasp.NormalizationMethod(method), Reverse: reverse, Maximum: maximum}
+}
+
+// The answers of a pure plugin are compared by `kubewasp plugin test`.
+func (i *instance) Pure()                          {}
+func (i *instance) PodRead(uint32, uint64, uint32) {}
 
 func (i *instance) Resource(name string) int {
 	for number, known := range i.resources {

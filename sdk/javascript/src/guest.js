@@ -6,8 +6,9 @@ import { RESOURCES, Change } from "./events.js";
 import { check, checkedEvents } from "./hook_checks.js";
 import { Collector, writeToStderr } from "./logs.js";
 import { Mirror } from "./mirror.js";
-import { Node, Pod } from "./objects.js";
-import { implementsHook, METHODS, WANTS } from "./plugin.js";
+import { declared } from "./normalization.js";
+import { Node, NotedPod, Pod } from "./objects.js";
+import { implementsHook, METHODS, NORMALIZE_VALUES, WANTS } from "./plugin.js";
 import { ConfigError, parse } from "./schema.js";
 import { hashed } from "./signature.js";
 import { encoded } from "./sort_key.js";
@@ -21,6 +22,8 @@ const LOWEST = -(2 ** 31);
 const HIGHEST = 2 ** 31 - 1;
 const MILLION = 1e6;
 const ON_NODE = ["reserve", "unreserve", "prebind", "bind", "postbind"];
+// Hooks whose answers may be shared with other pods.
+const SHARED = ["prefilter", "filter", "prescore", "score"];
 const ANNOTATING = ["reserve", "prebind"];
 
 /** The exports of a component: `start` and `call` of the plugin class. */
@@ -56,6 +59,7 @@ export class Guest {
   #class;
   #collector = new Collector();
   #cycles = new Map();
+  #reported = new Set();
   #plugin;
   #mirror;
   #hooks;
@@ -119,6 +123,8 @@ export class Guest {
       wants: wants.map((want) => WANTS[want]).sort(),
       signature: this.#class.ignoresPod ? 1 : 0,
       signs: implementsHook(this.#class, "signature"),
+      ...(this.#class.pure ? { pure: true } : {}),
+      ...(this.#class.normalization ? { normalization: declared(this.#class.normalization) } : {}),
     };
   }
 
@@ -136,8 +142,12 @@ export class Guest {
     try {
       const texts = this.#mirror.update(lines);
       if (header.waiting) this.#mirror.keepWaiting(header.waiting);
-      if (texts.p !== undefined && header.cycle) this.#cycles.set(header.cycle, new Cycle(new Pod(texts.p)));
+      if (texts.p !== undefined && header.cycle) {
+        const pod = this.#class.pure ? new NotedPod(texts.p) : new Pod(texts.p);
+        this.#cycles.set(header.cycle, new Cycle(pod));
+      }
       answer = this.#hooks[header.hook](header, texts);
+      if (this.#class.pure && SHARED.includes(header.hook)) this.#addReads(header, answer);
       if (scheduler.annotations?.size) answer.annotations = Object.fromEntries(scheduler.annotations);
     } catch (error) {
       answer = error instanceof HookError ? error.answer : { error: told(error) };
@@ -145,6 +155,13 @@ export class Guest {
     scheduler.takeInto(answer);
     this.#collector.takeInto(answer);
     return json(answer);
+  }
+
+  /** Reports fields of the pod that no hook with a shared answer has read before. */
+  #addReads(header, answer) {
+    const found = [...this.#cycle(header).pod.reads].filter((field) => !this.#reported.has(field));
+    for (const field of found) this.#reported.add(field);
+    if (found.length > 0) answer.read = found;
   }
 
   #cycle(header) {
@@ -246,6 +263,16 @@ export class Guest {
 
   #normalize(header) {
     const { state, pod } = this.#cycle(header);
+    if (implementsHook(this.#class, NORMALIZE_VALUES)) {
+      const count = header.scores.length;
+      const values = this.#plugin[NORMALIZE_VALUES](state, pod, header.scores) ?? header.scores;
+      if (!Array.isArray(values)) throw new TypeError(`${NORMALIZE_VALUES} returned ${shown(values)}; expected an array`);
+      if (values.length !== count) {
+        throw new RangeError(`${NORMALIZE_VALUES} gave ${values.length} scores for ${count} nodes`);
+      }
+      for (const score of values) checkScore(score, NORMALIZE_VALUES);
+      return { scores: values };
+    }
     const names = this.#listed(header).map((node) => node.name);
     const given = new Map(names.map((name, place) => [name, header.scores[place]]));
     const changed = this.#plugin.normalizeScores(state, pod, given) ?? given;
@@ -299,6 +326,7 @@ export class Guest {
 /** Hooks that the plugin implements, by their names in the ABI. */
 export function implementedHooks(pluginClass) {
   const hooks = Object.keys(METHODS).filter((hook) => implementsHook(pluginClass, METHODS[hook]));
+  if (implementsHook(pluginClass, NORMALIZE_VALUES)) hooks.push("normalizescore");
   if (implementsHook(pluginClass, "events")) hooks.push("enqueue");
   if (implementsHook(pluginClass, "signature") && !hooks.includes("prefilter")) hooks.push("prefilter");
   if (hooks.includes("addpod") || hooks.includes("removepod")) hooks.push("clonestate", "selectstate", "dropstate");

@@ -16,6 +16,7 @@ const PARAMETERS = {
   preScore: ["state", "pod", "nodes"],
   score: ON_NODE,
   normalizeScores: ["state", "pod", "scores"],
+  normalizeValues: ["state", "pod", "values"],
   reserve: ON_NODE,
   unreserve: ON_NODE,
   permit: ON_NODE,
@@ -57,6 +58,9 @@ function* found(pluginClass) {
   }
   const name = pluginClass.name || "the plugin";
   const unknown = [...(pluginClass.wants ?? [])].filter((want) => !Object.hasOwn(WANTS, want));
+  if ("normalizeScores" in pluginClass.prototype && "normalizeValues" in pluginClass.prototype) {
+    yield `${name} has normalizeScores and normalizeValues; remove one of them`;
+  }
   if (unknown.length > 0) yield `wants: unknown ${unknown.join(", ")}; there are ${Object.keys(WANTS).join(", ")}`;
   let hooks = 0;
   let misspelt = 0;

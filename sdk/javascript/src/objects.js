@@ -16,11 +16,15 @@ export class KubernetesObject {
 
   /** The whole object in the JSON form of Kubernetes. */
   get raw() {
+    return this._object;
+  }
+
+  get _object() {
     return (this._raw ??= JSON.parse(this._text));
   }
 
   get _metadata() {
-    return this.raw.metadata ?? NONE;
+    return this._object.metadata ?? NONE;
   }
 
   get name() {
@@ -57,50 +61,58 @@ export class Pod extends KubernetesObject {
   }
 
   get spec() {
-    return this.raw.spec ?? NONE;
+    return this._spec;
   }
 
   get status() {
-    return this.raw.status ?? NONE;
+    return this._status;
+  }
+
+  get _spec() {
+    return this._object.spec ?? NONE;
+  }
+
+  get _status() {
+    return this._object.status ?? NONE;
   }
 
   /** Total requests: `pod.requests.cpu` in milli-CPU, `pod.requests.get("nvidia.com/gpu")` in units. */
   get requests() {
-    return (this._requests ??= podRequests(this.spec));
+    return (this._requests ??= podRequests(this._spec));
   }
 
   /** Requested CPU and memory, with a small default for containers without requests. */
   get nonZeroRequests() {
-    return (this._nonZero ??= podNonZeroRequests(this.spec));
+    return (this._nonZero ??= podNonZeroRequests(this._spec));
   }
 
   get priority() {
-    return this.spec.priority ?? 0;
+    return this._spec.priority ?? 0;
   }
 
   get priorityClass() {
-    return this.spec.priorityClassName ?? "";
+    return this._spec.priorityClassName ?? "";
   }
 
   get schedulerName() {
-    return this.spec.schedulerName || "default-scheduler";
+    return this._spec.schedulerName || "default-scheduler";
   }
 
   /** Node of the pod; empty for a pending pod. */
   get nodeName() {
-    return this.spec.nodeName ?? "";
+    return this._spec.nodeName ?? "";
   }
 
   get nominatedNodeName() {
-    return this.status.nominatedNodeName ?? "";
+    return this._status.nominatedNodeName ?? "";
   }
 
   get nodeSelector() {
-    return (this._nodeSelector ??= entries(this.spec.nodeSelector));
+    return (this._nodeSelector ??= entries(this._spec.nodeSelector));
   }
 
   get tolerations() {
-    return (this._tolerations ??= (this.spec.tolerations ?? []).map((item) => ({
+    return (this._tolerations ??= (this._spec.tolerations ?? []).map((item) => ({
       key: item.key ?? "",
       operator: item.operator || "Equal",
       value: item.value ?? "",
@@ -116,11 +128,11 @@ export class Pod extends KubernetesObject {
   }
 
   get containers() {
-    return (this._containers ??= (this.spec.containers ?? []).map(container));
+    return (this._containers ??= (this._spec.containers ?? []).map(container));
   }
 
   get initContainers() {
-    return (this._initContainers ??= (this.spec.initContainers ?? []).map(container));
+    return (this._initContainers ??= (this._spec.initContainers ?? []).map(container));
   }
 
   /** Images of all containers, init containers first. */
@@ -129,7 +141,7 @@ export class Pod extends KubernetesObject {
   }
 
   get schedulingGates() {
-    return (this.spec.schedulingGates ?? []).map((gate) => gate.name ?? "");
+    return (this._spec.schedulingGates ?? []).map((gate) => gate.name ?? "");
   }
 
   /** Controller of the pod, or null. */
@@ -138,6 +150,48 @@ export class Pod extends KubernetesObject {
     if (!found) return null;
     return { kind: found.kind ?? "", name: found.name ?? "", uid: found.uid ?? "", apiVersion: found.apiVersion ?? "" };
   }
+}
+
+// Fields of a pod by the properties that are made of them. Properties made of other properties have none of their own.
+const FIELDS = {
+  raw: "object",
+  spec: "spec",
+  status: "status",
+  nominatedNodeName: "status",
+  requests: "requests",
+  nonZeroRequests: "requests",
+  name: "metadata.name",
+  namespace: "metadata.namespace",
+  uid: "metadata.uid",
+  labels: "metadata.labels",
+  annotations: "metadata.annotations",
+  createdAt: "metadata.creationTimestamp",
+  owner: "metadata.ownerReferences",
+  priority: "spec.priority",
+  priorityClass: "spec.priorityClassName",
+  schedulerName: "spec.schedulerName",
+  nodeName: "spec.nodeName",
+  nodeSelector: "spec.nodeSelector",
+  tolerations: "spec.tolerations",
+  containers: "spec.containers",
+  initContainers: "spec.initContainers",
+  schedulingGates: "spec.schedulingGates",
+};
+
+/** The pod of a pure plugin's cycle: notes the fields that are read. */
+export class NotedPod extends Pod {
+  reads = new Set();
+}
+
+for (const [name, field] of Object.entries(FIELDS)) {
+  const holder = Object.hasOwn(Pod.prototype, name) ? Pod.prototype : KubernetesObject.prototype;
+  const { get } = Object.getOwnPropertyDescriptor(holder, name);
+  Object.defineProperty(NotedPod.prototype, name, {
+    get() {
+      this.reads.add(field);
+      return get.call(this);
+    },
+  });
 }
 
 /** A node. Labels and images have JSON texts of their own: reading labels does not parse the rest. */
@@ -156,7 +210,7 @@ export class Node extends KubernetesObject {
     return "Node";
   }
 
-  get raw() {
+  get _object() {
     if (this._raw === undefined) {
       const parsed = JSON.parse(this._text);
       if (this._labelsText) (parsed.metadata ??= {}).labels = JSON.parse(this._labelsText);
@@ -194,7 +248,7 @@ export class Node extends KubernetesObject {
   /** Sizes in bytes of the images on the node, by all their names. */
   get images() {
     if (this._images === undefined) {
-      const listed = this._imagesText ? JSON.parse(this._imagesText) : this.raw.status?.images;
+      const listed = this._imagesText ? JSON.parse(this._imagesText) : this._object.status?.images;
       this._images = new Map(
         (listed ?? []).flatMap((item) => (item.names ?? []).map((name) => [name, item.sizeBytes ?? 0])),
       );

@@ -13,6 +13,13 @@ export class Plugin {
   static wants = [];
   /** True if filter and score depend on the Node object only: results per node are then shared by all pods. */
   static ignoresPod = false;
+  /**
+   * True if preFilter, filter, preScore and score depend on the pod, the configuration and the node at hand with its pods,
+   * and on nothing else: they are then called again for nodes that have changed since they were called for an equal pod.
+   */
+  static pure = false;
+  /** Normalization of the scores by the scheduler, in place of `normalizeScores`. */
+  static normalization = undefined;
   /** Schema of the configuration; without one, any JSON is accepted. */
   static config = undefined;
 
@@ -81,6 +88,8 @@ export const METHODS = Object.freeze({
   bind: "bind",
   postbind: "postBind",
 });
+/** The other method of `normalizescore`. */
+export const NORMALIZE_VALUES = "normalizeValues";
 export const WANTS = Object.freeze({ pods: "pods", waitingPods: "waiting_pods" });
 
 /** Whether a plugin class has a method for a hook. */

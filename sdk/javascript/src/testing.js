@@ -6,6 +6,7 @@
 import { candidates, checkScore } from "./guest.js";
 import { check, checkedEvents } from "./hook_checks.js";
 import { NodeInfo, Nodes } from "./node_info.js";
+import { normalized } from "./normalization.js";
 import { Pod } from "./objects.js";
 import { implementsHook } from "./plugin.js";
 import { fromQuantities, Resources } from "./resources.js";
@@ -193,6 +194,12 @@ export class FakeCluster {
     let scores = new Map(nodes.map((node) => [node.name, plugin.score(state, pod, node)]));
     for (const score of scores.values()) checkScore(score, "score");
     if (has(plugin, "normalizeScores")) scores = plugin.normalizeScores(state, pod, scores) ?? scores;
+    const { normalization } = plugin.constructor;
+    if (has(plugin, "normalizeValues") || normalization) {
+      const given = [...scores.values()];
+      const values = normalization ? normalized(normalization, given) : (plugin.normalizeValues(state, pod, given) ?? given);
+      scores = new Map([...scores.keys()].map((name, place) => [name, values[place]]));
+    }
     for (const [name, score] of scores) {
       if (!Number.isInteger(score) || score < 0 || score > 100) {
         throw new RangeError(`the score of ${name} is ${score}; expected a whole number from 0 to 100`);

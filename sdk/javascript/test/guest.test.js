@@ -229,3 +229,23 @@ test("a promise is not a verdict", () => {
   const answer = started(Late).call({ hook: "permit", row: 0 }, POD, ...node(0, "a"));
   assert.match(answer.error.cause, /permit returned a promise; hooks are plain methods/);
 });
+
+test("a pure plugin reports what it reads of the pod, once", () => {
+  class Pure extends Plugin {
+    static pure = true;
+    static normalization = { method: "min-max", reverse: true };
+    filter(state, pod) {
+      return pod.labels.app === "web" && pod.priority === 0 ? null : "no";
+    }
+    reserve(state, pod) {
+      return pod.name ? null : "no";
+    }
+    score() {
+      return 1;
+    }
+  }
+  const { description, call } = started(Pure);
+  assert.deepEqual([description.pure, description.normalization], [true, [2, 1, 100]]);
+  assert.deepEqual(call({ hook: "filter", list: 0, rows: [0] }, POD, ...node(0, "a")).read, ["metadata.labels"]);
+  assert.equal(call({ hook: "filter", list: 0 }).read, undefined);
+});

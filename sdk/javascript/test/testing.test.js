@@ -157,3 +157,27 @@ test("hooks with fewer or other names of parameters are fine", () => {
   }
   assert.equal(run(Fine, makePod("p"), [makeNode("n")]).rejected.n, "p");
 });
+
+test("a declared normalization, or values without names, are applied", () => {
+  class Counts extends Plugin {
+    score(state, pod, node) {
+      return Number(node.name.at(-1));
+    }
+  }
+  const scores = (normalization) => {
+    class Declared extends Counts {
+      static normalization = normalization;
+    }
+    return Object.values(run(Declared, makePod(), [makeNode("n-1"), makeNode("n-2"), makeNode("n-3")]).scores);
+  };
+  assert.deepEqual(scores({ method: "none" }), [1, 2, 3]);
+  assert.deepEqual(scores({ method: "proportional" }), [33, 66, 100]);
+  assert.deepEqual(scores({ method: "proportional", reverse: true, maximum: 10 }), [7, 4, 0]);
+  assert.deepEqual(scores({ method: "min-max", reverse: true }), [100, 50, 0]);
+  class Values extends Counts {
+    normalizeValues(state, pod, values) {
+      return values.map((value) => 100 - value);
+    }
+  }
+  assert.deepEqual(run(Values, makePod(), [makeNode("n-1")]).scores, { "n-1": 99 });
+});

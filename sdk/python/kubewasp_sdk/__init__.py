@@ -3,6 +3,7 @@
 from kubewasp_sdk.config import ConfigError
 from kubewasp_sdk.events import Action, Change, ClusterEvent
 from kubewasp_sdk.node_info import NodeInfo, Nodes
+from kubewasp_sdk.normalization import Normalization
 from kubewasp_sdk.objects import Container, Node, Owner, Pod, Taint, Toleration
 from kubewasp_sdk.plugin import Plugin
 from kubewasp_sdk.recorded_events import Event, ObjectReference
@@ -26,6 +27,7 @@ __all__ = [
     "NodeInfo",
     "Nodes",
     "Nominate",
+    "Normalization",
     "ObjectReference",
     "Owner",
     "Plugin",

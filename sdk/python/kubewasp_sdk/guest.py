@@ -22,7 +22,7 @@ from kubewasp_sdk.events import RESOURCES, Action, Change, ClusterEvent
 from kubewasp_sdk.logs import LogCollector, OutputCollector
 from kubewasp_sdk.mirror import Mirror
 from kubewasp_sdk.objects import Node, Pod
-from kubewasp_sdk.plugin import METHODS, WANTS, Plugin, overrides
+from kubewasp_sdk.plugin import METHODS, NORMALIZE_VALUES, WANTS, Plugin, overrides
 from kubewasp_sdk.state import CycleState
 from kubewasp_sdk.status import Code, Nominate, Status, Wait, as_status
 from kubewasp_sdk.watch import Watch
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 PROTOCOL = 1
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 _SECOND = 10**9
+# Hooks whose answers may be shared with other pods.
+_SHARED = ("prefilter", "filter", "prescore", "score")
 _VERDICTS = (str, Status, bool)
 
 
@@ -57,6 +59,7 @@ class Guest:
         self._logs = LogCollector()
         self._output = OutputCollector()
         self._cycles: dict[int, Cycle] = {}
+        self._reported: set[str] = set()
         self._plugin: Plugin
         self._mirror: Mirror
         self._hooks: dict[str, Hook] = {
@@ -133,6 +136,7 @@ class Guest:
             "wants": sorted(wants),
             "signature": 1 if self._class.ignores_pod else 0,
             "signs": overrides(self._class, "signature"),
+            **_declarations(self._class),
         }
 
     # ------------------------------------------------------------------ calls
@@ -151,8 +155,10 @@ class Guest:
             if "waiting" in header:
                 self._mirror.keep_waiting(header["waiting"])
             if "p" in texts and header["cycle"]:
-                self._cycles[header["cycle"]] = Cycle(Pod(texts["p"]))
+                self._cycles[header["cycle"]] = Cycle(Pod(texts["p"], noted=self._class.pure))
             answer = self._hooks[header["hook"]](header, texts)
+            if self._class.pure and header["hook"] in _SHARED:
+                self._add_reads(header, answer)
         except _HookError as error:
             answer = error.answer
         except BaseException as error:  # noqa: BLE001 - reported to the scheduler
@@ -169,6 +175,13 @@ class Guest:
         if "measure" in header:
             answer["memory"] = _memory_in_use()
         return json.dumps(answer)
+
+    def _add_reads(self, header: Mapping[str, Any], answer: Answer) -> None:
+        """Reports fields of the pod that no hook with a shared answer has read before."""
+        found = self._cycle(header).pod.reads - self._reported
+        if found:
+            answer["read"] = sorted(found)
+            self._reported |= found
 
     def _cycle(self, header: Mapping[str, Any]) -> Cycle:
         return self._cycles[header["cycle"]]
@@ -255,6 +268,14 @@ class Guest:
 
     def _normalize(self, header: Mapping[str, Any], _texts: Mapping[str, str]) -> Answer:
         cycle = self._cycle(header)
+        if overrides(self._class, NORMALIZE_VALUES):
+            given: list[int] = header["scores"]
+            count, changed_values = len(given), self._plugin.normalize_values(cycle.state, cycle.pod, given)
+            values = given if changed_values is None else list(changed_values)
+            if len(values) != count:
+                raise ValueError(f"{NORMALIZE_VALUES} gave {len(values)} scores for {count} nodes")
+            _check_scores(values, NORMALIZE_VALUES)
+            return {"scores": values}
         names = [node.name for node in self._listed(header)]
         scores = dict(zip(names, header["scores"], strict=True))
         answer = self._plugin.normalize_scores(cycle.state, cycle.pod, scores)
@@ -339,6 +360,8 @@ def plugin_classes(module: ModuleType) -> list[type[Plugin]]:
 def implemented_hooks(plugin: type[Plugin]) -> list[str]:
     """Hooks that the plugin implements."""
     hooks = [hook for hook, method in METHODS.items() if overrides(plugin, method)]
+    if overrides(plugin, NORMALIZE_VALUES) and "normalizescore" not in hooks:
+        hooks.append("normalizescore")
     if overrides(plugin, "events"):
         hooks.append("enqueue")
     if overrides(plugin, "signature") and "prefilter" not in hooks:
@@ -346,6 +369,15 @@ def implemented_hooks(plugin: type[Plugin]) -> list[str]:
     if "addpod" in hooks or "removepod" in hooks:
         hooks += ["clonestate", "selectstate", "dropstate"]
     return hooks
+
+
+def _declarations(plugin: type[Plugin]) -> Answer:
+    if overrides(plugin, NORMALIZE_VALUES) and overrides(plugin, METHODS["normalizescore"]):
+        raise TypeError(f"{plugin.__name__} has {METHODS['normalizescore']} and {NORMALIZE_VALUES}; remove one of them")
+    declared: Answer = {"pure": True} if plugin.pure else {}
+    if plugin.normalization is not None:
+        declared["normalization"] = plugin.normalization.wire()
+    return declared
 
 
 def _events(plugin: Plugin) -> list[tuple[int, int]] | None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from kubewasp_sdk.plugin import METHODS, Plugin, overrides
+from kubewasp_sdk.plugin import METHODS, NORMALIZE_VALUES, Plugin, overrides
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_HOOKS = (*METHODS.values(), "events", "signature")
+_HOOKS = (*METHODS.values(), NORMALIZE_VALUES, "events", "signature")
 
 
 def check(plugin: type[Plugin]) -> None:

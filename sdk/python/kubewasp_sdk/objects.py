@@ -21,12 +21,40 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
+# Fields of a pod by the attributes that are made of them. Attributes made of other attributes have none of their own.
+_FIELDS = {
+    "raw": "object",
+    "spec": "spec",
+    "status": "status",
+    "nominated_node_name": "status",
+    "requests": "requests",
+    "non_zero_requests": "requests",
+    "name": "metadata.name",
+    "namespace": "metadata.namespace",
+    "uid": "metadata.uid",
+    "labels": "metadata.labels",
+    "annotations": "metadata.annotations",
+    "created_at": "metadata.creationTimestamp",
+    "owner": "metadata.ownerReferences",
+    "priority": "spec.priority",
+    "priority_class": "spec.priorityClassName",
+    "scheduler_name": "spec.schedulerName",
+    "node_name": "spec.nodeName",
+    "node_selector": "spec.nodeSelector",
+    "tolerations": "spec.tolerations",
+    "containers": "spec.containers",
+    "init_containers": "spec.initContainers",
+    "scheduling_gates": "spec.schedulingGates",
+}
+
+
 class lazy(Generic[Value]):  # noqa: N801 - used like property
     """An attribute that is computed on first access and then stored."""
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:
         self._compute = compute
         self._name = compute.__name__
+        self._field = _FIELDS.get(self._name, "")
         self.__doc__ = compute.__doc__
 
     @overload
@@ -37,6 +65,8 @@ class lazy(Generic[Value]):  # noqa: N801 - used like property
         if instance is None:
             return self
         value = instance.__dict__[self._name] = self._compute(instance)
+        if self._field and "reads" in instance.__dict__:
+            instance.__dict__["reads"].add(self._field)
         return value
 
 
@@ -95,6 +125,10 @@ class KubernetesObject:
     @lazy
     def raw(self) -> dict[str, Any]:
         """The whole object in the JSON form of Kubernetes (camelCase)."""
+        return self._object
+
+    @lazy
+    def _object(self) -> dict[str, Any]:
         parsed: dict[str, Any] = json.loads(self._text)
         return parsed
 
@@ -106,7 +140,7 @@ class KubernetesObject:
 
     @lazy
     def _metadata(self) -> Mapping[str, Any]:
-        return self.raw.get("metadata") or {}
+        return self._object.get("metadata") or {}
 
     @lazy
     def name(self) -> str:
@@ -135,9 +169,14 @@ class KubernetesObject:
 
 
 class Pod(KubernetesObject):
-    """A pod."""
+    """A pod. That of a pure plugin's cycle notes the fields that are read."""
 
     kind = "Pod"
+
+    def __init__(self, text: str, *, noted: bool = False) -> None:
+        super().__init__(text)
+        if noted:
+            self.reads: set[str] = set()
 
     @lazy
     def namespace(self) -> str:
@@ -146,47 +185,55 @@ class Pod(KubernetesObject):
     @lazy
     def spec(self) -> Mapping[str, Any]:
         """`raw["spec"]`."""
-        return self.raw.get("spec") or {}
+        return self._spec
 
     @lazy
     def status(self) -> Mapping[str, Any]:
         """`raw["status"]`."""
-        return self.raw.get("status") or {}
+        return self._status
+
+    @lazy
+    def _spec(self) -> Mapping[str, Any]:
+        return self._object.get("spec") or {}
+
+    @lazy
+    def _status(self) -> Mapping[str, Any]:
+        return self._object.get("status") or {}
 
     @lazy
     def requests(self) -> Resources:
         """Total requests: `pod.requests.cpu` in milli-CPU, `pod.requests["nvidia.com/gpu"]` in units."""
-        return resources.pod_requests(self.spec)
+        return resources.pod_requests(self._spec)
 
     @lazy
     def non_zero_requests(self) -> Resources:
         """Requested CPU and memory, with a small default for containers without requests."""
-        return resources.pod_non_zero_requests(self.spec)
+        return resources.pod_non_zero_requests(self._spec)
 
     @lazy
     def priority(self) -> int:
-        return int(self.spec.get("priority") or 0)
+        return int(self._spec.get("priority") or 0)
 
     @lazy
     def priority_class(self) -> str:
-        return str(self.spec.get("priorityClassName") or "")
+        return str(self._spec.get("priorityClassName") or "")
 
     @lazy
     def scheduler_name(self) -> str:
-        return str(self.spec.get("schedulerName") or "default-scheduler")
+        return str(self._spec.get("schedulerName") or "default-scheduler")
 
     @lazy
     def node_name(self) -> str:
         """Node of the pod; empty for a pending pod."""
-        return str(self.spec.get("nodeName") or "")
+        return str(self._spec.get("nodeName") or "")
 
     @lazy
     def nominated_node_name(self) -> str:
-        return str(self.status.get("nominatedNodeName") or "")
+        return str(self._status.get("nominatedNodeName") or "")
 
     @lazy
     def node_selector(self) -> Mapping[str, str]:
-        return self.spec.get("nodeSelector") or {}
+        return self._spec.get("nodeSelector") or {}
 
     @lazy
     def tolerations(self) -> tuple[Toleration, ...]:
@@ -198,7 +245,7 @@ class Pod(KubernetesObject):
                 item.get("effect") or "",
                 item.get("tolerationSeconds"),
             )
-            for item in self.spec.get("tolerations") or ()
+            for item in self._spec.get("tolerations") or ()
         )
 
     def tolerates(self, taints: Taint | Iterable[Taint]) -> bool:
@@ -208,11 +255,11 @@ class Pod(KubernetesObject):
 
     @lazy
     def containers(self) -> tuple[Container, ...]:
-        return _containers(self.spec.get("containers"))
+        return _containers(self._spec.get("containers"))
 
     @lazy
     def init_containers(self) -> tuple[Container, ...]:
-        return _containers(self.spec.get("initContainers"))
+        return _containers(self._spec.get("initContainers"))
 
     @lazy
     def images(self) -> tuple[str, ...]:
@@ -221,7 +268,7 @@ class Pod(KubernetesObject):
 
     @lazy
     def scheduling_gates(self) -> tuple[str, ...]:
-        return tuple(gate.get("name") or "" for gate in self.spec.get("schedulingGates") or ())
+        return tuple(gate.get("name") or "" for gate in self._spec.get("schedulingGates") or ())
 
     @lazy
     def owner(self) -> Owner | None:
@@ -244,8 +291,7 @@ class Node(KubernetesObject):
         self._images_text = images
 
     @lazy
-    def raw(self) -> dict[str, Any]:
-        """The whole object in the JSON form of Kubernetes (camelCase)."""
+    def _object(self) -> dict[str, Any]:
         parsed: dict[str, Any] = json.loads(self._text)
         if self._labels_text:
             parsed.setdefault("metadata", {})["labels"] = self.labels
@@ -281,7 +327,9 @@ class Node(KubernetesObject):
     @lazy
     def images(self) -> Mapping[str, int]:
         """Sizes in bytes of the images on the node, by all their names."""
-        listed = json.loads(self._images_text) if self._images_text else (self.raw.get("status") or {}).get("images")
+        listed = (
+            json.loads(self._images_text) if self._images_text else (self._object.get("status") or {}).get("images")
+        )
         return {name: item.get("sizeBytes") or 0 for item in listed or () for name in item.get("names") or ()}
 
     @property
@@ -295,7 +343,7 @@ class Node(KubernetesObject):
     @lazy
     def _parts(self) -> tuple[Mapping[str, str], tuple[Taint, ...], bool, Mapping[str, str]]:
         """Parses all small fields at once, without `raw`: 5,000 parsed nodes would take too much memory."""
-        whole: Mapping[str, Any] = self.__dict__.get("raw") or json.loads(self._text)
+        whole: Mapping[str, Any] = self.__dict__.get("_object") or json.loads(self._text)
         metadata, spec, status = (whole.get(part) or {} for part in ("metadata", "spec", "status"))
         taints = tuple(
             Taint(item.get("key") or "", item.get("value") or "", item.get("effect") or "")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from kubewasp_sdk.events import Change, ClusterEvent
     from kubewasp_sdk.node_info import NodeInfo, Nodes
+    from kubewasp_sdk.normalization import Normalization
     from kubewasp_sdk.objects import KubernetesObject, Pod
     from kubewasp_sdk.sort_keys import SortKey
     from kubewasp_sdk.state import CycleState
@@ -39,6 +40,14 @@ class Plugin:
     wants: Collection[str] = ()
     # True if filter and score depend on the Node object only: results per node are then shared by all pods.
     ignores_pod: bool = False
+    # True if pre_filter, filter, pre_score and score depend on the pod, the configuration and the node at hand with its
+    # pods, and on nothing else. They are then called again for nodes that have changed since they were called for an
+    # equal pod: mostly for the node of the previous pod. Pods are equal if all attributes are that the plugin has read.
+    # Not pure: other nodes, the nodes of pre_score, waiting pods, the time, attributes of the plugin that other hooks
+    # change. Name and uid of the pod, also in a log line, make every pod different. `kubewasp plugin test` compares.
+    pure: bool = False
+    # Normalization of the scores by the scheduler, in place of `normalize_scores`.
+    normalization: Normalization | None = None
     # Decoded JSON. With a dataclass as annotation (`config: MyConfig`), a validated instance of it.
     config: Any
     # Logger of the plugin, forwarded to the scheduler's log. `logging` and `print` work as well.
@@ -107,11 +116,15 @@ class Plugin:
         raise NotImplementedError
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
-        """Score of the node: 0 to 100, or any integer if the plugin has `normalize_scores`."""
+        """Score of the node: 0 to 100, or any integer if the plugin normalizes scores."""
         raise NotImplementedError
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: dict[str, int]) -> Mapping[str, int] | None:
-        """Normalizes the scores, by node name, to 0 to 100: in place, or as a return value."""
+        """Normalizes the scores, by node name, to 0 to 100: in place, or as a return value. Compare `normalization`."""
+        raise NotImplementedError
+
+    def normalize_values(self, state: CycleState, pod: Pod, values: list[int]) -> Sequence[int] | None:
+        """The same without names, which is faster; instead of `normalize_scores`."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------ binding
@@ -205,6 +218,8 @@ METHODS = {
     "bind": "bind",
     "postbind": "post_bind",
 }
+# The other method of `normalizescore`.
+NORMALIZE_VALUES = "normalize_values"
 WANTS = ("pods", "waiting_pods")
 
 

@@ -241,6 +241,12 @@ class FakeCluster:
         if has("normalize_scores"):
             changed = plugin.normalize_scores(state, pod, scores)
             scores = scores if changed is None else dict(changed)
+        elif has("normalize_values"):
+            values = list(scores.values())
+            changed_values = plugin.normalize_values(state, pod, values)
+            scores = dict(zip(scores, values if changed_values is None else changed_values, strict=True))
+        elif plugin.normalization is not None:
+            scores = dict(zip(scores, plugin.normalization.of(list(scores.values())), strict=True))
         for name, score in scores.items():
             if type(score) is not int or not 0 <= score <= 100:
                 raise AssertionError(f"the score of {name} is {score!r}; expected an int from 0 to 100")

@@ -126,27 +126,29 @@ impl<P: Plugin> Guest<P> {
         }
     }
 
+    /// `is_shared`: whether the answer of the hook may be shared with other pods.
     #[inline]
-    fn parts(&mut self) -> (&mut P, Cycle<'_, P::State>, &Table) {
+    fn parts(&mut self, is_shared: bool) -> (&mut P, Cycle<'_, P::State>, &Table) {
         let Guest { loaded, pod, table, .. } = self;
         let Loaded { plugin, states } = present(loaded);
+        pod.begin(is_shared);
         let cycle = Cycle { pod: Pod::current(pod), state: states.current(), cluster: Cluster::new(table) };
         (plugin, cycle, table)
     }
 
     /// Begins a hook of a pod's cycle.
-    fn begin(&mut self) -> (&mut P, Cycle<'_, P::State>, &Table) {
+    fn begin(&mut self, is_shared: bool) -> (&mut P, Cycle<'_, P::State>, &Table) {
         self.enter(i64::from(host::cycle()));
-        self.parts()
+        self.parts(is_shared)
     }
 
     /// Begins a hook on a node. A single host call reports pod, node, and whether what is known of them is current.
     #[inline]
-    fn begin_on_node(&mut self) -> (&mut P, Cycle<'_, P::State>, Node<'_>) {
+    fn begin_on_node(&mut self, is_shared: bool) -> (&mut P, Cycle<'_, P::State>, Node<'_>) {
         let mut known = [0; 3];
         let row = host::at_hand(&mut known);
         self.enter(known[0]);
-        let (plugin, cycle, table) = self.parts();
+        let (plugin, cycle, table) = self.parts(is_shared);
         (plugin, cycle, Node::at(table, row, known[1], known[2]))
     }
 
@@ -244,7 +246,7 @@ extension_points! {
         1 prefilter i32, |guest| {
             guest.cycle = i64::from(host::cycle());
             guest.forget_pod();
-            let (plugin, mut cycle, _) = guest.parts();
+            let (plugin, mut cycle, _) = guest.parts(true);
             match plugin.pre_filter(&mut cycle) {
                 Ok(Candidates::All) => 0,
                 // No name would mean all nodes.
@@ -265,36 +267,36 @@ extension_points! {
     PRE_FILTER_EXTENSIONS PreFilterExtensions {
         2 addpod i32, |guest| {
             let target = host::read(host::target_pod);
-            let (plugin, mut cycle, node) = guest.begin_on_node();
+            let (plugin, mut cycle, node) = guest.begin_on_node(false);
             answer(plugin.add_pod(&mut cycle, &Pod::new(Message::new(&target)), &node))
         };
         3 removepod i32, |guest| {
             let target = host::read(host::target_pod);
-            let (plugin, mut cycle, node) = guest.begin_on_node();
+            let (plugin, mut cycle, node) = guest.begin_on_node(false);
             answer(plugin.remove_pod(&mut cycle, &Pod::new(Message::new(&target)), &node))
         };
         18 clonestate (), |guest| {
-            guest.begin();
+            guest.begin(false);
             guest.loaded().states.clone_to(host::state());
         };
         19 selectstate (), |guest| {
-            guest.begin();
+            guest.begin(false);
             guest.loaded().states.select(host::state());
         };
         20 dropstate (), |guest| {
-            guest.begin();
+            guest.begin(false);
             guest.loaded().states.drop_state(host::state());
         };
     }
     FILTER Filter {
         4 filter i32, |guest| {
-            let (plugin, mut cycle, node) = guest.begin_on_node();
+            let (plugin, mut cycle, node) = guest.begin_on_node(true);
             answer(plugin.filter(&mut cycle, &node))
         };
     }
     POST_FILTER PostFilter {
         5 postfilter i64, |guest| {
-            let (plugin, mut cycle, table) = guest.begin();
+            let (plugin, mut cycle, table) = guest.begin(false);
             let (mode, code) = match plugin.post_filter(&mut cycle, &NodeStatuses::new(table)) {
                 Ok(Nomination::Keep) => (0, 0),
                 Ok(Nomination::Node(name)) => {
@@ -312,13 +314,13 @@ extension_points! {
     }
     PRE_SCORE PreScore {
         6 prescore i32, |guest| {
-            let (plugin, mut cycle, table) = guest.begin();
+            let (plugin, mut cycle, table) = guest.begin(true);
             answer(plugin.pre_score(&mut cycle, &Nodes::feasible(table)))
         };
     }
     SCORE Score {
         7 score i64, |guest| {
-            let (plugin, mut cycle, node) = guest.begin_on_node();
+            let (plugin, mut cycle, node) = guest.begin_on_node(true);
             match plugin.score(&mut cycle, &node) {
                 Ok(score) if i64::from(score as i32) == score => score << 32,
                 Ok(_) => i64::from(failure(&Status::failed("a score must fit into 32 bits"))),
@@ -328,7 +330,7 @@ extension_points! {
     }
     NORMALIZE_SCORE NormalizeScore {
         8 normalizescore i32, |guest| {
-            let (plugin, mut cycle, table) = guest.begin();
+            let (plugin, mut cycle, table) = guest.begin(false);
             let mut scores = NodeScores::read(table);
             let verdict = plugin.normalize_score(&mut cycle, &mut scores);
             if verdict.is_ok() {
@@ -339,17 +341,17 @@ extension_points! {
     }
     RESERVE Reserve {
         9 reserve i32, |guest| {
-            let (plugin, mut cycle, node) = guest.begin_on_node();
+            let (plugin, mut cycle, node) = guest.begin_on_node(false);
             answer(plugin.reserve(&mut cycle, &node))
         };
         10 unreserve (), |guest| {
-            let (plugin, mut cycle, node) = guest.begin_on_node();
+            let (plugin, mut cycle, node) = guest.begin_on_node(false);
             plugin.unreserve(&mut cycle, &node);
         };
     }
     PERMIT Permit {
         11 permit i64, |guest| {
-            let (plugin, mut cycle, node) = guest.begin_on_node();
+            let (plugin, mut cycle, node) = guest.begin_on_node(false);
             match plugin.permit(&mut cycle, &node) {
                 Ok(Permission::Allow) => 0,
                 Ok(Permission::Wait(timeout, reason)) => {
@@ -361,19 +363,19 @@ extension_points! {
     }
     PRE_BIND PreBind {
         12 prebind i32, |guest| {
-            let (plugin, mut cycle, node) = guest.begin_on_node();
+            let (plugin, mut cycle, node) = guest.begin_on_node(false);
             answer(plugin.pre_bind(&mut cycle, &node))
         };
     }
     BIND Bind {
         13 bind i32, |guest| {
-            let (plugin, mut cycle, node) = guest.begin_on_node();
+            let (plugin, mut cycle, node) = guest.begin_on_node(false);
             answer(plugin.bind(&mut cycle, &node))
         };
     }
     POST_BIND PostBind {
         14 postbind (), |guest| {
-            let (plugin, mut cycle, node) = guest.begin_on_node();
+            let (plugin, mut cycle, node) = guest.begin_on_node(false);
             plugin.post_bind(&mut cycle, &node);
         };
     }
@@ -395,7 +397,7 @@ extension_points! {
     }
     SIGN_POD SignPod {
         21 signpod i64, |guest| {
-            let (plugin, cycle, _) = guest.begin();
+            let (plugin, cycle, _) = guest.begin(false);
             plugin.sign_pod(&cycle.pod) as i64
         };
     }

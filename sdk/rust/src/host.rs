@@ -36,6 +36,8 @@ pub(crate) fn read_numbers<N: Clone + Default>(getter: impl Fn(&mut [N]) -> usiz
 
 #[cfg(target_arch = "wasm32")]
 mod guest {
+    use crate::normalization::Normalization;
+
     mod scheduler {
         #[link(wasm_import_module = "k8s.io/scheduler")]
         extern "C" {
@@ -82,6 +84,9 @@ mod guest {
         extern "C" {
             pub fn implemented(hooks: u32);
             pub fn pod_signature(low: u32, high: u32);
+            pub fn normalization(method: i32, reverse: i32, maximum: i32);
+            pub fn pure(reports: i32);
+            pub fn pod_read(metadata: u32, spec: u32, spec_high: u32, others: u32);
             pub fn now() -> i64;
             pub fn cycle() -> i32;
             pub fn resource(name: *const u8, length: usize) -> i32;
@@ -208,6 +213,22 @@ mod guest {
     pub(crate) fn pod_signature(signature: u64) {
         // SAFETY: no memory is involved.
         unsafe { extension::pod_signature(signature as u32, (signature >> 32) as u32) }
+    }
+
+    pub(crate) fn normalization(declared: Normalization) {
+        let (method, reverse, maximum) = declared.numbers();
+        // SAFETY: no memory is involved.
+        unsafe { extension::normalization(method, i32::from(reverse), maximum) }
+    }
+
+    pub(crate) fn pure() {
+        // SAFETY: no memory is involved.
+        unsafe { extension::pure(1) }
+    }
+
+    pub(crate) fn pod_read(metadata: u32, spec: u32, spec_high: u32, others: u32) {
+        // SAFETY: no memory is involved.
+        unsafe { extension::pod_read(metadata, spec, spec_high, others) }
     }
 
     #[inline]

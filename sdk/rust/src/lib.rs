@@ -80,7 +80,9 @@ mod metadata;
 mod node;
 mod node_table;
 mod nodes;
+mod normalization;
 mod pod;
+mod purity;
 mod quantity;
 mod register;
 mod resource;
@@ -109,7 +111,9 @@ pub use node::{Image, Node, NodeCondition};
 pub use nodes::{
     allow_waiting_pod, reject_waiting_pod, waiting_pods, Cluster, NodeCache, NodeScores, NodeStatuses, Nodes,
 };
+pub use normalization::{normalize_scores, Normalization};
 pub use pod::{Pod, Pods};
+pub use purity::declare_pure;
 pub use quantity::Quantity;
 pub use resource::Resource;
 pub use signature::{sign_all_pods, Hasher};

@@ -3,10 +3,10 @@
 use alloc::vec::Vec;
 use core::cell::OnceCell;
 
-use crate::hooks::MAX_SCORE;
 use crate::host;
 use crate::node::Node;
 use crate::node_table::Table;
+use crate::normalization::Normalization;
 use crate::pod::Pods;
 use crate::status::Code;
 
@@ -93,28 +93,20 @@ impl<'a> NodeScores<'a> {
     }
 
     /// Scales the scores to 0 to `MAX_SCORE`, in proportion to the highest; with `reverse`, the lowest score is the best.
+    /// Scores below 0 count as 0. If this is all that `NormalizeScore` does,
+    /// [`normalize_scores`](crate::normalize_scores) is faster.
     pub fn normalize(&mut self, reverse: bool) {
-        let highest = self.values.iter().copied().max().unwrap_or(0).max(0);
-        for value in &mut self.values {
-            let share =
-                if highest > 0 { ((*value).max(0) as f64 / highest as f64 * MAX_SCORE as f64) as i64 } else { 0 };
-            *value = if reverse { MAX_SCORE - share } else { share };
-        }
+        let normalization = Normalization::PROPORTIONAL;
+        let normalization = if reverse { normalization.reversed() } else { normalization };
+        normalization.proportional(&mut self.values, 0);
     }
 
     /// Scales the scores so that the lowest becomes 0 and the highest `MAX_SCORE`, or the opposite with `reverse`. Equal
     /// scores all become `MAX_SCORE`.
     pub fn stretch(&mut self, reverse: bool) {
-        let lowest = self.values.iter().copied().min().unwrap_or(0) as f64;
-        let highest = self.values.iter().copied().max().unwrap_or(0) as f64;
-        for value in &mut self.values {
-            if highest <= lowest {
-                *value = MAX_SCORE;
-                continue;
-            }
-            let share = ((*value as f64 - lowest) / (highest - lowest) * MAX_SCORE as f64) as i64;
-            *value = if reverse { MAX_SCORE - share } else { share };
-        }
+        let normalization = Normalization::MIN_MAX;
+        let normalization = if reverse { normalization.reversed() } else { normalization };
+        normalization.min_max(&mut self.values);
     }
 }
 

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cell::OnceCell;
+use core::cell::{Cell, OnceCell};
 use core::time::Duration;
 
 use crate::container::{self, Container};
@@ -13,6 +13,7 @@ use crate::mark::Mark;
 use crate::metadata::{
     self, ObjectReference, OwnerReference, Taint, Toleration, ANNOTATIONS, LABELS, META, SPEC, STATUS,
 };
+use crate::purity::{self, Field};
 use crate::resource::{Resource, FEW, PREDEFINED};
 use crate::time::Timestamp;
 use crate::wire::Message;
@@ -27,20 +28,44 @@ enum Source<'a> {
     Encoded(Message<'a>),
 }
 
+const NAME: u32 = 1;
+const NAMESPACE: u32 = 3;
+const UID: u32 = 5;
+const RESOURCE_VERSION: u32 = 6;
+
 /// Set by the first read of a current pod.
 static READ: Mark = Mark::new();
 
 /// The pod of a cycle, in memory of its own.
 #[derive(Debug)]
-pub(crate) struct CurrentPod(OnceCell<Box<[u8]>>);
+pub(crate) struct CurrentPod {
+    object: OnceCell<Box<[u8]>>,
+    /// Whether the answer of the hook may be shared with other pods, so that it matters what the plugin reads.
+    is_shared: Cell<bool>,
+}
 
 impl CurrentPod {
     pub(crate) const fn new() -> Self {
-        Self(OnceCell::new())
+        Self { object: OnceCell::new(), is_shared: Cell::new(false) }
+    }
+
+    /// Begins a hook.
+    #[inline(always)]
+    pub(crate) fn begin(&self, is_shared: bool) {
+        if purity::is_declared() {
+            self.is_shared.set(is_shared);
+        }
+    }
+
+    #[inline(always)]
+    fn reads(&self, field: Field) {
+        if purity::is_declared() && self.is_shared.get() {
+            purity::report(field);
+        }
     }
 
     fn object(&self) -> &[u8] {
-        self.0.get_or_init(|| {
+        self.object.get_or_init(|| {
             READ.set();
             host::read(host::current_pod).into_boxed_slice()
         })
@@ -55,7 +80,7 @@ impl CurrentPod {
     #[inline(always)]
     pub(crate) fn forget(&mut self) {
         if READ.is_set() {
-            self.0 = OnceCell::new();
+            self.object = OnceCell::new();
         }
     }
 }
@@ -72,103 +97,115 @@ impl<'a> Pod<'a> {
 
     /// The whole pod, for fields without a method.
     pub fn proto(&self) -> Message<'a> {
+        self.read(Field::Object)
+    }
+
+    /// The pod, to read a field of it.
+    #[inline]
+    fn read(&self, field: Field) -> Message<'a> {
         match self.0 {
-            Source::Current(pod) => Message::new(pod.object()),
+            Source::Current(pod) => {
+                pod.reads(field);
+                Message::new(pod.object())
+            }
             Source::Encoded(object) => object,
         }
     }
 
-    fn meta(&self) -> Message<'a> {
-        self.proto().message(META)
+    fn meta(&self, field: u32) -> Message<'a> {
+        self.read(Field::Meta(field)).message(META)
     }
 
-    fn spec(&self) -> Message<'a> {
-        self.proto().message(SPEC)
+    fn spec(&self, field: u32) -> Message<'a> {
+        self.read(Field::Spec(field)).message(SPEC)
     }
 
     /// `metadata.name`
     pub fn name(&self) -> &'a str {
-        self.meta().text(1)
+        self.meta(1).text(1)
     }
 
     /// `metadata.namespace`
     pub fn namespace(&self) -> &'a str {
-        self.meta().text(3)
+        self.meta(3).text(3)
     }
 
     /// `metadata.uid`
     pub fn uid(&self) -> &'a str {
-        self.meta().text(5)
+        self.meta(5).text(5)
     }
 
     /// `metadata.labels`
     pub fn labels(&self) -> Map<'a> {
-        Map::new(self.meta(), LABELS)
+        Map::new(self.meta(LABELS), LABELS)
     }
 
     /// `metadata.annotations`
     pub fn annotations(&self) -> Map<'a> {
-        Map::new(self.meta(), ANNOTATIONS)
+        Map::new(self.meta(ANNOTATIONS), ANNOTATIONS)
     }
 
     /// `metadata.creationTimestamp`
     pub fn creation_timestamp(&self) -> Option<Timestamp> {
-        Timestamp::read(self.meta(), 8)
+        Timestamp::read(self.meta(8), 8)
     }
 
     /// `metadata.deletionTimestamp`: set while the pod is being deleted.
     pub fn deletion_timestamp(&self) -> Option<Timestamp> {
-        Timestamp::read(self.meta(), 9)
+        Timestamp::read(self.meta(9), 9)
     }
 
     /// `metadata.ownerReferences`
     pub fn owner_references(&self) -> impl Iterator<Item = OwnerReference<'a>> + 'a {
-        metadata::owners(self.meta())
+        metadata::owners(self.meta(13))
     }
 
     /// A reference to the pod, for events.
     pub fn reference(&self) -> ObjectReference {
-        metadata::reference("Pod", self.meta())
+        for field in [NAMESPACE, UID, RESOURCE_VERSION] {
+            self.meta(field);
+        }
+        metadata::reference("Pod", self.meta(NAME))
     }
 
     /// `spec.nodeName`, the node of the pod.
     pub fn node_name(&self) -> &'a str {
-        self.spec().text(10)
+        self.spec(10).text(10)
     }
 
     /// `spec.schedulerName`
     pub fn scheduler_name(&self) -> &'a str {
-        self.spec().text(19)
+        self.spec(19).text(19)
     }
 
     /// `spec.priority`; 0 if there is none.
     pub fn priority(&self) -> i32 {
-        self.spec().integer(25) as i32
+        self.spec(25).integer(25) as i32
     }
 
     /// `spec.priorityClassName`
     pub fn priority_class_name(&self) -> &'a str {
-        self.spec().text(24)
+        self.spec(24).text(24)
     }
 
     /// `spec.preemptionPolicy`
     pub fn preemption_policy(&self) -> &'a str {
-        self.spec().text(31)
+        self.spec(31).text(31)
     }
 
     /// `spec.hostNetwork`
     pub fn host_network(&self) -> bool {
-        self.spec().boolean(11)
+        self.spec(11).boolean(11)
     }
 
     /// `spec.nodeSelector`
     pub fn node_selector(&self) -> Map<'a> {
-        Map::new(self.spec(), 7)
+        Map::new(self.spec(7), 7)
     }
 
     /// `spec.tolerations`
     pub fn tolerations(&self) -> impl Iterator<Item = Toleration<'a>> + 'a {
-        self.spec().messages(22).map(Toleration::read)
+        self.spec(22).messages(22).map(Toleration::read)
     }
 
     /// Whether the pod tolerates the taint.
@@ -178,44 +215,44 @@ impl<'a> Pod<'a> {
 
     /// `spec.containers`
     pub fn containers(&self) -> impl Iterator<Item = Container<'a>> + 'a {
-        self.spec().messages(2).map(Container::new)
+        self.spec(2).messages(2).map(Container::new)
     }
 
     /// `spec.initContainers`
     pub fn init_containers(&self) -> impl Iterator<Item = Container<'a>> + 'a {
-        self.spec().messages(20).map(Container::new)
+        self.spec(20).messages(20).map(Container::new)
     }
 
     /// `spec.overhead`
     pub fn overhead(&self) -> Quantities<'a> {
-        Quantities::new(self.spec(), 32)
+        Quantities::new(self.spec(32), 32)
     }
 
     /// Requests of the pod as a whole: `spec.resources.requests`
     pub fn pod_level_requests(&self) -> Quantities<'a> {
-        Quantities::new(self.spec().message(40), 2)
+        Quantities::new(self.spec(40).message(40), 2)
     }
 
     /// Names in `spec.schedulingGates`
     pub fn scheduling_gates(&self) -> impl Iterator<Item = &'a str> + 'a {
-        self.spec().messages(38).map(|gate| gate.text(1))
+        self.spec(38).messages(38).map(|gate| gate.text(1))
     }
 
     /// `spec.terminationGracePeriodSeconds`; 30 s by default, as in Kubernetes.
     pub fn termination_grace_period(&self) -> Duration {
-        let spec = self.spec();
+        let spec = self.spec(4);
         let seconds = if spec.has(4) { spec.integer(4) } else { 30 };
         Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
     }
 
     /// `status.phase`
     pub fn phase(&self) -> &'a str {
-        self.proto().message(STATUS).text(1)
+        self.read(Field::Status).message(STATUS).text(1)
     }
 
     /// `status.nominatedNodeName`
     pub fn nominated_node_name(&self) -> &'a str {
-        self.proto().message(STATUS).text(11)
+        self.read(Field::Status).message(STATUS).text(11)
     }
 
     /// The effective request for a resource by the rules of the scheduler: containers, init containers, sidecars, overhead,
@@ -224,7 +261,10 @@ impl<'a> Pod<'a> {
     pub fn requests(&self, resource: Resource) -> i64 {
         match (self.0, resource.number()) {
             _ if resource == Resource::PODS => 1,
-            (Source::Current(_), Some(number)) => known(2 + number),
+            (Source::Current(pod), Some(number)) => {
+                pod.reads(Field::Requests);
+                known(2 + number)
+            }
             _ => container::requests(self, resource),
         }
     }
@@ -233,7 +273,10 @@ impl<'a> Pod<'a> {
     /// memory of the current pod; otherwise it equals `requests`.
     pub fn non_zero_requests(&self, resource: Resource) -> i64 {
         match (self.0, resource.number()) {
-            (Source::Current(_), Some(number @ (0 | 1))) => known(number),
+            (Source::Current(pod), Some(number @ (0 | 1))) => {
+                pod.reads(Field::Requests);
+                known(number)
+            }
             _ => self.requests(resource),
         }
     }

@@ -81,6 +81,7 @@ def _report(program: GuestModule, limits: Limits, seconds: float, guest: Guest |
         "load_ms": round(seconds * 1e3, 3),
         "compile_ms": round(program.compile_seconds * 1e3, 3),
         "from_cache": program.from_cache,
+        "declares": [] if guest is None else list(_declarations(guest)),
         "events": [] if guest is None else _events(guest),
         "start_logs": [] if guest is None else [line.text for line in guest.start_logs],
     }
@@ -120,6 +121,13 @@ def _events(guest: Guest) -> list[str]:
     return [f"{event.resource} {'/'.join(event.actions)}" for event in guest.cluster_events]
 
 
+def _declarations(guest: Guest) -> Iterator[str]:
+    if guest.purity is not None:
+        yield "pure" if guest.purity.reports else "pure, by whole pods"
+    if guest.normalization is not None:
+        yield f"normalization {guest.normalization}"
+
+
 def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     tools = [tool for field in ("language", "processed-by", "sdk") for tool in report["producers"].get(field, [])]
     maximum = report["memory_max_bytes"]
@@ -129,6 +137,8 @@ def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "sha256", report["sha256"]
     yield "toolchain", ", ".join(tools) or "unknown (no producers section)"
     yield "hooks", ", ".join(report["hooks"])
+    if report["declares"]:
+        yield "declares", ", ".join(report["declares"])
     yield "start", ", ".join(report["start"]) or "none"
     for module, names in report["imports"].items():
         yield "imports", f"{module}: {', '.join(names)}"

@@ -339,15 +339,6 @@ def may_ask_each_node(kind: type[Plugin]) -> bool:
     return kind.asks_each_node is not Plugin.asks_each_node
 
 
-def normalized(scores: Scores, *, reverse: bool = False) -> Scores:
-    """The default NormalizeScore: shares of the largest score, 0 to 100. `reverse`: the smallest is the best."""
-    largest = int(scores.max(initial=0))
-    if largest == 0:
-        return np.full_like(scores, MAX_SCORE) if reverse else scores
-    shares = MAX_SCORE * scores // largest
-    return MAX_SCORE - shares if reverse else shares
-
-
 def rejection(reason: str, *, resolvable: bool) -> Status:
     """An Unschedulable status; UnschedulableAndUnresolvable if no preemption can help."""
     return Status(Code.UNSCHEDULABLE if resolvable else Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kubewasp.framework.cluster_events import Action
+from kubewasp.framework.normalization import normalized
 from kubewasp.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,
@@ -15,7 +16,6 @@ from kubewasp.framework.plugin import (
     RejectionHints,
     ScorePlugin,
     Verdicts,
-    normalized,
     rejection,
 )
 from kubewasp.framework.status import SUCCESS, Status

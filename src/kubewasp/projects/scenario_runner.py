@@ -23,6 +23,7 @@ from kubewasp.simulation.embedded_cluster import EmbeddedCluster, SimulatedClock
 from kubewasp.simulation.error_log import ErrorLog
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm.hook_failures import without_prints
+from kubewasp.wasm.plugin import WasmPlugin
 from kubewasp.wasm.repeatable import Repeatable
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def _failure(test: ScenarioTest, guest: Path, plugin: str, logs: PluginLogs) -> 
     try:
         clock = SimulatedClock(test.start_time)
         config = _config(test, guest, plugin)
-        setup = set_up(config, added=(plugin,), guest_logs=logs, repeatable=Repeatable(0, clock))
+        repeatable = Repeatable(0, clock)
+        setup = set_up(config, added=(plugin,), guest_logs=logs, repeatable=repeatable, check_every=1)
         cluster = EmbeddedCluster(setup, clock=clock, table=table, recorder=explainer, listeners=[explainer, errors])
     except ConfigError as error:
         if test.load_error is None:
@@ -70,7 +72,7 @@ def _failure(test: ScenarioTest, guest: Path, plugin: str, logs: PluginLogs) -> 
     if test.load_error is not None:
         return f'expected  load error with "{test.load_error}"\ngot       no error'
     outcomes = _outcomes(test, cluster, explainer, errors)
-    failures = []
+    failures = list(_refutations(cluster))
     first_of: dict[str, str] = {}  # cause of an error -> the pod that has its whole text
     for key, expected in test.expected.items():
         outcome = outcomes.get(key)
@@ -84,6 +86,14 @@ def _failure(test: ScenarioTest, guest: Path, plugin: str, logs: PluginLogs) -> 
                 differences = differences if first == key else _in_short(differences, outcome.message, first)
             failures.append(failure_text(outcome, differences, plugin))
     return "\n\n".join(failures)
+
+
+def _refutations(cluster: EmbeddedCluster) -> Iterator[str]:
+    """Plugins that declare themselves pure, and are not: every pod is a check."""
+    for framework in cluster.scheduler.frameworks.values():
+        for name, plugin in framework.plugins.items():
+            if isinstance(plugin, WasmPlugin) and plugin.guest.purity is not None and plugin.guest.purity.refutation:
+                yield f"plugin {name} {plugin.guest.purity.refutation}"
 
 
 def _in_short(differences: Sequence[Difference], message: str, first: str) -> list[Difference]:

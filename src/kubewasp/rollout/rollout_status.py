@@ -113,6 +113,9 @@ def _plugin(running: Running, plugin: str) -> Json:
         "errors": 0 if release is None else release.meter.errors,
         "timeouts": 0 if release is None else release.meter.timeouts,
     }
+    purity = None if release is None else release.guest.purity
+    if purity is not None:
+        found["purity"] = {"reads": list(purity.fields.names), "refutation": purity.refutation}
     return found if trial is None else found | {"trial": _trial(trial)}
 
 

@@ -30,6 +30,7 @@ from kubewasp.state.node_table import NodeTable
 from kubewasp.state.object_store import ObjectStore
 from kubewasp.wasm.guest_loader import GuestLoader
 from kubewasp.wasm.guest_log import LOGGER_SINK
+from kubewasp.wasm.purity import CHECK_EVERY
 from kubewasp.wasm.source import GuestSources
 
 if TYPE_CHECKING:
@@ -97,17 +98,18 @@ def set_up(
     repeatable: Repeatable | None = None,
     guests: GuestLoader | None = None,
     sources: GuestSources | None = None,
+    check_every: int = CHECK_EVERY,
 ) -> Setup:
     """Loads the guests of a configuration and resolves its profiles.
 
     `added` are wasm plugins added by file only: one with a queue sort replaces the default queue sort, as a profile has
     exactly one. `guest_logs` takes log lines, output and recorded events of guests; `repeatable` replaces their random
     numbers and their clock. `sources` loads them; by default with the registries and the trust of the configuration.
-    `guests` has them loaded already.
+    `guests` has them loaded already. One of `check_every` pods is a check of pure guests.
     """
     if guests is None:
         sources = sources or GuestSources(config.registries, config.trust)
-        guests = GuestLoader(observer, guest_logs, repeatable, sources)
+        guests = GuestLoader(observer, guest_logs, repeatable, sources, check_every)
     registry = Registry(wasm=guests)
     if added:
         config = replace(config, profiles=tuple(_sorted_by(added, item, guests) for item in config.profiles))

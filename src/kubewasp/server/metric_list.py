@@ -196,7 +196,7 @@ METRICS: Final = (
     MetricInfo(
         "kubewasp_guest_failures_total",
         "counter",
-        "Guest failures: trap, timeout, overrun (of a limit), exit, exception, payload, host, start.",
+        "Guest failures: trap, timeout, overrun (of a limit), exit, exception, payload, host, start, impure.",
         ("plugin", "hook", "kind"),
     ),
     MetricInfo(

@@ -94,7 +94,7 @@ def evaluate(cycle: GuestCycle) -> Evaluation:
         if failed:
             return Evaluation(next(iter(failed.values())), {}, rejected, tuple(logs))
         scores = scored.as_dict()
-        if "normalizescore" in hooks:
+        if "normalizescore" in hooks or cycle.guest.normalization is not None:
             normalized = cycle.normalize_score(scores)
             logs += normalized.trace.logs
             status, scores = normalized.status, normalized.scores

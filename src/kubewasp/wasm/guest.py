@@ -66,6 +66,8 @@ class Guest:
         cluster_events: Events that may make a pod schedulable.
         signature: A signature that holds for all pods; 0 if there is none.
         may_sign: Whether the guest may sign pods.
+        purity: The guest's declaration that its answers depend on the pod and one node alone.
+        normalization: The normalization of scores that the guest declares, in place of a hook.
         start_logs: Log lines of the start function.
         observer: Metrics of calls.
         logs: Sink of log lines and printed output.
@@ -105,6 +107,8 @@ class Guest:
         self.cluster_events: Final = described.cluster_events
         self.signature: Final = described.signature
         self.may_sign: Final = described.may_sign
+        self.normalization: Final = described.normalization
+        self.purity: Final = described.purity
         self.start_logs: Final = described.start_log.log_lines()
 
     @classmethod

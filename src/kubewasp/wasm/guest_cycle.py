@@ -19,7 +19,7 @@ from kubewasp.framework.plugin import MAX_SCORE, MIN_SCORE
 from kubewasp.framework.status import SUCCESS, Code, Status
 from kubewasp.wasm import hooks as slots
 from kubewasp.wasm import payloads
-from kubewasp.wasm.guest_runner import encoded_pod
+from kubewasp.wasm.guest_runner import encoded_pod, no_outcome
 from kubewasp.wasm.hook_caller import HookCaller
 from kubewasp.wasm.hook_results import (
     AnnotatedResult,
@@ -68,6 +68,7 @@ class GuestCycle:
         self.nodes = nodes
         # Pods with equal signatures get equal answers of filter and score for the same node; 0 is no signature.
         self.signature = guest.signature
+        self.has_changed_pods = False  # other pods were added or removed, for a trial
         self._signs = guest.module.uses_signatures
         self.hooks = HookCaller(guest, pod, nodes, table, handle)
 
@@ -211,16 +212,21 @@ class GuestCycle:
     def normalize_rows(
         self, rows: NDArray[np.int64], scores: NDArray[np.int64]
     ) -> tuple[HookResult, NDArray[np.int64]]:
-        """`normalize_score` by row: the hook's result, and a score per row."""
+        """`normalize_score` by row: the hook's result, and a score per row. A declared normalization needs no guest."""
+        declared = self.guest.normalization
+        if declared is not None:
+            return HookResult(SUCCESS, _NO_TRACE), declared.of(scores)
         nodes = self.nodes
         self.hooks.offer(slots.FEASIBLE_ROWS, lambda: rows.astype("<i4").tobytes())
         self.hooks.offer(slots.NODE_SCORES, lambda: orjson.dumps(_by_name(nodes, rows, scores)))
-        self.hooks.offer(slots.ROW_SCORES, lambda: scores.astype("<i8").tobytes())
+        if self.hooks.failure is None:
+            self.runner.inputs.set_scores(scores)
         outcome, status = self.hooks.call("normalizescore")
-        normalized = scores
+        placed = None if self.hooks.failure is not None else self.runner.inputs.take_scores()
+        normalized = scores if placed is None else placed
         if status.is_success and not self.failed:
             try:
-                normalized = _normalized(outcome, nodes, rows, scores)
+                normalized = _normalized(outcome, nodes, rows, normalized)
             except payloads.PayloadError as error:
                 status = self.hooks.reject_payload("normalizescore", str(error))
         if self.failed:
@@ -271,6 +277,7 @@ class GuestCycle:
     def _with_target(self, hook: str, target: AnyPod, node: str) -> HookResult:
         encoded = encoded_pod(target)
         self.signature = 0  # other pods may change the guest's answers from here on
+        self.has_changed_pods = True
         if self.hooks.failure is not None:
             return self._called(hook, node)
         inputs = self.runner.inputs
@@ -332,6 +339,9 @@ def check_range(plugin: str, scores: NDArray[np.int64]) -> Status:
 
 def _trace(outcome: HookOutcome) -> Trace:
     return Trace(outcome.log, outcome.recorded, outcome.output, outcome.seconds)
+
+
+_NO_TRACE = _trace(no_outcome())
 
 
 def _names(nodes: Nodes, rows: NDArray[np.int64]) -> list[str]:

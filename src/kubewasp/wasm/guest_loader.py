@@ -11,6 +11,7 @@ from kubewasp.wasm.guest_log import LOGGER_SINK, GuestLogSink
 from kubewasp.wasm.hook_caller import NO_OBSERVER, GuestObserver
 from kubewasp.wasm.limits import Limits
 from kubewasp.wasm.plugin import WasmPlugin
+from kubewasp.wasm.purity import CHECK_EVERY
 from kubewasp.wasm.source import GuestSources
 
 if TYPE_CHECKING:
@@ -52,11 +53,13 @@ class GuestLoader:
         logs: GuestLogSink = LOGGER_SINK,
         repeatable: Repeatable | None = None,
         sources: GuestSources | None = None,
+        check_every: int = CHECK_EVERY,
     ) -> None:
         self._observer = observer
         self._logs = logs
         self._repeatable = repeatable
         self._sources = sources or GuestSources()
+        self._check_every = check_every
         self._guests: dict[tuple[str, int], tuple[WasmPluginSettings, Guest]] = {}
 
     def points(self, name: str, settings: WasmPluginSettings) -> Collection[str]:
@@ -64,12 +67,13 @@ class GuestLoader:
         return {_POINTS[hook] for hook in self._guest(name, settings).hooks if hook in _POINTS}
 
     def asks_each_node(self, name: str, settings: WasmPluginSettings) -> bool:
-        """Whether the guest filters or scores, and has no signatures of pods: it is called for every node."""
+        """Whether the guest filters or scores, and neither signs pods nor is pure: it is called for every node."""
         guest = self._guest(name, settings)
-        return not guest.may_sign and any(hook in guest.hooks for hook in ("filter", "score"))
+        is_shared = guest.may_sign or (guest.purity is not None and guest.purity.is_believed)
+        return not is_shared and any(hook in guest.hooks for hook in ("filter", "score"))
 
     def create(self, name: str, settings: WasmPluginSettings, handle: SchedulerHandle) -> WasmPlugin:
-        return WasmPlugin(name, self._guest(name, settings), handle)
+        return WasmPlugin(name, self._guest(name, settings), handle, check_every=self._check_every)
 
     def _guest(self, name: str, settings: WasmPluginSettings) -> Guest:
         key = (name, id(settings))  # the settings are kept with the guest, so the id stays theirs

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from kubewasp.framework.normalization import Method, Normalization
 from kubewasp.k8s.codec import decode, encode
 from kubewasp.k8s.pods import Pod, PodParser
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest_log import NO_LOG, GuestLog
 from kubewasp.wasm.hooks import MAIN_HOOKS
+from kubewasp.wasm.pod_fields import NO_FIELDS, PodFields, without_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.cluster_events import ClusterEvent, RecordedEvent
     from kubewasp.framework.handle import Handle
+    from kubewasp.framework.plugin import Scores
     from kubewasp.state.node_objects import Nodes
     from kubewasp.state.node_table import NodeTable
     from kubewasp.wasm.hook_failures import HookFailure
@@ -103,6 +106,12 @@ class HookInputs(Protocol):
     def set_filler(self, slot: int, filler: Callable[[], bytes]) -> None:
         """Sets the answer of a getter, computed on the guest's first use."""
 
+    def set_scores(self, scores: Scores) -> None:
+        """Sets the scores that `normalizescore` reads, in the order of the feasible rows."""
+
+    def take_scores(self) -> Scores | None:
+        """The scores that the guest has put in their place, if it has; removes them."""
+
     def set_state(self, number: int) -> None:
         """Sets the cycle state of clonestate, selectstate and dropstate."""
 
@@ -132,6 +141,9 @@ class GuestRunner(Protocol):
     def take_signature(self) -> int:
         """The pod's signature, if the guest has set one since the last call; 0 otherwise."""
 
+    def pod_fields(self) -> PodFields:
+        """The fields of pods that a pure guest has read in this instance."""
+
     def set_guest_global(self, name: str, value: int) -> None:
         """Sets an exported mutable global of the guest."""
 
@@ -158,13 +170,16 @@ class PoolStats:
 class GuestDescription:
     """A guest's description of itself, given when it starts.
 
-    A signature here holds for all pods. `may_sign`: some pods may have one.
+    A signature here holds for all pods. `may_sign`: some pods may have one. With a declared normalization there is no
+    hook for it.
     """
 
     hooks: tuple[str, ...]
     cluster_events: tuple[ClusterEvent, ...]
     signature: int = 0
     may_sign: bool = False
+    normalization: Normalization | None = None
+    purity: Purity | None = None
     start_log: GuestLog = NO_LOG
 
 
@@ -204,6 +219,36 @@ class RunnerPool(Protocol):
 
     def close(self) -> None:
         """Frees the idle instances and keeps none from now on. Runners in use end with their pods."""
+
+
+class Purity:
+    """A guest's declaration, for all profiles: what it has read of pods, and whether the declaration still counts."""
+
+    def __init__(self, *, reports: bool) -> None:
+        self.reports = reports
+        self.fields = NO_FIELDS if reports else without_names()
+        self.refutation = ""
+
+    @property
+    def is_believed(self) -> bool:
+        return not self.refutation
+
+    def add(self, fields: PodFields) -> None:
+        self.fields = self.fields.union(fields)
+
+
+def declared_normalization(method: int, reverse: int, maximum: int, hooks: Sequence[str]) -> Normalization:
+    """A normalization as a guest declares it; GuestLoadError if it is none, or has no use."""
+    if "score" not in hooks:
+        raise GuestLoadError("wasm: the guest declares a normalization, and implements no score")
+    if "normalizescore" in hooks:
+        raise GuestLoadError(
+            "wasm: the guest declares a normalization, and implements normalizescore: remove one of them"
+        )
+    try:
+        return Normalization(Method(method), bool(reverse), maximum)
+    except ValueError as error:
+        raise GuestLoadError(f"wasm: the guest declares an unknown normalization: {error}") from None
 
 
 def checked_hooks(found: tuple[str, ...]) -> tuple[str, ...]:

@@ -85,14 +85,13 @@ INPUTS = (
     "node_scores",
     "pod_requests",
     "feasible_rows",
-    "row_scores",
     "row_statuses",
     "event_old",
     "event_new",
     "waiting_pods",
 )
 POD, TARGET_POD, CONFIG, FILTERED_NODES, NODE_STATUSES, NODE_SCORES = range(6)
-POD_REQUESTS, FEASIBLE_ROWS, ROW_SCORES, ROW_STATUSES, EVENT_OLD, EVENT_NEW, WAITING_PODS = range(6, 13)
+POD_REQUESTS, FEASIBLE_ROWS, ROW_STATUSES, EVENT_OLD, EVENT_NEW, WAITING_PODS = range(6, 12)
 
 # Payloads: results that a hook hands over besides its return value, by the import that takes them.
 PAYLOADS = (

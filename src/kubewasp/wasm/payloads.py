@@ -56,8 +56,10 @@ def node_names(payload: bytes | None, count: int) -> tuple[str, ...] | None:
 
     `count` is the number of nodes; some more may be named.
     """
+    if not payload:
+        return None
     most = count + _MOST_UNKNOWN_NODES
-    *names, rest = (payload or b"").split(b"\0", most)
+    *names, rest = payload.split(b"\0", most)
     if b"\0" in rest:
         raise PayloadError(f"result.node_names: more than {most} names for {count} nodes")
     return tuple(name.decode("utf-8", "replace") for name in names if name) or None

@@ -33,9 +33,11 @@ from kubewasp.framework.status import SUCCESS, Code, Status, code_label
 from kubewasp.k8s.nodes import Node
 from kubewasp.k8s.pods import Pod
 from kubewasp.wasm.answer_cache import AnswerCache, NotCacheable
+from kubewasp.wasm.answer_sharing import AnswerSharing
 from kubewasp.wasm.hook_results import known
 from kubewasp.wasm.pod_cycles import PodCycles
 from kubewasp.wasm.pod_signer import PodSigner
+from kubewasp.wasm.purity import CHECK_EVERY, PurePods
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,18 +69,24 @@ class WasmPlugin(
     PostBindPlugin,
     EnqueueExtensions,
 ):
-    """Implements all extension points; a profile has it at those whose hooks the guest exports."""
+    """Implements all extension points; a profile has it at those whose hooks the guest exports.
 
-    def __init__(self, name: str, guest: Guest, handle: SchedulerHandle) -> None:
+    It has a method per hook of the framework, and so more than 25.
+    """
+
+    def __init__(self, name: str, guest: Guest, handle: SchedulerHandle, *, check_every: int = CHECK_EVERY) -> None:
         self.name = name
         self.guest = guest
         self._handle = handle
         self._cycles = PodCycles(name, guest, handle)
         self._cached = AnswerCache()
+        self._pure = PurePods(name, guest, guest.purity, handle, check_every) if guest.purity is not None else None
+        self._sharing = AnswerSharing(self._cycles, self._pure, handle)
         self._signer = PodSigner(guest, handle) if "signpod" in guest.hooks else None
         self._scored: StateKey[Rows] = StateKey(f"{name}: scored rows")
         self._unprepared: StateKey[Rows | None] = StateKey(f"{name}: rows to be scored")
-        self._prepares_score_only = not self._cycles.is_bound and "normalizescore" not in guest.hooks
+        self._normalizes_by_hook = "normalizescore" in guest.hooks
+        self._prepares_score_only = not self._cycles.is_bound and not self._normalizes_by_hook
 
     @property
     def shared_answers(self) -> int:
@@ -96,13 +104,34 @@ class WasmPlugin(
     # ------------------------------------------------------------------ scheduling cycle
 
     def asks_each_node(self, state: CycleState) -> bool:
-        return not self._cycles.signature(state)
+        return not self._cycles.signature(state) and self._sharing.pure_pods(state) is None
 
     def pre_filter(self, state: CycleState, pod: Pod, table: NodeTable) -> PreFilterResult:
         if self._signer is not None:
             status, state[self._cycles.signature_key] = self._signer.sign(pod)
             if "prefilter" not in self.guest.hooks or not status.is_success:
                 return PreFilterResult(known(status))
+        if self._pure is None:
+            return self._prefiltered(state, pod)
+        shared = self._sharing.of(state, pod)
+        if shared is None or shared.of_nodes:
+            return self._prefiltered(state, pod)
+        kept = self._cached.prefiltered(shared.key)
+        if kept is not None and not self._pure.is_checked(state):
+            return kept
+        result = self._prefiltered(state, pod)
+        self._sharing.learn(state)
+        shared = self._sharing.of(state, pod)  # the guest may have read more
+        cycle = self._cycles.begun(state)
+        if shared is None or shared.of_nodes or cycle is None or cycle.failed:
+            return result
+        kept = self._cached.prefiltered(shared.key)
+        if kept is not None and kept != result:
+            self._pure.refute(pod, "prefilter", "", _shown(kept), _shown(result))
+        self._cached.keep_prefiltered(shared.key, result)
+        return result
+
+    def _prefiltered(self, state: CycleState, pod: Pod) -> PreFilterResult:
         result = self._cycles.begin(state, pod).prefilter()
         names = None if result.node_names is None else frozenset(result.node_names)
         return PreFilterResult(known(result.status), names)
@@ -118,12 +147,22 @@ class WasmPlugin(
         return known(self._cycles.changing(state, pod).remove_pod(removed.encoded, table.node(row).name).status)
 
     def filter(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Verdicts | None:
-        signature = self._cycles.signature(state)
-        if signature:
-            try:
-                return self._cached.filter(signature, lambda: self._cycles.cycle(state, pod), table, rows)
-            except NotCacheable:
-                pass  # the guest is called directly
+        shared = self._sharing.of(state, pod)
+        if shared is None:
+            return self._filtered(state, pod, rows)
+        try:
+            kept = self._cached.filter(shared, lambda: self._cycles.cycle(state, pod), table, rows)
+        except NotCacheable:
+            return self._filtered(state, pod, rows)  # the guest is called directly
+        self._sharing.learn(state)
+        if not self._sharing.is_checked(state, shared):
+            return kept
+        asked = self._filtered(state, pod, rows)
+        pairs = zip(_statuses(kept, len(rows)), _statuses(asked, len(rows)), strict=True)
+        self._sharing.compare(state, pod, "filter", rows, pairs)
+        return asked
+
+    def _filtered(self, state: CycleState, pod: Pod, rows: Rows) -> Verdicts | None:
         outcome = self._cycles.cycle(state, pod).hooks.call_rows("filter", rows)
         if not np.count_nonzero(outcome.values):
             return None
@@ -144,13 +183,15 @@ class WasmPlugin(
 
     def pre_score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Status:
         """Postponed for pods whose scores are likely cached: the guest prepares scoring only if it has to score."""
-        signature = self._cycles.signature(state)
-        if signature and self._prepares_score_only and self._cached.is_prepared(signature):
+        shared = self._sharing.of(state, pod)
+        if shared is not None and self._prepares_score_only and self._cached.is_prepared(shared.key):
             state[self._unprepared] = rows
             return SUCCESS
         status = known(self._cycles.cycle(state, pod).prescore_rows(rows).status)
-        if signature and status.is_success:
-            self._cached.prepared(signature)
+        self._sharing.learn(state)
+        shared = self._sharing.of(state, pod)
+        if shared is not None and status.is_success:
+            self._cached.prepared(shared.key)
         return status
 
     def _scoring(self, state: CycleState, pod: Pod) -> GuestCycle:
@@ -163,14 +204,24 @@ class WasmPlugin(
         return cycle
 
     def score(self, state: CycleState, pod: Pod, table: NodeTable, rows: Rows) -> Scores | Status:
-        if "normalizescore" in self.guest.hooks:
+        if self._normalizes_by_hook:
             state[self._scored] = rows
-        signature = self._cycles.signature(state)
-        if signature:
-            try:
-                return self._cached.score(signature, lambda: self._scoring(state, pod), table, rows)
-            except NotCacheable:
-                pass  # the guest is called directly
+        shared = self._sharing.of(state, pod)
+        if shared is None:
+            return self._scored_rows(state, pod, rows)
+        try:
+            kept = self._cached.score(shared, lambda: self._scoring(state, pod), table, rows)
+        except NotCacheable:
+            return self._scored_rows(state, pod, rows)  # the guest is called directly
+        self._sharing.learn(state)
+        if not self._sharing.is_checked(state, shared):
+            return kept
+        asked = self._scored_rows(state, pod, rows)
+        if not isinstance(asked, Status):
+            self._sharing.compare(state, pod, "score", rows, zip(kept.tolist(), asked.tolist(), strict=True))
+        return asked
+
+    def _scored_rows(self, state: CycleState, pod: Pod, rows: Rows) -> Scores | Status:
         outcome = self._scoring(state, pod).hooks.call_rows("score", rows)
         codes = outcome.values.astype(np.int32)
         if np.count_nonzero(codes):
@@ -180,8 +231,9 @@ class WasmPlugin(
         return outcome.values >> 32
 
     def normalize(self, state: CycleState, pod: Pod, scores: Scores) -> Scores | Status:
-        if "normalizescore" not in self.guest.hooks:
-            return scores
+        if not self._normalizes_by_hook:
+            declared = self.guest.normalization
+            return scores if declared is None else declared.of(scores)
         result, normalized = self._cycles.cycle(state, pod).normalize_rows(state[self._scored], scores)
         return normalized if result.status.is_success else known(result.status)
 
@@ -245,6 +297,18 @@ class WasmPlugin(
         kind = "Pod" if isinstance(old or new, Pod) else resource  # the queue has several resource names for pods
         with self._cycles.new(pod) as cycle:
             return cycle.queueinghint(kind, action, _encoded(old), _encoded(new)).queue
+
+
+def _statuses(verdicts: Verdicts | None, count: int) -> Sequence[Status]:
+    """The status of each row."""
+    if verdicts is None:
+        return [SUCCESS] * count
+    return [verdicts.statuses[number] for number in verdicts.numbers.tolist()]
+
+
+def _shown(result: PreFilterResult) -> str:
+    nodes = "" if result.nodes is None else f" with {len(result.nodes)} nodes"
+    return f"{result.status}{nodes}"
 
 
 def _encoded(item: Any) -> bytes:

@@ -64,6 +64,10 @@ class PodCycles:
             state[self._state_key].own()
         return cycle
 
+    def begun(self, state: CycleState) -> GuestCycle | None:
+        """The pod's cycle, if there is one."""
+        return state.shared(self._cycle_key)
+
     def signature(self, state: CycleState) -> int:
         """The pod's signature, if it has one; otherwise that of all pods."""
         cycle = state.shared(self._cycle_key)

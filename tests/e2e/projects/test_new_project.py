@@ -70,7 +70,7 @@ def test_a_new_project_is_tested_built_and_used(tmp_path: Path, language: str) -
     calls = json.loads(kubewasp(folder, "plugin", "call", WASM, "filter", "score", *closed))
     answers = {(call["hook"], call["node"]): call.get("score", call["reason"]) for call in calls}
     assert answers["filter", "ssd-1"] == "nodes with disktype=ssd are closed"
-    assert answers["score", "nvme-1"] == 100
+    assert answers["score", "nvme-1"] == 2, "before the declared normalization"
 
     # Compiler errors are printed unchanged, and the previous build stays.
     before = (folder / WASM).read_bytes()
@@ -89,8 +89,8 @@ def test_a_change_of_the_policy_changes_placements_and_is_noticed(tmp_path: Path
     kubewasp(tmp_path, "plugin", "new", NAME, "--lang", "go")
     folder = tmp_path / NAME
     code = (folder / "main.go").read_text()
-    assert "(count - place)" in code
-    (folder / "main.go").write_text(code.replace("(count - place)", "(place + 1)"))
+    assert "len(p.config.Prefer) - place" in code
+    (folder / "main.go").write_text(code.replace("len(p.config.Prefer) - place", "place + 1"))
     tested = json.loads(kubewasp(folder, "plugin", "test", "-o", "json", code=1))
     native, built, scenarios = ({test["name"]: test for test in suite["tests"]} for suite in tested["suites"])
     assert native["TestTheBestDiskIsPreferred"]["message"].startswith("    main_test.go:")

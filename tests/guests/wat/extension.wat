@@ -32,6 +32,9 @@
   (import "kubewasp/v1" "at_hand" (func $at_hand (param i32) (result i32)))
   (import "kubewasp/v1" "result.hint" (func $result.hint (param i32 i32)))
   (import "kubewasp/v1" "result.annotation" (func $result.annotation (param i32 i32 i32 i32)))
+  (import "kubewasp/v1" "normalization" (func $normalization (param i32 i32 i32)))
+  (import "kubewasp/v1" "pure" (func $pure (param i32)))
+  (import "kubewasp/v1" "pod_read" (func $pod_read (param i32 i32 i32 i32)))
 
   (memory (export "memory") 1)
   (data (i32.const 64) "node-1") ;; something to point at
@@ -76,7 +79,7 @@
   ;; The numbers of `which`
   (table funcref (elem
     $0 $1 $2 $3 $4 $5 $6 $7 $8 $9 $10 $11 $12 $13 $14 $15 $16 $17 $18 $19 $20 $21 $22 $23 $24 $25 $26 $27 $28
-    $29))
+    $29 $30 $31 $32))
   (func $0 (result i64) (call $implemented (global.get $a)) (i64.const -1))
   (func $1 (result i64) (call $pod_signature (global.get $a) (global.get $b)) (i64.const -1))
   (func $2 (result i64) (call $now))
@@ -109,4 +112,8 @@
   (func $27 (result i64) (i64.extend_i32_s (call $at_hand (global.get $a))))
   (func $28 (result i64) (call $result.hint (global.get $a) (global.get $b)) (i64.const -1))
   (func $29 (result i64)
-    (call $result.annotation (global.get $a) (global.get $b) (global.get $c) (global.get $d)) (i64.const -1)))
+    (call $result.annotation (global.get $a) (global.get $b) (global.get $c) (global.get $d)) (i64.const -1))
+  (func $30 (result i64) (call $normalization (global.get $a) (global.get $b) (global.get $c)) (i64.const -1))
+  (func $31 (result i64) (call $pure (global.get $a)) (i64.const -1))
+  (func $32 (result i64)
+    (call $pod_read (global.get $a) (global.get $b) (global.get $c) (global.get $d)) (i64.const -1)))

@@ -23,6 +23,9 @@ type Host interface {
 	LogPairs(severity int, message string, pairs []byte)
 	Implemented(hooks uint32)
 	SignPod(signature uint64)
+	Normalization(method int32, reverse bool, maximum int32)
+	Pure()
+	PodRead(metadata uint32, spec uint64, others uint32)
 	Now() int64
 	Cycle() int
 	Resource(name string) int

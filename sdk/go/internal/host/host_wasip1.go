@@ -62,6 +62,15 @@ func implemented(hooks uint32)
 //go:wasmimport kubewasp/v1 pod_signature
 func podSignature(low, high uint32)
 
+//go:wasmimport kubewasp/v1 normalization
+func normalization(method, reverse, maximum int32)
+
+//go:wasmimport kubewasp/v1 pure
+func pure(reports uint32)
+
+//go:wasmimport kubewasp/v1 pod_read
+func podRead(metadata, spec, specHigh, others uint32)
+
 //go:wasmimport kubewasp/v1 now
 func now() int64
 
@@ -206,6 +215,7 @@ func (Host) LogPairs(severity int, message string, pairs []byte) {
 
 func (Host) Implemented(hooks uint32)      { implemented(hooks) }
 func (Host) SignPod(signature uint64)      { podSignature(uint32(signature), uint32(signature>>32)) }
+func (Host) Pure()                         { pure(1) }
 func (Host) Now() int64                    { return now() }
 func (Host) Cycle() int                    { return int(cycle()) }
 func (Host) Resource(name string) int      { return int(resource(textAt(name))) }
@@ -228,6 +238,19 @@ func (Host) NodeName(row int, buf []byte) int {
 func (Host) NodeObject(row int, buf []byte) int {
 	at, limit := bytesAt(buf)
 	return int(nodeObject(int32(row), at, limit))
+}
+
+func (Host) Normalization(method int32, reverse bool, maximum int32) {
+	reversed := int32(0)
+	if reverse {
+		reversed = 1
+	}
+	normalization(method, reversed, maximum)
+}
+
+// PodRead reports fields of the pod that the plugin has read: bits by the numbers of the fields.
+func (Host) PodRead(metadata uint32, spec uint64, others uint32) {
+	podRead(metadata, uint32(spec), uint32(spec>>32), others)
 }
 
 // NodeInfo writes as many numbers as fit and returns their total count.

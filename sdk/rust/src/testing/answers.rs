@@ -8,7 +8,7 @@ use std::vec::Vec;
 use super::cluster;
 use super::encode::Encoder;
 use super::fake::{ask, Fake};
-use crate::{ClusterEvent, EventAction, EventResource};
+use crate::{ClusterEvent, EventAction, EventResource, Normalization};
 
 /// A getter: the full length, and the value only as a whole.
 fn give<T: Copy>(value: &[T], buf: &mut [T]) -> usize {
@@ -105,6 +105,15 @@ pub(crate) fn log_pairs(severity: i32, message: &str, pairs: &[u8]) {
 pub(crate) fn pod_signature(signature: u64) {
     ask(|fake| fake.signature = signature);
 }
+
+pub(crate) fn normalization(declared: Normalization) {
+    ask(|fake| fake.normalization = Some(declared));
+}
+
+/// `kubewasp plugin test` compares the answers of a pure plugin.
+pub(crate) fn pure() {}
+
+pub(crate) fn pod_read(_: u32, _: u32, _: u32, _: u32) {}
 
 pub(crate) fn now() -> i64 {
     ask(|fake| fake.world.borrow().cluster.now().0)

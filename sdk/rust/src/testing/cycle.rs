@@ -202,6 +202,10 @@ impl<P: Registered> Cycle<P> {
             self.instance().verdict("normalizescore", |hooks| hooks.normalizescore)?;
             values = self.instance().fake.borrow_mut().sent.take().unwrap_or(values);
         }
+        let declared = self.instance().fake.borrow().normalization;
+        if let Some(declared) = declared {
+            declared.apply(&mut values);
+        }
         for (name, value) in names.iter().zip(&values) {
             assert!((0..=MAX_SCORE).contains(value), "the score of {name} is {value}, not from 0 to 100");
         }

@@ -9,7 +9,7 @@ use std::vec::Vec;
 use super::cluster::Cluster;
 use super::objects::Pod;
 use super::schedule::Waiting;
-use crate::{ClusterEvent, EventAction, EventResource};
+use crate::{ClusterEvent, EventAction, EventResource, Normalization};
 
 thread_local! {
     /// The scheduler of the instance that runs now.
@@ -61,6 +61,7 @@ pub(crate) struct Fake {
     pub(crate) sort_key: Vec<u8>,
     pub(crate) sent: Option<Vec<i64>>,
     pub(crate) signature: u64,
+    pub(crate) normalization: Option<Normalization>,
     pub(crate) annotations: Vec<(String, String)>,
 }
 
@@ -87,6 +88,7 @@ impl Fake {
             sort_key: Vec::new(),
             sent: None,
             signature: 0,
+            normalization: None,
             annotations: Vec::new(),
         }
     }

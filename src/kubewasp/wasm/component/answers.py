@@ -11,6 +11,7 @@ from kubewasp.framework.status import Code
 from kubewasp.wasm.component.component_log import ComponentLog
 from kubewasp.wasm.hooks import ANNOTATING_HOOKS, NODE_NAMES, NOMINATED_NODE, NORMALIZED_ROWS, SORT_KEY, Answer
 from kubewasp.wasm.payloads import MOST_EVENT_BYTES, PayloadError, add_annotation
+from kubewasp.wasm.pod_fields import PodFields, named
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 MAX_LINES = 1000
 _MAX_VALUES = 500_000
 _MAX_HINT = 1024  # longer hints are cut
+_MOST_FIELDS = 100
 _OVERRIDE = 1
 _REMARKS = frozenset(("output", "logs", "dropped", "events"))
 
@@ -129,6 +131,11 @@ def take_rows(hook: Hook, answer: dict[str, Any], outcome: HookOutcome, limits: 
     outcome.values = np.concatenate([outcome.values, values])
     outcome.reason_numbers = np.concatenate([outcome.reason_numbers, numbers])
     return len(values)
+
+
+def pod_fields(answer: dict[str, Any]) -> PodFields:
+    """The fields of the pod that the guest has read for the first time."""
+    return named(_text(name, "read") for name in _list(answer, "read")[:_MOST_FIELDS])
 
 
 def signature(answer: dict[str, Any]) -> int:

@@ -14,7 +14,7 @@ from kubewasp.wasm.component.component_instance import ComponentInstance
 from kubewasp.wasm.component.node_updates import NodeView
 from kubewasp.wasm.component.session import ComponentSession, SharedInstance
 from kubewasp.wasm.guest_log import NO_LOG, START, HookLog
-from kubewasp.wasm.guest_runner import HIGH_WATER, GuestDescription, PoolStats, checked_hooks
+from kubewasp.wasm.guest_runner import HIGH_WATER, GuestDescription, PoolStats, Purity, checked_hooks
 
 if TYPE_CHECKING:
     from kubewasp.clock import Clock
@@ -49,6 +49,8 @@ class ComponentPool:
             cluster_events=described.events or ALL_EVENTS,
             signature=described.signature,
             may_sign=described.signs or bool(described.signature),
+            purity=Purity(reports=True) if described.pure else None,
+            normalization=described.normalization,
             start_log=described.log,
         )
 

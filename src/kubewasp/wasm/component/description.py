@@ -11,9 +11,11 @@ from kubewasp.wasm.component import answers
 from kubewasp.wasm.component.component_log import ComponentLog
 from kubewasp.wasm.errors import GuestLoadError, GuestStartError
 from kubewasp.wasm.guest_log import NO_LOG, GuestLog
+from kubewasp.wasm.guest_runner import declared_normalization
 from kubewasp.wasm.hooks import HOOKS
 
 if TYPE_CHECKING:
+    from kubewasp.framework.normalization import Normalization
     from kubewasp.wasm.limits import Limits
 
 PROTOCOL = 1
@@ -30,6 +32,8 @@ class ComponentDescription:
     wants_waiting_pods: bool = False
     signature: int = 0
     signs: bool = False
+    normalization: Normalization | None = None
+    pure: bool = False
     sdk: str = ""
     plugin: str = ""
     log: GuestLog = NO_LOG
@@ -82,10 +86,21 @@ def _description(sent: dict[str, Any], limits: Limits) -> ComponentDescription:
         wants_waiting_pods="waiting_pods" in wants,
         signature=signature,
         signs=bool(sent.get("signs")),
+        pure=bool(sent.get("pure")),
+        normalization=_normalization(sent.get("normalization"), hooks),
         sdk=_text(sent.get("sdk")),
         plugin=_text(sent.get("plugin")),
         log=_log(sent, limits),
     )
+
+
+def _normalization(sent: object, hooks: tuple[str, ...]) -> Normalization | None:
+    if sent is None:
+        return None
+    if not isinstance(sent, list) or len(sent) != 3 or not all(isinstance(part, int) for part in sent):
+        raise ValueError("normalization: expected method, reverse and maximum")
+    method, reverse, maximum = sent
+    return declared_normalization(method, reverse, maximum, hooks)
 
 
 def _log(sent: dict[str, Any], limits: Limits) -> GuestLog:

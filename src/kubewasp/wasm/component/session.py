@@ -1,7 +1,8 @@
 """A pod's session with a component, whose one instance serves many pods.  HOT PATH (guard: make counts).
 
 Each hook is one request: the changes of the cluster, then the inputs of the hook. The instance keeps the plugin's state
-of the pod under the number of the pod's cycle, until a later request says to forget it.
+of the pod under the number of the pod's cycle, until a later request says to forget it. More than 400 lines: the inputs
+of all hooks are beside the requests that send them.
 """
 
 from __future__ import annotations
@@ -27,16 +28,8 @@ from kubewasp.wasm.cycle_time import IN_CYCLE, CycleTime
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest_runner import HookOutcome, encoded_pod, no_outcome
 from kubewasp.wasm.hook_failures import hook_failure
-from kubewasp.wasm.hooks import (
-    CLUSTER_EVENTS,
-    EVENT_NEW,
-    EVENT_OLD,
-    FEASIBLE_ROWS,
-    HOOKS,
-    ROW_SCORES,
-    ROW_STATUSES,
-    TARGET_POD,
-)
+from kubewasp.wasm.hooks import CLUSTER_EVENTS, EVENT_NEW, EVENT_OLD, FEASIBLE_ROWS, HOOKS, ROW_STATUSES, TARGET_POD
+from kubewasp.wasm.pod_fields import NO_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -44,6 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kubewasp.framework.handle import Handle
+    from kubewasp.framework.plugin import Scores
     from kubewasp.state.node_objects import Nodes
     from kubewasp.state.node_table import NodeTable
     from kubewasp.wasm.component.component_instance import ComponentInstance
@@ -51,6 +45,7 @@ if TYPE_CHECKING:
     from kubewasp.wasm.hook_failures import HookFailure, TimeSetting
     from kubewasp.wasm.hooks import Hook
     from kubewasp.wasm.limits import Limits
+    from kubewasp.wasm.pod_fields import PodFields
 
 # Characters per request. Larger changes are sent ahead in several requests, each with its own time limit.
 _MOST_SENT = 2_000_000
@@ -60,6 +55,7 @@ _GROWTH = 64
 _SHARE = 0.1
 _MEASURE_EVERY = 16
 _unexpected = UnexpectedErrors()  # counted as failures of the guest
+_NO_SCORES = np.zeros(0, np.int64)
 _OF_THE_QUEUE = ("preenqueue", "queuesort", "queueinghint")
 
 
@@ -80,6 +76,7 @@ class SharedInstance:
     waiting: dict[str, bytes] = field(default_factory=dict)
     uids: dict[bytes, str] = field(default_factory=dict)
     row_seconds: dict[str, float] = field(default_factory=dict)
+    pod_fields: PodFields = NO_FIELDS
 
 
 class SessionInputs:
@@ -94,6 +91,7 @@ class SessionInputs:
         self.state = 0
         self.event = (len(RESOURCES) - 1, 0)
         self.queued_at = 0.0
+        self._scores = _NO_SCORES
         self._values: dict[int, Callable[[], bytes]] = {}
 
     def take_pod(self, pod: AnyPod, nodes: Nodes, table: NodeTable | None, handle: Handle) -> None:
@@ -110,6 +108,14 @@ class SessionInputs:
 
     def set_filler(self, slot: int, filler: Callable[[], bytes]) -> None:
         self._values[slot] = filler
+
+    def set_scores(self, scores: Scores) -> None:
+        self._scores = scores
+
+    def take_scores(self) -> Scores | None:
+        """None: the scores come with the answer."""
+        self._scores = _NO_SCORES
+        return None
 
     def set_state(self, number: int) -> None:
         self.state = number
@@ -135,7 +141,7 @@ class SessionInputs:
                 header["feasible"] = np.frombuffer(self.value(FEASIBLE_ROWS), "<i4")
             case "normalizescore":
                 header["feasible"] = np.frombuffer(self.value(FEASIBLE_ROWS), "<i4")
-                header["scores"] = np.frombuffer(self.value(ROW_SCORES), "<i8")
+                header["scores"] = self._scores
             case "postfilter":
                 pairs = np.frombuffer(self.value(ROW_STATUSES), "<i4").reshape(-1, 2)
                 header["statuses"] = pairs.T.tolist()
@@ -180,6 +186,9 @@ class ComponentSession:
     def take_signature(self) -> int:
         signature, self._signature = self._signature, 0
         return signature
+
+    def pod_fields(self) -> PodFields:
+        return self.shared.pod_fields
 
     def set_guest_global(self, name: str, value: int) -> NoReturn:
         raise GuestLoadError(f'wasm: guest does not export a global "{name}"; a component has none (asked for {value})')
@@ -248,6 +257,8 @@ class ComponentSession:
                 return answer
             answer = self._send(hook.name, header, lines, outcome, rows)
             answers.take_remarks(answer, outcome, self._limits)
+            if "read" in answer:
+                shared.pod_fields = shared.pod_fields.union(answers.pod_fields(answer))
             if "error" in answer:
                 self._raised(hook, answer["error"], outcome)
         if answer is not None:

@@ -127,6 +127,9 @@ EXTENSION_IMPORTS: tuple[Import, ...] = _table(
     at_hand buf -> row
     result.hint buf len
     result.annotation key key_len value value_len
+    normalization method reverse maximum
+    pure reports
+    pod_read metadata spec spec_high others
     """,
 )
 

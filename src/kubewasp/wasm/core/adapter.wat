@@ -331,7 +331,9 @@
   (func $kubewasp/v1.feasible_rows (param $buf i32) (param $limit i32) (result i32)
     (call $answer_slot (i32.const @slot.feasible_rows) (local.get $buf) (local.get $limit)))
   (func $kubewasp/v1.node_scores (param $buf i32) (param $limit i32) (result i32)
-    (call $answer_slot (i32.const @slot.row_scores) (local.get $buf) (local.get $limit)))
+    (call $answer_own
+      (i32.load $own (i32.const @own.scores)) (i32.load $own (i32.const @own.scores_size))
+      (local.get $buf) (local.get $limit)))
   (func $kubewasp/v1.node_statuses (param $buf i32) (param $limit i32) (result i32)
     (call $answer_slot (i32.const @slot.row_statuses) (local.get $buf) (local.get $limit)))
   (func $kubewasp/v1.event_old (param $buf i32) (param $limit i32) (result i32)
@@ -344,6 +346,23 @@
   ;; With the top bit set, to distinguish an empty set from a guest that made no such call.
   (func $kubewasp/v1.implemented (param $hooks i32)
     (i32.store $own (i32.const @own.implemented) (i32.or (local.get $hooks) (i32.const 0x80000000))))
+
+  ;; Declarations of the start function. A method is stored as its number plus 1, to distinguish the first one from none.
+  (func $kubewasp/v1.normalization (param $method i32) (param $reverse i32) (param $maximum i32)
+    (i32.store $own (i32.const @own.normalization) (i32.add (local.get $method) (i32.const 1)))
+    (i32.store $own offset=4 (i32.const @own.normalization) (local.get $reverse))
+    (i32.store $own offset=8 (i32.const @own.normalization) (local.get $maximum)))
+  (func $kubewasp/v1.pure (param $reports i32)
+    (i32.store $own (i32.const @own.pure) (select (i32.const 2) (i32.const 1) (local.get $reports))))
+
+  ;; Adds to the fields of the pod that the guest has read, a bit each.
+  (func $kubewasp/v1.pod_read (param $metadata i32) (param $spec i32) (param $spec_high i32) (param $others i32)
+    (call $add_bits (i32.const @own.pod_read) (local.get $metadata))
+    (call $add_bits (i32.add (i32.const @own.pod_read) (i32.const 4)) (local.get $others))
+    (call $add_bits (i32.add (i32.const @own.pod_read) (i32.const 8)) (local.get $spec))
+    (call $add_bits (i32.add (i32.const @own.pod_read) (i32.const 12)) (local.get $spec_high)))
+  (func $add_bits (param $at i32) (param $bits i32)
+    (i32.store $own (local.get $at) (i32.or (i32.load $own (local.get $at)) (local.get $bits))))
 
   (func $kubewasp/v1.resource (param $name i32) (param $name_len i32) (result i32)
     (local $id i32)
@@ -474,8 +493,12 @@
     (call $receive (i32.const @payload.result.nominated_node_name) (local.get $buf) (local.get $len)))
   (func $k8s.io/scheduler.result.normalized_score_list (param $buf i32) (param $len i32)
     (call $receive (i32.const @payload.result.normalized_score_list) (local.get $buf) (local.get $len)))
+  ;; In place: Python reads the scores where it has written them. Of another number of scores it makes an error.
   (func $kubewasp/v1.result.node_scores (param $buf i32) (param $len i32)
-    (call $receive (i32.const @payload.result.node_scores) (local.get $buf) (local.get $len)))
+    (if (i32.ne (local.get $len) (i32.load $own (i32.const @own.scores_size)))
+      (then (call $receive (i32.const @payload.result.node_scores) (local.get $buf) (local.get $len)) (return)))
+    (memory.copy $own $guest (i32.load $own (i32.const @own.scores)) (local.get $buf) (local.get $len))
+    (i32.store $own (i32.const @own.scores_sent) (i32.const 1)))
   (func $kubewasp/v1.result.sort_key (param $buf i32) (param $len i32)
     (call $receive (i32.const @payload.result.sort_key) (local.get $buf) (local.get $len)))
   (func $kubewasp/v1.result.annotation (param $key i32) (param $key_len i32) (param $value i32) (param $value_len i32)

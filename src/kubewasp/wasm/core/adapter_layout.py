@@ -44,6 +44,14 @@ NODE_PODS: Final = 1232
 AFTER_RUN: Final = 1240
 SLOTS: Final = 1280  # by Python: places of the inputs; UNFILLED makes the adapter call `fill` first
 RECENT_REASONS: Final = 1408  # the last reasons of the journal: address, length, number, unused (4 bytes each)
+# Scores being normalized. By Python, 4 bytes each: their address and size; by the guest: whether it has replaced them.
+SCORES: Final = 1536
+SCORES_SENT: Final = 1544
+# By the guest, 4 bytes each: its normalization (0 for none, or a method plus 1; reverse; maximum), its purity (0 for
+# none, 2 if it reports what it reads), and the fields of the pod that it has read (metadata, others, two of the spec).
+NORMALIZATION: Final = 1552
+PURE: Final = 1564
+POD_READ: Final = 1568
 REGIONS: Final = 4096  # journal, lines, reason, output, row numbers and results, at addresses that Python chooses
 UNFILLED: Final = 2**64 - 1
 RECENT_REASON_COUNT: Final = 8
@@ -53,6 +61,8 @@ PLACE: Final = Struct("<Q")
 INT32: Final = Struct("<i")
 INT64: Final = Struct("<q")
 INT32_PAIR: Final = Struct("<II")
+INT32_TRIPLE: Final = Struct("<iii")
+POD_FIELDS: Final = Struct("<IIQ")
 LENGTHS_AFTER_RUN: Final = Struct("<IIII")
 
 RESULT: Final = np.dtype([("value", "<i8"), ("reason", "<i8")])
@@ -123,6 +133,12 @@ PLACEHOLDERS: Final[dict[str, int]] = (
         "own.pod_length": SLOTS + 8 * INPUTS.index("pod") + 4,
         "own.pod_requests": SLOTS + 8 * INPUTS.index("pod_requests"),
         "own.recent_reasons": RECENT_REASONS,
+        "own.scores": SCORES,
+        "own.scores_size": SCORES + 4,
+        "own.scores_sent": SCORES_SENT,
+        "own.normalization": NORMALIZATION,
+        "own.pure": PURE,
+        "own.pod_read": POD_READ,
         "recent_reasons.count": RECENT_REASON_COUNT,
         "recent_reasons.mask": RECENT_REASON_COUNT - 1,
         "hint.limit": HINT_LIMIT,

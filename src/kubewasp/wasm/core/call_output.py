@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from kubewasp.wasm.limits import Limits
 
 _MAX_EVENTS = 1000
+_ONE_VALUE = np.zeros(1, np.int64)
+_ONE_VALUE.setflags(write=False)
 
 
 class CallOutput:
@@ -30,7 +32,7 @@ class CallOutput:
     def begin(self, count: int, *, may_annotate: bool = False) -> None:
         """Starts over, for that many rows."""
         self._may_annotate = may_annotate
-        self.outcome = no_outcome(count)
+        self.outcome = no_outcome(count) if count != 1 else HookOutcome(_ONE_VALUE, _ONE_VALUE, [])
         self._log: CoreLog | None = None
         self._event_bytes = 0
 
@@ -96,6 +98,10 @@ class CallOutput:
     def finish(self, results: int) -> HookOutcome:
         """The outcome, with the values from that address."""
         outcome, count = self.outcome, len(self.outcome.values)
+        if count == 1:
+            both = np.frombuffer(bytes(self._memory.view[results : results + RESULT.itemsize]), "<i8")
+            outcome.values, outcome.reason_numbers = both[:1], both[1:]
+            return outcome
         found = np.frombuffer(self._memory.view, RESULT, count, results)
         outcome.values, outcome.reason_numbers = found["value"].copy(), found["reason"].copy()
         return outcome

@@ -17,6 +17,8 @@ from kubewasp.wasm.core.adapter_layout import (
     NOW,
     PLACE,
     QUEUED_AT,
+    SCORES,
+    SCORES_SENT,
     SLOTS,
     STATE,
     UNFILLED,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kubewasp.framework.handle import Handle
+    from kubewasp.framework.plugin import Scores
     from kubewasp.state.node_objects import Nodes
     from kubewasp.wasm.core.adapter_memory import AdapterMemory
     from kubewasp.wasm.core.core_module import CoreModule
@@ -186,6 +189,20 @@ class CoreInputs:
         filler = self._fillers[slot]
         self.set_value(slot, filler())
         self._fillers[slot] = filler  # for the next pod to be signed
+
+    def set_scores(self, scores: Scores) -> None:
+        memory = self._memory
+        memory.make_room(len(scores))
+        memory.write_results(scores.astype("<i8", copy=False).tobytes())
+        INT32_PAIR.pack_into(memory.view, SCORES, memory.results, 8 * len(scores))
+        INT32.pack_into(memory.view, SCORES_SENT, 0)
+
+    def take_scores(self) -> Scores | None:
+        memory = self._memory
+        address, size = INT32_PAIR.unpack_from(memory.view, SCORES)
+        (is_sent,) = INT32.unpack_from(memory.view, SCORES_SENT)
+        INT32_PAIR.pack_into(memory.view, SCORES, 0, 0)
+        return np.frombuffer(memory.view, "<i8", size // 8, address).astype(np.int64) if is_sent else None
 
     def set_state(self, number: int) -> None:
         INT32.pack_into(self._memory.view, STATE, number)

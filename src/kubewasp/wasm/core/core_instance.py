@@ -17,10 +17,15 @@ from kubewasp.wasm.core.abi import ADAPTER_IMPORTS, WASI
 from kubewasp.wasm.core.adapter_layout import (
     IMPLEMENTED,
     INT32,
+    INT32_TRIPLE,
     KIND_OF_HOOK,
+    NORMALIZATION,
     ONE_RESULT,
     ONE_ROW,
     PLACE,
+    POD_FIELDS,
+    POD_READ,
+    PURE,
     RESULT,
     SIGNATURE,
 )
@@ -37,7 +42,9 @@ from kubewasp.wasm.errors import GuestLoadError, GuestStartError
 from kubewasp.wasm.ffi import AdapterCall, exported_function, exported_memory, find_export
 from kubewasp.wasm.footprint import HostModules, bounds
 from kubewasp.wasm.guest_log import NO_LOG, START, HookLog
+from kubewasp.wasm.guest_runner import Purity
 from kubewasp.wasm.hooks import ANNOTATING_HOOKS, HOOKS
+from kubewasp.wasm.pod_fields import PodFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -266,6 +273,21 @@ class CoreInstance:
         """The hooks that the guest reports as implemented, a bit each; None if it reports none."""
         (hooks,) = INT32.unpack_from(self._memory.view, IMPLEMENTED)
         return int(hooks) & 0x7FFFFFFF if hooks else None
+
+    @property
+    def purity(self) -> Purity | None:
+        """The guest's declaration that it is pure."""
+        (purity,) = INT32.unpack_from(self._memory.view, PURE)
+        return Purity(reports=purity > 1) if purity else None
+
+    def pod_fields(self) -> PodFields:
+        return PodFields(*POD_FIELDS.unpack_from(self._memory.view, POD_READ))
+
+    @property
+    def normalization(self) -> tuple[int, int, int] | None:
+        """The method, reverse and maximum of the normalization that the guest declares."""
+        method, reverse, maximum = INT32_TRIPLE.unpack_from(self._memory.view, NORMALIZATION)
+        return (method - 1, reverse, maximum) if method else None
 
     def take_signature(self) -> int:
         (signature,) = PLACE.unpack_from(self._memory.view, SIGNATURE)

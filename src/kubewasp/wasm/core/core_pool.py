@@ -12,7 +12,7 @@ from kubewasp.wasm import payloads
 from kubewasp.wasm.core.core_instance import CoreInstance
 from kubewasp.wasm.core.node_records import GuestResources
 from kubewasp.wasm.errors import GuestLoadError
-from kubewasp.wasm.guest_runner import HIGH_WATER, GuestDescription, PoolStats, checked_hooks
+from kubewasp.wasm.guest_runner import HIGH_WATER, GuestDescription, PoolStats, checked_hooks, declared_normalization
 from kubewasp.wasm.hooks import CLUSTER_EVENTS, HOOKS, STATE_HOOKS
 
 if TYPE_CHECKING:
@@ -56,10 +56,13 @@ class CorePool:
         signature = first.take_signature()
         # An SDK imports `pod_signature` and exports `signpod` for all plugins, of which few implement the hook.
         signs_by_import = module.uses_signatures and "signpod" not in module.hooks
+        declared = first.normalization
         self.description = GuestDescription(
             hooks=hooks,
             signature=signature,
             may_sign=bool(signature) or signs_by_import or "signpod" in hooks,
+            purity=first.purity,
+            normalization=None if declared is None else declared_normalization(*declared, hooks),
             start_log=first.start_log,
             cluster_events=self._events(first) if "enqueue" in hooks else ALL_EVENTS,
         )

@@ -20,6 +20,11 @@ static const kw_setting settings[] = {
 KW_START() {
     if (kw_read_config(settings, 3) != KW_SUCCESS)
         return KW_ERROR;
+    // The results depend on the pod, the configuration and one node with its pods: the scheduler asks again only about nodes
+    // that have changed. Remove this line if the plugin looks at other nodes, the time, or variables that hooks change.
+    kw_declare_pure();
+    // The best of the nodes gets 100, the others a share of it.
+    kw_normalize_scores(KW_PROPORTIONAL, false, KW_MAX_SCORE);
     return config.label.len ? kw_success() : kw_failed("config: label must not be empty");
 }
 
@@ -37,10 +42,10 @@ KW_FILTER(pod, node) {
     return kw_success();
 }
 
-// Rates the node from 0 to 100 by the position of its label value in the list.
+// Rates the node by the position of its label value in the list.
 KW_SCORE(pod, node, score) {
-    int64_t count = config.prefer.count, place = kw_index(config.prefer, value_of(node));
+    int32_t place = kw_index(config.prefer, value_of(node));
     if (place >= 0)
-        *score = KW_MAX_SCORE * (count - place) / count;
+        *score = config.prefer.count - place;
     return kw_success();
 }

@@ -34,6 +34,11 @@ func New(handle *kubewasp.Handle) (*Plugin, error) {
 	if config.Label == "" {
 		return nil, errors.New("config: label must not be empty")
 	}
+	// The results depend on the pod, the configuration and one node with its pods: the scheduler asks again only about nodes
+	// that have changed. Remove this line if the plugin looks at other nodes, the time, or variables that hooks change.
+	handle.Pure()
+	// The best of the nodes gets 100, the others a share of it.
+	handle.NormalizeScores(kubewasp.Normalization{Method: kubewasp.Proportional})
 	return &Plugin{config}, nil
 }
 
@@ -46,14 +51,13 @@ func (p *Plugin) Filter(_ *kubewasp.CycleState, pod *kubewasp.Pod, node *kubewas
 	return kubewasp.Success()
 }
 
-// Score rates the node from 0 to 100 by the position of its label value in the list.
+// Score rates the node by the position of its label value in the list.
 func (p *Plugin) Score(_ *kubewasp.CycleState, _ *kubewasp.Pod, node *kubewasp.NodeInfo) (int64, kubewasp.Status) {
-	count := len(p.config.Prefer)
 	place := slices.Index(p.config.Prefer, node.Labels().Get(p.config.Label))
 	if place < 0 {
 		return 0, kubewasp.Success()
 	}
-	return int64(kubewasp.MaxScore * (count - place) / count), kubewasp.Success()
+	return int64(len(p.config.Prefer) - place), kubewasp.Success()
 }
 
 func init() { kubewasp.Register(New) }

@@ -12,6 +12,11 @@ const Config = schema.object({
 /** Implements Filter and Score; the scheduler calls the hooks that a plugin has. */
 export default class PreferLabel extends Plugin<schema.Of<typeof Config>> {
   static override config = Config;
+  // The results depend on the pod, the configuration and one node with its pods: the scheduler asks again only about nodes
+  // that have changed. Remove this line if the plugin looks at other nodes, the time, or properties that hooks change.
+  static override pure = true;
+  // The best of the nodes gets 100, the others a share of it.
+  static override normalization = { method: "proportional" } as const;
 
   /** Rejects closed nodes, except for pods of kube-system. */
   override filter(_state: CycleState, pod: Pod, node: NodeInfo): Verdict {
@@ -23,10 +28,10 @@ export default class PreferLabel extends Plugin<schema.Of<typeof Config>> {
     return null;
   }
 
-  /** Rates the node from 0 to 100 by the position of its label value in the list. */
+  /** Rates the node by the position of its label value in the list. */
   override score(_state: CycleState, _pod: Pod, node: NodeInfo): number {
     const { label, prefer } = this.config;
     const place = prefer.indexOf(node.labels[label] ?? "");
-    return place < 0 ? 0 : Math.floor((100 * (prefer.length - place)) / prefer.length);
+    return place < 0 ? 0 : prefer.length - place;
   }
 }

@@ -35,6 +35,11 @@ impl Plugin for PreferLabel {
         if config.label.is_empty() {
             return Err(Error::new("config: label must not be empty"));
         }
+        // The results depend on the pod, the configuration and one node with its pods: the scheduler asks again only about
+        // nodes that have changed. Remove this line if the plugin looks at other nodes, the time, or fields that hooks change.
+        declare_pure();
+        // The best of the nodes gets 100, the others a share of it.
+        normalize_scores(Normalization::PROPORTIONAL);
         Ok(Self { config })
     }
 }
@@ -52,13 +57,12 @@ impl Filter for PreferLabel {
 }
 
 impl Score for PreferLabel {
-    /// Rates the node from 0 to 100 by the position of its label value in the list.
+    /// Rates the node by the position of its label value in the list.
     fn score(&mut self, _: &mut Cycle<()>, node: &Node) -> Result<i64, Status> {
         let Config { label, prefer, .. } = &self.config;
         let value = node.labels().get(label).unwrap_or_default();
-        let count = prefer.len();
-        let place = prefer.iter().position(|other| other == value).unwrap_or(count);
-        Ok(MAX_SCORE * (count - place) as i64 / count.max(1) as i64)
+        let place = prefer.iter().position(|other| other == value).unwrap_or(prefer.len());
+        Ok((prefer.len() - place) as i64)
     }
 }
 

@@ -1,0 +1,5 @@
+module kubewasp.test/pure
+
+go 1.24
+
+require kubewasp.dev/sdk v0.0.0
