@@ -27,6 +27,7 @@ from kubewasp.wasm.compile_worker import Task
 from kubewasp.wasm.compiled_cache import usable_cache
 from kubewasp.wasm.deadlines import WALL_FACTOR
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.load_checks import Positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,6 +74,14 @@ def load_compiled(kind: type[Compiled], engine: Engine, settings: EngineSettings
     return _load(kind, engine, str(settings), wasm)
 
 
+def load_checked(engine: Engine, settings: EngineSettings, wasm: bytes) -> tuple[Module, Positions] | None:
+    """A module with load checks from the cache, and its positions; or None."""
+    cache = usable_cache()
+    packed = cache.get(cache.key(wasm, _of_positions(settings)))
+    module = _load(Module, engine, str(settings), wasm) if packed is not None else None
+    return None if packed is None or module is None else (module, Positions.unpacked(packed))
+
+
 def compile_and_keep(
     kind: type[Compiled],
     engine: Engine,
@@ -82,7 +91,7 @@ def compile_and_keep(
     limits: CompileLimits,
     strict: EngineSettings | None = None,
 ) -> Compiled:
-    """Compiles, and stores the result in the cache.
+    """Compiles a component, or a module without load checks, and stores the result in the cache.
 
     Args:
         kind: Module or Component.
@@ -96,14 +105,39 @@ def compile_and_keep(
         WasmtimeError: The wasm is invalid.
         GuestLoadError: The compilation has exceeded a limit.
     """
+    return _compiled_and_kept(kind, engine, settings, wasm, limits, strict)[0]
+
+
+def compile_checked(
+    engine: Engine, settings: EngineSettings, wasm: bytes, *, limits: CompileLimits, strict: EngineSettings
+) -> tuple[Module, Positions]:
+    """As `compile_and_keep`, for settings with load checks. The cache has the positions, too."""
+    module, packed = _compiled_and_kept(Module, engine, settings, wasm, limits, strict)
+    _keep(_of_positions(settings), wasm, packed)
+    return module, Positions.unpacked(packed)
+
+
+def _of_positions(settings: EngineSettings) -> str:
+    return f"{settings} positions"
+
+
+def _compiled_and_kept(
+    kind: type[Compiled],
+    engine: Engine,
+    settings: EngineSettings,
+    wasm: bytes,
+    limits: CompileLimits,
+    strict: EngineSettings | None,
+) -> tuple[Compiled, bytes]:
+    """The compiled module or component, and packed positions."""
     # A small component, too, can make the compiler panic, which ends the process.
     if len(wasm) <= IN_PROCESS and kind is Module:
-        made = cast("Compiled", compile_worker.compiled(engine, strict, wasm, is_component=False))
+        made, packed = compile_worker.compiled(engine, settings, strict, wasm, is_component=False)
         _keep(str(settings), wasm, bytes(made.serialize()))
-        return made
-    code = _compiled_apart(kind is Component, settings, strict, wasm, limits)
+        return cast("Compiled", made), packed
+    code, packed = _compiled_apart(kind is Component, settings, strict, wasm, limits)
     _keep(str(settings), wasm, code)
-    return _deserialized(kind, engine, code)
+    return _deserialized(kind, engine, code), packed
 
 
 def compile_text(engine: Engine, settings: EngineSettings, wat: str) -> Module:
@@ -147,8 +181,8 @@ def _keep(settings: str, source: bytes, code: bytes) -> None:
 
 def _compiled_apart(
     is_component: bool, settings: EngineSettings, strict: EngineSettings | None, wasm: bytes, limits: CompileLimits
-) -> bytes:
-    """Compiled code, from a child process."""
+) -> tuple[bytes, bytes]:
+    """Compiled code and packed positions, from a child process."""
     niceness = _NICENESS if _is_background.get() else 0
     task = Task(is_component, settings, strict, math.ceil(limits.timeout), limits.memory, niceness)
     try:
@@ -157,7 +191,7 @@ def _compiled_apart(
         raise GuestLoadError(f"wasm: the process that compiles the guest cannot run: {error}") from None
 
 
-def _run(task: Task, wasm: bytes, limits: CompileLimits) -> bytes:
+def _run(task: Task, wasm: bytes, limits: CompileLimits) -> tuple[bytes, bytes]:
     with _scratch() as sent, _scratch() as made, _scratch() as said:
         sent.writelines([task.line(), wasm])
         sent.seek(0)
@@ -166,7 +200,9 @@ def _run(task: Task, wasm: bytes, limits: CompileLimits) -> bytes:
         ) as child:
             in_time = _wait(child, limits, len(wasm))
         if child.returncode == 0:
-            return _whole(made)
+            made.seek(0)
+            packed = made.read(int.from_bytes(made.read(compile_worker.LENGTH), "little"))
+            return made.read(), packed
         text = _whole(said).decode("utf-8", "replace").strip()
         if child.returncode == compile_worker.INVALID:
             raise WasmtimeError(text)
