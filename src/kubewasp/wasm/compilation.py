@@ -76,10 +76,11 @@ def load_compiled(kind: type[Compiled], engine: Engine, settings: EngineSettings
 
 def load_checked(engine: Engine, settings: EngineSettings, wasm: bytes) -> tuple[Module, Positions] | None:
     """A module with load checks from the cache, and its positions; or None."""
-    cache = usable_cache()
-    packed = cache.get(cache.key(wasm, _of_positions(settings)))
-    module = _load(Module, engine, str(settings), wasm) if packed is not None else None
-    return None if packed is None or module is None else (module, Positions.unpacked(packed))
+    content = _cached(str(settings), wasm)
+    try:
+        return None if content is None else _checked(engine, content)
+    except WasmtimeError:
+        return None
 
 
 def compile_and_keep(
@@ -105,39 +106,32 @@ def compile_and_keep(
         WasmtimeError: The wasm is invalid.
         GuestLoadError: The compilation has exceeded a limit.
     """
-    return _compiled_and_kept(kind, engine, settings, wasm, limits, strict)[0]
+    # A small component, too, can make the compiler panic, which ends the process.
+    if len(wasm) <= IN_PROCESS and kind is Module:
+        made, _ = compile_worker.compiled(engine, settings, strict, wasm, is_component=False)
+        _keep(str(settings), wasm, bytes(made.serialize()))
+        return cast("Compiled", made)
+    code = _compiled_apart(kind is Component, settings, strict, wasm, limits)
+    _keep(str(settings), wasm, code)
+    return _deserialized(kind, engine, code)
 
 
 def compile_checked(
     engine: Engine, settings: EngineSettings, wasm: bytes, *, limits: CompileLimits, strict: EngineSettings
 ) -> tuple[Module, Positions]:
     """As `compile_and_keep`, for settings with load checks. The cache has the positions, too."""
-    module, packed = _compiled_and_kept(Module, engine, settings, wasm, limits, strict)
-    _keep(_of_positions(settings), wasm, packed)
-    return module, Positions.unpacked(packed)
+    if len(wasm) <= IN_PROCESS:
+        made, positions = compile_worker.compiled(engine, settings, strict, wasm, is_component=False)
+        content = b"".join(compile_worker.joined(made, positions, settings))
+    else:
+        content = _compiled_apart(False, settings, strict, wasm, limits)
+    _keep(str(settings), wasm, content)
+    return _checked(engine, content)
 
 
-def _of_positions(settings: EngineSettings) -> str:
-    return f"{settings} positions"
-
-
-def _compiled_and_kept(
-    kind: type[Compiled],
-    engine: Engine,
-    settings: EngineSettings,
-    wasm: bytes,
-    limits: CompileLimits,
-    strict: EngineSettings | None,
-) -> tuple[Compiled, bytes]:
-    """The compiled module or component, and packed positions."""
-    # A small component, too, can make the compiler panic, which ends the process.
-    if len(wasm) <= IN_PROCESS and kind is Module:
-        made, packed = compile_worker.compiled(engine, settings, strict, wasm, is_component=False)
-        _keep(str(settings), wasm, bytes(made.serialize()))
-        return cast("Compiled", made), packed
-    code, packed = _compiled_apart(kind is Component, settings, strict, wasm, limits)
-    _keep(str(settings), wasm, code)
-    return _deserialized(kind, engine, code), packed
+def _checked(engine: Engine, content: bytes) -> tuple[Module, Positions]:
+    code, positions = compile_worker.parted(content)
+    return _deserialized(Module, engine, code), Positions.unpacked(positions)
 
 
 def compile_text(engine: Engine, settings: EngineSettings, wat: str) -> Module:
@@ -151,14 +145,18 @@ def compile_text(engine: Engine, settings: EngineSettings, wat: str) -> Module:
 
 
 def _load(kind: type[Compiled], engine: Engine, settings: str, source: bytes) -> Compiled | None:
-    cache = usable_cache()
-    code = cache.get(cache.key(source, settings))
+    code = _cached(settings, source)
     if code is None:
         return None
     try:
         return _deserialized(kind, engine, code)
     except WasmtimeError:
         return None
+
+
+def _cached(settings: str, source: bytes) -> bytes | None:
+    cache = usable_cache()
+    return cache.get(cache.key(source, settings))
 
 
 def _deserialized(kind: type[Compiled], engine: Engine, code: bytes) -> Compiled:
@@ -181,8 +179,8 @@ def _keep(settings: str, source: bytes, code: bytes) -> None:
 
 def _compiled_apart(
     is_component: bool, settings: EngineSettings, strict: EngineSettings | None, wasm: bytes, limits: CompileLimits
-) -> tuple[bytes, bytes]:
-    """Compiled code and packed positions, from a child process."""
+) -> bytes:
+    """Compiled code, from a child process."""
     niceness = _NICENESS if _is_background.get() else 0
     task = Task(is_component, settings, strict, math.ceil(limits.timeout), limits.memory, niceness)
     try:
@@ -191,7 +189,7 @@ def _compiled_apart(
         raise GuestLoadError(f"wasm: the process that compiles the guest cannot run: {error}") from None
 
 
-def _run(task: Task, wasm: bytes, limits: CompileLimits) -> tuple[bytes, bytes]:
+def _run(task: Task, wasm: bytes, limits: CompileLimits) -> bytes:
     with _scratch() as sent, _scratch() as made, _scratch() as said:
         sent.writelines([task.line(), wasm])
         sent.seek(0)
@@ -200,9 +198,7 @@ def _run(task: Task, wasm: bytes, limits: CompileLimits) -> tuple[bytes, bytes]:
         ) as child:
             in_time = _wait(child, limits, len(wasm))
         if child.returncode == 0:
-            made.seek(0)
-            packed = made.read(int.from_bytes(made.read(compile_worker.LENGTH), "little"))
-            return made.read(), packed
+            return _whole(made)
         text = _whole(said).decode("utf-8", "replace").strip()
         if child.returncode == compile_worker.INVALID:
             raise WasmtimeError(text)

@@ -1,8 +1,8 @@
 """Child process that compiles one module or component: `python -m kubewasp.wasm.compile_worker`.
 
-The task is on the first line of stdin, the wasm after it. The compiled code goes to stdout, after the packed positions of
-its load checks, whose length is in the first bytes. The process limits its own
-CPU time and memory before it reads the wasm. Its environment has no secrets of the parent.
+The task is on the first line of stdin, the wasm after it; the compiled code goes to stdout, with load checks behind
+their positions. The process limits its own CPU time and memory before it reads the wasm. Its environment has no secrets
+of the parent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ INVALID = 3
 _LONGEST_ERROR = 4000
 _LARGEST = 4 << 30
 _DEATH_SIGNAL = 1
-LENGTH = 8  # bytes
+_LENGTH = 8  # bytes of a length
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,18 @@ def compiled(
     return Module(engine, checked.wasm), checked.positions.packed()
 
 
+def joined(made: Module | Component, positions: bytes, settings: EngineSettings) -> tuple[bytes, ...]:
+    """The parts of a file with the compiled code and, for load checks, the length of the positions and these."""
+    code = bytes(made.serialize())
+    return (len(positions).to_bytes(_LENGTH, "little"), positions, code) if settings.load_checks else (code,)
+
+
+def parted(content: bytes) -> tuple[bytes, bytes]:
+    """Compiled code and positions of a file with load checks."""
+    end = _LENGTH + int.from_bytes(content[:_LENGTH], "little")
+    return content[end:], content[_LENGTH:end]
+
+
 def main() -> int:
     task = Task.parse(sys.stdin.buffer.readline())
     if sys.platform == "linux":
@@ -97,8 +109,8 @@ def main() -> int:
     except WasmtimeError as error:
         sys.stderr.write(str(error)[:_LONGEST_ERROR])
         return INVALID
-    sys.stdout.buffer.write(len(positions).to_bytes(LENGTH, "little") + positions)
-    sys.stdout.buffer.write(made.serialize())
+    for part in joined(made, positions, settings):
+        sys.stdout.buffer.write(part)
     sys.stdout.buffer.flush()
     return 0
 

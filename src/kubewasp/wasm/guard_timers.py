@@ -20,6 +20,7 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -47,8 +48,8 @@ class _Slot(ctypes.Structure):
     )
 
 
-# void take_rights(slot*): mprotect(slot->page, slot->length, PROT_NONE), and the counts. Without a page it does nothing:
-# the kernel has no mapping at address 0.
+# void take_rights(slot*): mprotect(slot->page, slot->length, PROT_NONE), and the counts. Without a page it does
+# nothing: the kernel has no mapping at address 0.
 _MACHINE_CODE: Final = {
     "x86_64": bytes.fromhex(
         "f30f1efa"  # endbr64
@@ -145,28 +146,35 @@ def are_there() -> bool:
     return _system() is not None
 
 
+@dataclass(slots=True)
+class _Armed:
+    """A slot with its timers, and the limits that they were last set to."""
+
+    slot: _Slot
+    unfired: int  # its count of calls that have begun
+    on_cpu: PosixTimer
+    on_wall: PosixTimer
+    seconds: float = 0.0  # no limit is set
+    slack: float = 0.0
+    cpu_from: float = 0.0
+    wall_from: float = 0.0
+    cpu_limit: float = math.inf
+    wall_limit: float = math.inf
+
+    @property
+    def may_have_expired(self) -> bool:
+        return (
+            time.thread_time() - self.cpu_from >= self.cpu_limit or time.monotonic() - self.wall_from >= self.wall_limit
+        )
+
+
 class GuardTimer:
     """Two timers of one thread, for the CPU time and the wall time of the calls on one page at a time."""
 
-    __slots__ = (
-        "_cpu",
-        "_cpu_armed",
-        "_cpu_limit",
-        "_lock",
-        "_page",
-        "_process",
-        "_seconds",
-        "_slack",
-        "_slot",
-        "_system",
-        "_unfired",
-        "_wall",
-        "_wall_armed",
-        "_wall_limit",
-    )
+    __slots__ = ("_armed", "_lock", "_page", "_process", "_system")
 
     def __init__(self) -> None:
-        """OSError if the system has no timer left."""
+        """OSError if this system has no such timers."""
         system = _system()
         if system is None:
             raise OSError("this system has no timers for load checks")
@@ -174,87 +182,87 @@ class GuardTimer:
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._page = 0
-        self._renew()
+        self._armed: _Armed | None = None
 
     def arm(self, page: int, seconds: float) -> None:
         """Begins a call with that limit, whose guard is at that address. Timers that are early enough stay as they are.
 
-        `disarm` must follow.
+        `disarm` must follow. OSError if the system has no timer left.
         """
-        cpu, wall = time.thread_time(), time.monotonic()
+        armed, cpu, wall = self._armed, time.thread_time(), time.monotonic()
         if (
-            seconds != self._seconds
-            or not 0 <= cpu - self._cpu_armed <= self._slack
-            or not 0 <= wall - self._wall_armed <= seconds
+            armed is None
+            or seconds != armed.seconds
+            or not 0 <= cpu - armed.cpu_from <= armed.slack
+            or not 0 <= wall - armed.wall_from <= seconds
         ):
-            self._set(seconds, cpu, wall)
-        self._page = self._slot.page = page
+            armed = self._set(seconds, cpu, wall)
+        self._page = page
+        armed.slot.page = page
 
     def disarm(self) -> None:
-        """Ends the call. From now on no timer takes rights away, and the page has them."""
-        self._slot.page = 0
+        """Ends the call. From now on no timer takes rights away, and the page has them. May be repeated."""
+        armed, page = self._armed, self._page
+        if not page or armed is None:
+            return
+        armed.slot.page = 0
         with self._lock:  # a barrier: the slot is empty before its counts are read
             pass
         if self.has_fired:
-            self._renew()
+            self._put_away()
+            self._system.set_rights(page)
         self._page = 0
 
     @property
     def has_fired(self) -> bool:
         """Whether the rights to the page were taken away in this call."""
-        return bool(self._slot.begun != self._unfired)
+        return self._armed is not None and bool(self._armed.slot.begun != self._armed.unfired)
 
-    def _set(self, seconds: float, cpu: float, wall: float) -> None:
+    def _set(self, seconds: float, cpu: float, wall: float) -> _Armed:
         slack = _SHORT_SLACK if seconds < _SHORT_LIMIT else _SLACK
         cpu_limit, wall_limit = seconds + slack, (WALL_FACTOR + 1) * seconds
         # A call of the CPU timer is lost if the process may have no more threads: it is repeated.
         on_cpu, on_wall = Schedule.of(cpu_limit, max(seconds, slack)), Schedule.of(wall_limit)
-        self._cpu.set(ctypes.addressof(on_cpu))
-        self._wall.set(ctypes.addressof(on_wall))
-        if (
-            time.thread_time() - self._cpu_armed >= self._cpu_limit
-            or time.monotonic() - self._wall_armed >= self._wall_limit
-        ):
-            self._renew()  # they may have expired before they were set
-            self._cpu.set(ctypes.addressof(on_cpu))
-            self._wall.set(ctypes.addressof(on_wall))
-        self._seconds, self._slack = seconds, slack
-        self._cpu_armed, self._wall_armed = cpu, wall
-        self._cpu_limit, self._wall_limit = cpu_limit, wall_limit
+        armed = self._armed or self._fresh()
+        armed.on_cpu.set(ctypes.addressof(on_cpu))
+        armed.on_wall.set(ctypes.addressof(on_wall))
+        if armed.may_have_expired:  # before they were set: a call may be on its way
+            self._put_away()
+            armed = self._fresh()
+            armed.on_cpu.set(ctypes.addressof(on_cpu))
+            armed.on_wall.set(ctypes.addressof(on_wall))
+        armed.seconds, armed.slack = seconds, slack
+        armed.cpu_from, armed.wall_from = cpu, wall
+        armed.cpu_limit, armed.wall_limit = cpu_limit, wall_limit
+        return armed
 
-    def _renew(self) -> None:
-        """Takes a fresh slot and fresh timers, and gives the rights to the page back."""
-        self._put_away()
-        if self._page:
-            self._system.set_rights(self._page)
-        self._slot = slot = self._system.slot()
-        self._unfired = slot.begun
-        take_rights, at = self._system.take_rights, ctypes.addressof(slot)
-        self._cpu = PosixTimer(time.pthread_getcpuclockid(threading.get_ident()), take_rights, at)
-        self._wall = PosixTimer(posix_timers.CLOCK_MONOTONIC, take_rights, at)
-        self._seconds = self._slack = 0.0  # no limit is set
-        self._cpu_armed = self._wall_armed = 0.0
-        self._cpu_limit = self._wall_limit = math.inf
+    def _fresh(self) -> _Armed:
+        slot, function = self._system.slot(), self._system.take_rights
+        at = ctypes.addressof(slot)
+        on_cpu = PosixTimer(time.pthread_getcpuclockid(threading.get_ident()), function, at)
+        try:
+            on_wall = PosixTimer(posix_timers.CLOCK_MONOTONIC, function, at)
+        except OSError:
+            on_cpu.delete()
+            raise
+        self._armed = _Armed(slot, slot.begun, on_cpu, on_wall)
+        return self._armed
 
     def _put_away(self) -> None:
-        slot: _Slot | None = getattr(self, "_slot", None)
-        if slot is None:
+        armed, self._armed = self._armed, None
+        if armed is None:
             return
-        slot.page = 0
+        armed.slot.page = 0
         with self._lock:
             pass
-        while slot.begun != slot.done:  # a call is on its way to the page
+        armed.on_cpu.delete()
+        armed.on_wall.delete()
+        while armed.slot.begun != armed.slot.done:  # a call is on its way to the page
             time.sleep(0.0001)
-        for name in ("_cpu", "_wall"):
-            timer: PosixTimer | None = getattr(self, name, None)
-            if timer is not None:
-                timer.delete()
-                delattr(self, name)
-        del self._slot
-        self._system.put_away(slot)
+        self._system.put_away(armed.slot)
 
     def __del__(self) -> None:
-        if self._process == os.getpid():  # a forked process has no timers
+        if getattr(self, "_armed", None) is not None and self._process == os.getpid():  # a forked process has no timers
             self._put_away()
 
 
@@ -270,7 +278,7 @@ _local = _OfThread()
 
 
 def take() -> GuardTimer:
-    """A timer of this thread; OSError if the system has none left. To be given back on the same thread."""
+    """A timer of this thread, to be given back on the same thread."""
     if _local.process != os.getpid():
         _local.__init__()  # type: ignore[misc] # the timers are the parent's
     return _local.free.pop() if _local.free else GuardTimer()

@@ -121,7 +121,5 @@ def _trace(frames: list[str]) -> str:
 
 def _place(frame: Frame, positions: Positions | None) -> str:
     """Offset in the guest's file; the runtime has none for a function that has just begun."""
-    offset = frame.module_offset
-    if offset >= 2**32 - 1:
-        return ""
-    return f" @ {offset if positions is None else positions.original(offset):#x}"
+    offset = frame.module_offset if positions is None else positions.original(frame.module_offset)
+    return f" @ {offset:#x}" if offset < 2**32 else ""

@@ -1,8 +1,8 @@
 """Load checks: a core module in which every endless path loads from a page of the host's own, the guard.
 
-A module gets a second memory, the guard, and one atomic load from it, whose value is dropped, at every loop head, at the
-entry of functions that may be on an endless path, and before calls of imports and of instructions for whole ranges of
-memory. A guest is ended by taking away the rights to that page (guard_timers.py): the next load traps. See
+A module gets a second memory, the guard, and one atomic load from it, whose value is dropped, at every loop head, at
+the entry of functions that may be on an endless path, and before calls of imports and instructions for whole ranges
+of memory. A guest is ended by taking away the rights to that page (guard_timers.py): the next load traps. See
 docs/rationale.md, "Load checks".
 
 The binary must be valid without multiple memories, threads, garbage collection and exceptions: what a guest can name is
@@ -35,6 +35,8 @@ LIGHT: Final = 2048
 # Bytes of code without checks that the calls of one function may add up to; then every call is checked.
 MOST_CALLED: Final = 1 << 20
 
+# Offsets from here on: the runtime has none for a function that has just begun.
+UNKNOWN: Final = 1 << 32
 _IMPORT, _MEMORY, _EXPORT, _CODE = 2, 5, 7, 10
 # Sections in a module's order: an event section is between memories and globals, the number of data before the code.
 _ORDER: Final = (1, 2, 3, 4, 5, 13, 6, 7, 8, 9, 12, 10, 11)
@@ -82,9 +84,9 @@ class Positions:
         self._starts, self._originals = starts, originals
 
     def original(self, offset: int) -> int:
-        """The offset of an instruction; for a check, that of the instruction behind it."""
+        """The offset of an instruction; for a check, that of the instruction behind it. An unknown one stays unknown."""
         piece = bisect_right(self._starts, offset) - 1
-        if piece < 0:
+        if piece < 0 or offset >= UNKNOWN:
             return offset
         found = self._originals[piece] + offset - self._starts[piece]
         return min(found, self._originals[piece + 1]) if piece + 1 < len(self._starts) else found
@@ -236,7 +238,7 @@ class _Code:
             self._originals.append(begin)
             made += memoryview(self._content)[begin:end]
 
-    def _points(self, body: _Body, has_entry: bool, checks_calls: bool) -> list[int]:  # noqa: FBT001
+    def _points(self, body: _Body, has_entry: bool, checks_calls: bool) -> list[int]:
         points = body.loops + body.guarded
         if has_entry:
             points.append(body.first)

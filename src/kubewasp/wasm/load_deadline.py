@@ -48,6 +48,7 @@ class LoadDeadline:
     def end(self) -> None:
         timer, self._timer = self._timer, None
         if timer is not None:
+            timer.disarm()  # Ctrl-C may have come before the first time
             guard_timers.give_back(timer)
 
     def arm(self, seconds: float) -> None:

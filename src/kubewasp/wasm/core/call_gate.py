@@ -49,7 +49,11 @@ class CallGate:
                 "one instance runs on one thread at a time, take another one from the guest"
             )
         self._owner = threading.current_thread().name
-        self._interrupter.begin()
+        try:
+            self._interrupter.begin()
+        except OSError:  # the system has no timer left
+            self._lock.release()
+            raise
         self._ticket = self._heap.begin_reading()
         self._before = callbacks.serve(self._target)
 

@@ -36,8 +36,8 @@ STRICT = EngineSettings("strict", SWITCHED_OFF)
 class CoreEngine:
     """Shared by all instances with the same stack limit: engine, adapter, shared memory, ticker.
 
-    A fueled engine counts fuel, for benchmarks only: it is slower. With load checks, guests are ended by their guards, and
-    the ticker has nothing to do.
+    A fueled engine counts fuel, for benchmarks only: it is slower. With load checks, guests are ended by their guards,
+    and the ticker has nothing to do.
     """
 
     def __init__(self, stack: int, *, fueled: bool = False, load_checks: bool = False) -> None:

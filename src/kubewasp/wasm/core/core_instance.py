@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 
     from kubewasp.framework.handle import Handle
     from kubewasp.wasm.core.core_module import CoreModule
-    from kubewasp.wasm.deadlines import Deadline
     from kubewasp.wasm.core.node_records import GuestResources
+    from kubewasp.wasm.deadlines import Deadline
     from kubewasp.wasm.footprint import Bounds
     from kubewasp.wasm.guest_log import GuestLog, GuestLogSink
     from kubewasp.wasm.guest_runner import AnyPod, GuestSettings, HookOutcome
