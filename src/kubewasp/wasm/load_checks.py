@@ -84,7 +84,7 @@ class Positions:
         self._starts, self._originals = starts, originals
 
     def original(self, offset: int) -> int:
-        """The offset of an instruction; for a check, that of the instruction behind it. An unknown one stays unknown."""
+        """The offset of an instruction; for a check, that of the next instruction. An unknown one stays unknown."""
         piece = bisect_right(self._starts, offset) - 1
         if piece < 0 or offset >= UNKNOWN:
             return offset

@@ -1,8 +1,8 @@
 """Load checks: modules with and without them do the same, and none with them runs for ever.
 
-An input that begins like WebAssembly is given checks as it is; with them it must be as valid as without. Any other input is
-a list of choices, from which a module is generated: with a budget that ends it, it must end in the same way with checks
-and without (results, memory, trap, places of its stack trace); without a budget, a timer must end it.
+An input that begins like WebAssembly is given checks as it is; with them it must be as valid as without. Any other
+input is a list of choices, from which a module is generated: with a budget that ends it, it must end in the same way
+with checks and without (results, memory, trap, places of its stack trace); without a budget, a timer must end it.
 """
 
 from __future__ import annotations
