@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
+from kubewasp.framework.status import Status
 from kubewasp.state.node_objects import Nodes
 from kubewasp.state.node_table import NodeTable
 from kubewasp.wasm import guard_timers
@@ -16,17 +17,19 @@ from kubewasp.wasm.core.core_module import CoreModule
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.guest_cycle import GuestCycle
+from kubewasp.wasm.hooks import HOOKS as HOOKS_BY_NAME
 from kubewasp.wasm.limits import KIB, MIB, Interruption, LimitError, Limits, limits_problem
 from tests import samples
 from tests.guests import GETTERS, HOOKS, IMPORTS, MISBEHAVIOURS
 from tests.guests.build import c_guest, example, go_guest, wat, wat_text
 from tests.wasm.calls import STATUS_OF
-from tests.wasm.steering import bit, misbehave, steer
+from tests.wasm.steering import misbehave, steer
 from tests.wasm.test_misbehaviour import FAILURES, TOO_LONG
 
 pytestmark = pytest.mark.skipif(not guard_timers.are_there(), reason="this system has no timers for load checks")
 
 INTERRUPTIONS: tuple[Interruption, ...] = get_args(Interruption)
+PREFILTER = HOOKS_BY_NAME["prefilter"]
 LIMITS = Limits(call_timeout=0.1, start_timeout=0.1, memory=8 * MIB)
 _TRACE_PLACE = re.compile(r" @ 0x[0-9a-f]+")
 _DROPPED = re.compile(r"\(\d+ more bytes\)")
@@ -45,8 +48,15 @@ def answers(guest: Guest, hook: str, steered: Callable[[GuestCycle], object], no
         steered(cycle)
         status = STATUS_OF[hook](cycle) if hook in guest.hooks else None
         failure = cycle.hooks.failure
+        if status is not None and "`unreachable`" in status.reason:
+            status = Status(status.code, without_place(status.reason))
         lines = [line.text for line in guest.start_logs]
         return [status, None if failure is None else (failure.kind, failure.cause), lines]
+
+
+def without_place(text: str) -> str:
+    """With epochs, the runtime places an `unreachable` at the beginning of a function a byte before."""
+    return _TRACE_PLACE.sub("", text, count=1)
 
 
 def same(guests: dict[str, Guest], hook: str, steered: Callable[[GuestCycle], object], nodes: Any) -> list[object]:
@@ -141,8 +151,7 @@ def test_a_guest_that_cannot_be_loaded_is_the_same_error(name: str) -> None:
     for kind in INTERRUPTIONS:
         with pytest.raises(GuestLoadError) as caught:
             load(wat(name), kind)
-        text = str(caught.value)
-        texts.add(_TRACE_PLACE.sub("", text) if name == "start_loop" else text)
+        texts.add(without_place(str(caught.value)))
     assert len(texts) == 1
 
 
@@ -189,9 +198,10 @@ HOSTILE = {
     "loops within vectors": _FILTER.format(
         body="(loop (v128.store (i32.const 0) (i8x16.swizzle (v128.load (i32.const 0)) (v128.const i64x2 1 2))) (br 0))"
     ),
-    "a getter for ever": '(import "k8s.io/api" "nodeList" (func $n (param i32 i32) (result i32))) '
-    + _FILTER.format(body="(loop (drop (call $n (i32.const 0) (i32.const 65536))) (br 0))"),
+    "a getter for ever": _FILTER.format(body="(loop (drop (call $n (i32.const 0) (i32.const 65536))) (br 0))"),
 }
+
+IMPORTED = {"a getter for ever": '(import "k8s.io/api" "nodeList" (func $n (param i32 i32) (result i32)))'}
 
 
 @pytest.mark.parametrize("kind", INTERRUPTIONS)
@@ -200,8 +210,7 @@ def test_a_hostile_guest_is_ended(what: str, kind: Interruption) -> None:
     text = HOSTILE[what]
     if what == "a thousand fills in a row" and kind == "epoch":
         pytest.skip("epochs do not end a row of instructions without a loop")
-    imports, _, rest = text.rpartition("))) ") if text.startswith("(import") else ("", "", text)
-    guest = load(wat_text(f'(module {imports}{")))" if imports else ""} (memory (export "memory") 64) {rest})'), kind)
+    guest = load(wat_text(f'(module {IMPORTED.get(what, "")} (memory (export "memory") 64) {text})'), kind)
     with guest.cycle(samples.pod(), samples.nodes(2)) as cycle:
         began = time.thread_time()
         reason = cycle.filter().reason(0)
@@ -231,10 +240,10 @@ def test_a_guest_that_was_quick_is_ended_while_its_call_keeps_pythons_lock(kind:
     for _ in range(3):
         with guest.cycle(samples.pod(), samples.nodes(1)) as cycle:
             assert cycle.prefilter().code == 0
-            kept = cycle.runner._run._call
     with guest.cycle(samples.pod(), samples.nodes(1)) as cycle:
+        cycle.runner._seconds_per_row[PREFILTER.index] = 1e-6  # however busy the machine is
         assert TOO_LONG in cycle.prefilter().reason
-        assert cycle.runner._run._call is kept is cycle.runner._run._keeping
+        assert cycle.runner._run._call is cycle.runner._run._keeping
 
 
 def test_guests_of_other_threads_go_on() -> None:
@@ -273,34 +282,6 @@ def test_the_cycles_limit_ends_a_call_before_its_own(kind: Interruption) -> None
     )
 
 
-def test_a_call_that_ends_after_its_limit_leaves_a_usable_instance() -> None:
-    """The limit passes in the last instructions: the answer counts, and the next pod has the same instance."""
-    text = '(module (memory (export "memory") 1) (func (export "filter") (result i32) (i32.const 2)))'
-    guest = load(wat_text(text), "load")
-    with guest.cycle(samples.pod(), samples.nodes(1)) as cycle:
-        deadline = cycle.runner._deadline
-        arm = deadline.arm
-
-        def late(seconds: float) -> None:
-            arm(seconds)
-            began = time.thread_time()
-            while time.thread_time() - began < 0.2:
-                pass
-
-        type(deadline).arm, real = late_of(late), type(deadline).arm
-        try:
-            codes = cycle.filter().codes.tolist()
-        finally:
-            type(deadline).arm = real
-        assert codes == [2]
-        assert cycle.filter().codes.tolist() == [2]
-    assert guest.stats.broken == 0
-
-
-def late_of(function: Callable[[float], None]) -> Any:
-    return lambda _self, seconds: function(seconds)
-
-
 # ---------------------------------------------------------------- the setting
 
 
@@ -310,4 +291,3 @@ def test_the_setting_is_a_limit() -> None:
     assert limits_problem({"interruption": "never"}) == 'limits.interruption: expected load or epoch, got "never"'
     with pytest.raises(LimitError):
         Limits(interruption=1)  # type: ignore[arg-type]
-    assert bit("filter")
