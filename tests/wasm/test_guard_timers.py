@@ -62,10 +62,10 @@ def is_readable(page: int) -> bool:
 
 @pytest.fixture
 def page() -> Iterator[int]:
-    memory = mmap.mmap(-1, mmap.PAGESIZE)
-    view = (ctypes.c_char * mmap.PAGESIZE).from_buffer(memory)
+    memory = mmap.mmap(-1, guard_timers.GUARD_SIZE)
+    view = (ctypes.c_char * guard_timers.GUARD_SIZE).from_buffer(memory)
     yield ctypes.addressof(view)
-    guard_timers._system().set_rights(ctypes.addressof(view))  # type: ignore[union-attr]
+    guard_timers._system().give_rights(ctypes.addressof(view))  # type: ignore[union-attr]
     del view
 
 

@@ -1,4 +1,4 @@
-"""Kernel timers that take the rights to a page of memory away, at a limit of a thread's CPU time or of wall time.
+"""Kernel timers that take the rights to a guest's guard away, at a limit of a thread's CPU time or of wall time.
 
 HOT PATH (guard: make bars, interruption). A guest with load checks (load_checks.py) traps at its next load from that
 page. The timer calls a few bytes of machine code, as no function of the C library with one argument calls `mprotect`;
@@ -25,8 +25,11 @@ from functools import cache
 from typing import Any, Final
 
 from kubewasp.wasm import posix_timers
+from kubewasp.wasm.ffi import PAGE
 from kubewasp.wasm.posix_timers import PosixTimer, Schedule
 
+# A guard: a page of wasm. As a whole, so that the system has no mapping to split, which can fail.
+GUARD_SIZE: Final = PAGE
 # Wall time of a call, in multiples of its limit.
 WALL_FACTOR: Final = 10
 # CPU time that a call may have beyond its limit, so that timers are not set for every call; less for short limits.
@@ -85,34 +88,37 @@ class _System:
         self._lock = threading.Lock()
         self._fresh: list[_Slot] = []
         self._put_away: deque[tuple[float, _Slot]] = deque()
-        self.take_rights = self._mapped()
+        self.take_rights = self._mapped(self.page_size)
         ctypes.memmove(self.take_rights, code, len(code))
-        self.set_rights(self.take_rights, _READ_EXECUTE)
+        self._set_rights(self.take_rights, self.page_size, _READ_EXECUTE)
         self._try_out()
 
-    def _mapped(self) -> int:
-        """A new page, which is never given back: a timer may fire while the process ends."""
+    def _mapped(self, length: int) -> int:
+        """New memory, which is never given back: a timer may fire while the process ends."""
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        found = self._c.mmap(None, self.page_size, _READ_WRITE, flags, -1, 0)
+        found = self._c.mmap(None, length, _READ_WRITE, flags, -1, 0)
         if found in (None, ctypes.c_void_p(-1).value):
             raise OSError(ctypes.get_errno(), "no memory for timers")
         return int(found)
 
-    def set_rights(self, page: int, rights: int = _READ_WRITE) -> None:
-        if self._c.mprotect(page, self.page_size, rights):
+    def give_rights(self, page: int) -> None:
+        self._set_rights(page, GUARD_SIZE, _READ_WRITE)
+
+    def _set_rights(self, page: int, length: int, rights: int) -> None:
+        if self._c.mprotect(page, length, rights):
             error = ctypes.get_errno()
             raise OSError(error, f"cannot set the rights of a page: {os.strerror(error)}")
 
     def _try_out(self) -> None:
         """One use of everything: OSError if something is not as on the systems it was made for."""
-        page, slot = self._mapped(), self.slot()
+        page, slot = self._mapped(GUARD_SIZE), self.slot()
         slot.page = page
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.take_rights)(ctypes.addressof(slot))
         unreadable = self._c.access(page, 0) == -1 and ctypes.get_errno() == _EFAULT
         if not unreadable or (slot.begun, slot.done) != (1, 1):
             raise OSError("timers cannot take rights away on this system")
         slot.page = 0
-        self.set_rights(page)
+        self.give_rights(page)
         for clock in (posix_timers.CLOCK_MONOTONIC, time.pthread_getcpuclockid(threading.get_ident())):
             PosixTimer(clock, self.take_rights, ctypes.addressof(slot)).delete()
 
@@ -122,10 +128,10 @@ class _System:
             if self._put_away and time.monotonic() - self._put_away[0][0] > _AWAY:
                 return self._put_away.popleft()[1]
             if not self._fresh:
-                page, size = self._mapped(), ctypes.sizeof(_Slot)
+                page, size = self._mapped(self.page_size), ctypes.sizeof(_Slot)
                 self._fresh = [_Slot.from_address(at) for at in range(page, page + self.page_size - size + 1, size)]
             slot = self._fresh.pop()
-        slot.length = self.page_size
+        slot.length = GUARD_SIZE
         return slot
 
     def put_away(self, slot: _Slot) -> None:
@@ -210,7 +216,7 @@ class GuardTimer:
             pass
         if self.has_fired:
             self._put_away()
-            self._system.set_rights(page)
+            self._system.give_rights(page)
         self._page = 0
 
     @property

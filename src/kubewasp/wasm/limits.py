@@ -38,8 +38,8 @@ class Limits:
     """Limits of one guest. Times are seconds, sizes bytes; every limit has a default.
 
     Time limits are CPU time of the calling thread, so a busy machine ends no call early. A guest may sleep as long
-    again, and a call ends at ten times its limit in wall time in any case. Filter and Score are called for many nodes
-    at once, in batches that should take a tenth of `call_timeout`; each batch has the whole time.
+    again, and a call ends at ten to eleven times its limit in wall time in any case. Filter and Score are called for
+    many nodes at once, in batches that should take a tenth of `call_timeout`; each batch has the whole time.
 
     Example:
         >>> from kubewasp import Guest, Limits                             # doctest: +SKIP

@@ -24,7 +24,7 @@ from tests.guests.build import wat
 from tools.fuzz.targets.core_guests import Choices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 FUNCTIONS: Final = 5
 LIMIT: Final = 0.01
@@ -94,16 +94,17 @@ class Outcome:
     memory: str
 
 
-def _outcome(wasm: bytes, original: object) -> Outcome:
+def _outcome(wasm: bytes, original: Callable[[int], int]) -> Outcome:
     store = Store(_engine())
     exports = Instance(store, Module(_engine(), wasm), []).exports(store)
-    end, results, frames = "returned", "", ()
+    end, results = "returned", ""
+    frames: tuple[tuple[int, int], ...] = ()
     try:
         results = str(cast("Func", exports["run"])(store, 7, 11))
     except Trap as trap:
         end = trap.trap_code.name if trap.trap_code is not None else "trap"
         if end != "STACK_OVERFLOW":  # frames are larger with checks
-            frames = tuple((frame.func_index, original(frame.module_offset)) for frame in trap.frames)  # type: ignore[operator]
+            frames = tuple((frame.func_index, original(frame.module_offset)) for frame in trap.frames)
     memory = cast("Memory", exports["memory"])
     content = bytes(memory.read(store, 0, memory.data_len(store)))
     if end == "STACK_OVERFLOW":
