@@ -213,7 +213,7 @@ def test_a_hostile_guest_is_ended(what: str, kind: Interruption) -> None:
         reason = cycle.filter().reason(0)
         spent = time.thread_time() - began
     assert TOO_LONG in reason
-    assert 0.09 <= spent < 5
+    assert spent < 5
     assert guest.stats.broken == 1
     with guest.cycle(samples.pod(), samples.nodes(2)) as cycle:
         assert TOO_LONG in cycle.filter().reason(0), "a new instance, and a new time"

@@ -187,7 +187,7 @@ def interruption(
 ) -> None:
     """Measure a guest with load checks, with epochs and without any check, side by side: CPU time per node.
 
-    Example: python -m tools.bench interruption examples/nodenumber/main.wasm --nodes 5000
+    Example: python -m tools.bench interruption guest.wasm --nodes 500
     """
     from kubewasp.cli import output
     from tools.bench.bars import interruption as measured

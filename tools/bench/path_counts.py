@@ -402,7 +402,7 @@ def _formatted(call: HookLog, format_: LogFormat) -> None:
 
 
 def _interruption() -> Iterator[Step]:
-    """Hook calls of a guest that is ended by load checks, and by epochs: timers and limits of each call."""
+    """Cycles of a guest that is ended by load checks, and by epochs: timers and limits of each call."""
     pod = encode("Pod", sample_cluster.pod())
     nodes = NodeTable.of(Nodes(sample_cluster.nodes(NODES)))
     wasm = guests.guest("nodenumber", "wat")
@@ -411,9 +411,9 @@ def _interruption() -> Iterator[Step]:
 
         def call(guest: Guest = guest) -> None:
             with guest.cycle(pod, nodes) as cycle:
-                cycle.prefilter()
+                cycle.score()
 
-        yield Step(f"{interruption}, one call", call)
+        yield Step(f"{interruption}, score", call)
 
 
 class _InlineLoop(asyncio.SelectorEventLoop):

@@ -154,24 +154,18 @@ def are_there() -> bool:
 
 @dataclass(slots=True)
 class _Armed:
-    """A slot with its timers, and the limits that they were last set to."""
+    """A slot with its timers, and the times of the clocks that they were last set to; infinite: never."""
 
     slot: _Slot
     unfired: int  # its count of calls that have begun
     on_cpu: PosixTimer
     on_wall: PosixTimer
-    seconds: float = 0.0  # no limit is set
-    slack: float = 0.0
-    cpu_from: float = 0.0
-    wall_from: float = 0.0
-    cpu_limit: float = math.inf
-    wall_limit: float = math.inf
+    cpu_until: float = math.inf
+    wall_until: float = math.inf
 
     @property
     def may_have_expired(self) -> bool:
-        return (
-            time.thread_time() - self.cpu_from >= self.cpu_limit or time.monotonic() - self.wall_from >= self.wall_limit
-        )
+        return time.thread_time() >= self.cpu_until or time.monotonic() >= self.wall_until
 
 
 class GuardTimer:
@@ -196,13 +190,13 @@ class GuardTimer:
         `disarm` must follow. OSError if the system has no timer left.
         """
         armed, cpu, wall = self._armed, time.thread_time(), time.monotonic()
+        slack, patience = _SHORT_SLACK if seconds < _SHORT_LIMIT else _SLACK, WALL_FACTOR * seconds
         if (
             armed is None
-            or seconds != armed.seconds
-            or not 0 <= cpu - armed.cpu_from <= armed.slack
-            or not 0 <= wall - armed.wall_from <= seconds
+            or not seconds <= armed.cpu_until - cpu <= seconds + slack
+            or not patience <= armed.wall_until - wall <= patience + seconds
         ):
-            armed = self._set(seconds, cpu, wall)
+            armed = self._set(cpu, seconds + slack, wall, patience + seconds)
         self._page = page
         armed.slot.page = page
 
@@ -214,7 +208,7 @@ class GuardTimer:
         armed.slot.page = 0
         with self._lock:  # a barrier: the slot is empty before its counts are read
             pass
-        if self.has_fired:
+        if armed.slot.begun != armed.unfired:
             self._put_away()
             self._system.give_rights(page)
         self._page = 0
@@ -224,11 +218,10 @@ class GuardTimer:
         """Whether the rights to the page were taken away in this call."""
         return self._armed is not None and bool(self._armed.slot.begun != self._armed.unfired)
 
-    def _set(self, seconds: float, cpu: float, wall: float) -> _Armed:
-        slack = _SHORT_SLACK if seconds < _SHORT_LIMIT else _SLACK
-        cpu_limit, wall_limit = seconds + slack, (WALL_FACTOR + 1) * seconds
+    def _set(self, cpu: float, cpu_limit: float, wall: float, wall_limit: float) -> _Armed:
+        """Sets the timers; the clocks were read before."""
         # A call of the CPU timer is lost if the process may have no more threads: it is repeated.
-        on_cpu, on_wall = Schedule.of(cpu_limit, max(seconds, slack)), Schedule.of(wall_limit)
+        on_cpu, on_wall = Schedule.of(cpu_limit, cpu_limit), Schedule.of(wall_limit)
         armed = self._armed or self._fresh()
         armed.on_cpu.set(ctypes.addressof(on_cpu))
         armed.on_wall.set(ctypes.addressof(on_wall))
@@ -237,9 +230,7 @@ class GuardTimer:
             armed = self._fresh()
             armed.on_cpu.set(ctypes.addressof(on_cpu))
             armed.on_wall.set(ctypes.addressof(on_wall))
-        armed.seconds, armed.slack = seconds, slack
-        armed.cpu_from, armed.wall_from = cpu, wall
-        armed.cpu_limit, armed.wall_limit = cpu_limit, wall_limit
+        armed.cpu_until, armed.wall_until = cpu + cpu_limit, wall + wall_limit
         return armed
 
     def _fresh(self) -> _Armed:

@@ -53,7 +53,7 @@ class LoadDeadline:
 
     def arm(self, seconds: float) -> None:
         self.is_over = False
-        self._sleep.reset(seconds)
+        self._sleep.seconds, self._sleep.slept = seconds, 0.0
         if self._timer is not None:
             self._timer.arm(self._page, seconds)
 
