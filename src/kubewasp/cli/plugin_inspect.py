@@ -145,8 +145,8 @@ def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "warning", warning
 
 
-def _limit(name: str, value: float) -> str:
-    if name == _PODS:
+def _limit(name: str, value: float | str) -> str:
+    if name == _PODS or isinstance(value, str):
         return f"{name} {value}"
     return f"{name} {value:g} s" if name.endswith("Timeout") else f"{name} {format_size(int(value))}"
 
