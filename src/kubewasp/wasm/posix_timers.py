@@ -71,8 +71,10 @@ class PosixTimer:
             raise OSError(error, f"cannot create the timer for time limits of guests: {os.strerror(error)}")
 
     def set(self, schedule: int) -> None:
-        """Starts or stops the timer; the argument is the address of a Schedule."""
-        _c.timer_settime(self._timer, 0, schedule, None)
+        """Starts or stops the timer; the argument is the address of a Schedule. OSError: it is not set."""
+        if _c.timer_settime(self._timer, 0, schedule, None):
+            error = ctypes.get_errno()
+            raise OSError(error, f"cannot set the timer for time limits of guests: {os.strerror(error)}")
 
     def delete(self) -> None:
         _c.timer_delete(self._timer)
