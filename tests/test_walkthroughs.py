@@ -14,16 +14,24 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import orjson
 import pytest
 
+from kubewasp.registry.oci_manifests import EMPTY_CONTENT, EMPTY_DESCRIPTOR, Descriptor, Manifest
+from kubewasp.registry.references import Reference
+from kubewasp.registry.registry_client import RegistryClient
+from kubewasp.registry.settings import RegistrySettings
+from kubewasp.trust import bundle
 from tests.registry.fake_registry import FakeRegistry
 from tests.test_docs import FENCE, PLAIN, ROOT, WALKTHROUGHS, commands
+from tests.trust.fake_sigstore import FakeSigstore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 HOST = "registry.example.com"
 FILE = re.compile(r"# ([\w.-]+\.yaml)\n")
+ISSUER = "--certificate-oidc-issuer"
 DIGEST = re.compile(r"sha256([:-])(?:[0-9a-f]{64}|[0-9a-f]*…)")
 FINGERPRINT = re.compile(r"SHA256:(?:[A-Za-z0-9+/]{43}|[A-Za-z0-9+/]*…)")
 
@@ -78,3 +86,32 @@ def test_the_commands_of_the_page_print_what_it_shows(page: str, tmp_path: Path)
             elif kind == "console":
                 for command, shown in commands(body):
                     walk.run(command, shown)
+
+
+def test_the_command_for_identities_verifies_a_keyless_signature(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
+    [[command, _]] = [found for kind, body in FENCE.findall(text) if kind == "sh" for found in commands(_joined(body))]
+    words = shlex.split(command)
+    subject, issuer = (words[words.index(option) + 1] for option in ("--certificate-identity", ISSUER))
+    sigstore = FakeSigstore()
+    sigstore.trusted_root(tmp_path / "trusted_root.json")
+    with FakeRegistry().serving() as registry:
+        walk = Walk(tmp_path, registry)
+        place = words[3].replace(HOST, registry.host)
+        walk.run(f"kubewasp plugin push prefer-label.wat {place}", "")
+        walk.run(command, f"error: {words[3]}@sha256:…: not trusted by the command line: …")
+        signed_by = sigstore.certified(subject, issuer)
+        with RegistryClient(RegistrySettings(uses_user_files=False)) as client:
+            manifest = client.resolve(Reference.parse(place))
+            document = orjson.dumps(sigstore.sign_digest(manifest.digest.removeprefix("sha256:"), signed_by))
+            layer = Descriptor.of(document, bundle.MEDIA_TYPE)
+            signature = Manifest(EMPTY_DESCRIPTOR, (layer,), artifact_type=bundle.MEDIA_TYPE, subject=manifest).write()
+            repository = Reference.parse(place).repository
+            for content in (EMPTY_CONTENT, document):
+                registry.put_blob(repository, content)
+            client.push_manifest(Reference.parse(place).at(Descriptor.of(signature, "").digest), signature)
+        walk.run(command, f"name {words[3]} digest sha256:… trust verified signer {subject} (issuer {issuer}) found …")
+
+
+def _joined(body: str) -> str:
+    return body.replace("\\\n", " ")

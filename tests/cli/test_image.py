@@ -105,7 +105,7 @@ def test_an_artifact_holds_the_program_alone(kubewasp: Kubewasp, tmp_path: Path)
     [
         (("missing.wasm", "-t", "oci:x"), "missing.wasm"),
         (("-t", "x", "{probe}"), "is no address of an image"),
-        (("-t", "oci:{tmp}/x", "{text}"), "not WebAssembly"),
+        (("-t", "oci:{tmp}/x", "{text}"), "{text}: its content is not WebAssembly"),
         (("-t", "oci:{tmp}/x", "{probe}", "--add", "missing:/x"), "missing"),
         (("-t", "oci:{tmp}/x", "{probe}", "--add", "{text}:../x"), "is no path"),
         (("-t", "oci:{text}/x", "{probe}"), "Not a directory"),
@@ -120,7 +120,7 @@ def test_bad_input_of_a_build_is_one_line(
     assert ended.code == 1
     assert ended.err.startswith("error: ")
     assert ended.err.count("\n") == 1
-    assert expected in ended.err
+    assert expected.format(**places) in ended.err
 
 
 def test_an_image_runs_with_its_arguments_and_no_rights(probe_image: str) -> None:

@@ -250,6 +250,7 @@ def test_yaml_has_the_content_of_json(kubewasp: Kubewasp, registry: FakeRegistry
         (("pull", "example.com/policy"), "does not begin with oci://"),
         (("push", "x.wasm", "oci://example.com"), "the repository is missing"),
         (("push", "x.wasm", f"oci://example.com/x@sha256:{'0' * 64}"), "a push has a tag"),
+        (("tag", "oci://example.com/x", "a b"), '"a b" is no tag'),
         (("digest", "oci://example.com/x", "--credentials", "/nowhere"), "/nowhere: no such file"),
         (("digest", "oci://example.com/x", "--insecure", "--ca-file", "/ca"), "an insecure registry is not verified"),
     ],

@@ -99,6 +99,17 @@ def test_the_status_is_a_table_of_80_columns(kubewasp: Kubewasp, scheduler: Any)
     assert scheduler.asked == ["GET /rollout"]
 
 
+def test_guests_of_a_web_server_have_their_digests_and_failures(kubewasp: Kubewasp, scheduler: Any) -> None:
+    counts = {"succeeded": 2, "failed": 1, "lastFailure": "wasm: no signature by team-a"}
+    guests = [{"guest": "greet", "digest": DIGEST, "source": "greet.wat", "reloads": counts}]
+    status = {"plugins": [], "guests": guests, "reloads": {"succeeded": 0, "failed": 0, "lastFailure": ""}}
+    scheduler.answer = (200, json.dumps(status).encode())
+    lines = kubewasp("rollout", "status", "--server", scheduler.url).out.splitlines()
+    assert lines[1].split() == ["greet", "abababababab", "2", "1"]
+    assert lines[2] == "greet: last failure: wasm: no signature by team-a"
+    assert lines[-1] == "reloads: 0 succeeded, 0 failed"
+
+
 def test_json_has_everything(kubewasp: Kubewasp, scheduler: Any) -> None:
     assert json.loads(kubewasp("rollout", "status", "--server", scheduler.url, "-o", "json").out) == STATUS
 

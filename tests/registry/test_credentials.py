@@ -139,6 +139,22 @@ def test_a_mounted_secret_is_a_folder_with_its_key(tmp_path: Path) -> None:
     assert source.find("example.com/policy").username == "u"
 
 
+def test_a_folder_may_be_that_of_docker(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"auths": {"example.com": _auth("u", "p")}}), encoding="utf-8")
+    source = CredentialSource(RegistrySettings(credential_files=(str(tmp_path),), uses_user_files=False))
+    assert source.find("example.com/policy").username == "u"
+
+
+def test_a_configured_place_without_a_file_is_named(tmp_path: Path) -> None:
+    for place, problem in (
+        (tmp_path / "typo.json", f"{tmp_path}/typo.json does not exist"),
+        (tmp_path, f"{tmp_path} has neither .dockerconfigjson nor config.json"),
+    ):
+        found = CredentialSource(RegistrySettings(credential_files=(str(place),), uses_user_files=False)).find("x/y")
+        assert not found
+        assert found.origin == problem
+
+
 def test_a_missing_file_and_a_missing_entry_leave_the_next_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

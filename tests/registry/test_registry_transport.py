@@ -199,7 +199,8 @@ def test_missing_credentials_are_explained(hosts: Hosts) -> None:
         registry.basic = BASIC
         with hosts.client(reference.host) as client:
             (hosts.folder / "config.json").unlink()
-            with pytest.raises(DeniedError, match=f"log in with docker or podman login {reference.host}"):
+            problem = f"there are none .{hosts.folder}/config.json does not exist.: log in with docker or podman login"
+            with pytest.raises(DeniedError, match=f"{problem} {reference.host}"):
                 client.resolve(reference)
 
 

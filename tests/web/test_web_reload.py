@@ -152,12 +152,19 @@ def test_a_moved_tag_is_used_once_it_is_signed(config: Path, caplog: pytest.LogC
         sources: Any = Sources()
         guest.config = replace(guest.config, reference="oci://registry.example/handler:v1")
         guest._sources = sources
+        first = guest.digest
         guest.reload_if_moved()
         guest.reload_if_moved()
         assert await statuses(app, "/") == [201]
+        [shown] = app.reloader.status()["guests"]
+        failed = {"succeeded": 0, "failed": 2, "lastFailure": "wasm: no signature by team-a"}
+        assert (shown["guest"], shown["digest"], shown["reloads"]) == ("main", first, failed)
         sources.is_signed = True
         guest.reload_if_moved()
         assert await statuses(app, "/") == [202]
+        [shown] = app.reloader.status()["guests"]
+        assert (shown["digest"], shown["source"]) == (fetched.digest, fetched.source)
+        assert shown["reloads"] == {"succeeded": 1, "failed": 2, "lastFailure": ""}
         assert guest.reloads == {"success": 1, "failure": 2}
         app.close()
 

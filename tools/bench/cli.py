@@ -33,6 +33,7 @@ class Part(StrEnum):
     SDK = "sdk"
     ROLLOUT = "rollout"
     RECORDING = "recording"
+    LAB = "lab"
     WEB = "web"
     REGISTRY = "registry"
     TRUST = "trust"

@@ -10,10 +10,11 @@ _VALUES: Final = re.compile(
     r"\"[^\"]*\"|'[^']*'|`[^`]*`|(?<=the tag )\S.*(?= has no)|[*&]\S+|\S+(?=: unknown field)|\{.*\}|\[[^\]]*\]|\d+"
 )
 _MAX: Final = 160
+_MAX_TEXT: Final = 4000  # of a text: the pattern looks ahead
 
 
 def error_label(error: BaseException) -> str:
     """The kind of the error and the shape of its text. The text must be printable."""
     text = str(error)
     text.encode("utf-8")
-    return f"{type(error).__name__}: {_VALUES.sub('#', text)[:_MAX]}"
+    return f"{type(error).__name__}: {_VALUES.sub('#', text[:_MAX_TEXT])[:_MAX]}"

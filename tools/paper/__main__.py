@@ -80,6 +80,7 @@ def _run(options: argparse.Namespace, policies: Sequence[str]) -> int:
     found = report.lines(runs)
     for line in report.text(found):
         _print(line)
+    _print(report.total(found))
     told = report.problems(found)
     for problem in told:
         _print(problem)

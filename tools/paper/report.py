@@ -86,6 +86,12 @@ def times(found: Sequence[Line]) -> str:
     return table(columns, (_times(line) for line in found))
 
 
+def total(found: Sequence[Line]) -> str:
+    """Number of experiments and their CPU time."""
+    runs = [run for line in found for run in line.runs]
+    return f"CPU time of all {len(runs)} experiments: {sum(run.cpu_seconds for run in runs) / 60:.1f} minutes."
+
+
 def text(found: Sequence[Line]) -> Iterator[str]:
     """The table for a terminal, below 80 columns."""
     columns = (f"{f'AT {FULL} %':>9}", f"{'PUBLISHED':>11}{'DIFF':>7}", f"{f'AT {END} %':>11}", f"{'SEEDS':>7}")
@@ -106,7 +112,8 @@ def write_docs(runs: Sequence[Run], docs: Path) -> list[Path]:
     _, stop, after = rest.partition(STOP)
     if not begin or not stop:
         raise KubewaspError(f"{page}: the lines {BEGIN.strip()!r} and {STOP.strip()!r} are missing")
-    body = f"\n{figures(found)}\n{verdict(found)}\n\n![Allocated GPUs over arrived demand]({IMAGE})\n\n{times(found)}\n"
+    body = f"\n{figures(found)}\n{verdict(found)}\n\n![Allocated GPUs over arrived demand]({IMAGE})\n\n{times(found)}"
+    body += f"\n{total(found)}\n\n"
     page.write_text(f"{before}{begin}{body}{stop}{after}", encoding="utf-8")
     image.write_text(picture(found), encoding="utf-8")
     return [page, image]

@@ -20,7 +20,7 @@ from kubewasp.input_file import StandardInput
 from kubewasp.k8s.quantity import format_size
 from kubewasp.k8s.timestamps import in_seconds
 from kubewasp.registry.copying import push_artifact
-from kubewasp.registry.formats import wasm_artifact
+from kubewasp.registry.formats import checked_wasm, wasm_artifact
 from kubewasp.wasm.source import MAX_BYTES, fetch
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Wishes:
 def run(file: str | StandardInput, wishes: Wishes, access: RegistryAccess, *, form: str) -> None:
     addresses = [ImageAddress.parse(text) for text in wishes.addresses]
     _check(wishes)
-    wasm = fetch(file, max_bytes=MAX_BYTES)
+    wasm = checked_wasm(fetch(file, max_bytes=MAX_BYTES), str(file))
     artifact = _artifact(file, wasm, wishes) if wishes.is_artifact else _image(file, wasm, wishes)
     for address in addresses:
         _store(address, artifact, access)

@@ -131,9 +131,8 @@ def annotate(
     _print(reference, changed, after, form, before=before.digest)
 
 
-def tag(reference: Reference, name: str, client: RegistryClient, *, form: str) -> None:
+def tag(reference: Reference, target: Reference, client: RegistryClient, *, form: str) -> None:
     content, _ = client.manifest(reference)
-    target = reference.tagged(name)
     descriptor = client.push_manifest(target, content)
     document = read_document(content, str(reference))
     _print(target, document if isinstance(document, Manifest) else None, descriptor, form)

@@ -18,6 +18,7 @@ from kubewasp.cli.registry_options import (
     ReferenceText,
     RegistryAccess,
     reference_of,
+    tagged,
 )
 
 _PANEL = "Commands for registries"
@@ -155,9 +156,10 @@ def tag(
     """
     from kubewasp.cli import plugin_push as command
 
-    target = reference_of(reference)
-    with RegistryAccess(config, insecure, ca_file, credentials).client(target) as client:
-        command.tag(target, name, client, form=output.value)
+    source = reference_of(reference)
+    target = tagged(source, name)
+    with RegistryAccess(config, insecure, ca_file, credentials).client(source) as client:
+        command.tag(source, target, client, form=output.value)
 
 
 def digest(

@@ -103,6 +103,16 @@ def reference_of(text: str) -> Reference:
         raise typer.BadParameter(str(error)) from None
 
 
+def tagged(reference: Reference, tag: str) -> Reference:
+    """The same repository with another tag; wrong usage if it is none."""
+    from kubewasp.registry.errors import InvalidReferenceError
+
+    try:
+        return reference.tagged(tag)
+    except InvalidReferenceError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 def source_date() -> int:
     """Seconds of $SOURCE_DATE_EPOCH, as reproducible builds have it, or 0: the same input gives the same digest."""
     given = os.environ.get("SOURCE_DATE_EPOCH", "")

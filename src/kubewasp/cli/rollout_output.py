@@ -9,7 +9,7 @@ from kubewasp.k8s.duration import format_duration
 from kubewasp.rollout.release import short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     Json = Mapping[str, Any]
 
@@ -25,11 +25,13 @@ def show(document: Json, *, form: str) -> None:
     if form != "table":
         output.print_document(dict(document), form)
         return
-    plugins = document.get("plugins", ())
-    if not plugins:
-        output.write("no wasm plugins\n")
-    else:
+    plugins, guests = document.get("plugins", ()), document.get("guests", ())
+    if plugins:
         output.print_table(("PLUGIN", "DIGEST", "STATE", "PODS", "ERRORS", "TIMEOUTS"), map(_row, plugins))
+    elif guests:
+        _show_guests(guests)
+    else:
+        output.write("no wasm plugins\n")
     for item in plugins:
         if item.get("trial"):
             output.write(f"\n{output.printable(item['plugin'])}: {_summary(item['trial'])}\n")
@@ -45,6 +47,19 @@ def show(document: Json, *, form: str) -> None:
     output.write(f"\nreloads: {reloads.get('succeeded', 0)} succeeded, {reloads.get('failed', 0)} failed\n")
     if reloads.get("lastFailure"):
         output.write(f"last failure: {output.printable(reloads['lastFailure'])}\n")
+
+
+def _show_guests(guests: Iterable[Json]) -> None:
+    """Guests of a web server."""
+    rows = [(item["guest"], short(item["digest"]), item["reloads"]) for item in guests]
+    output.print_table(
+        ("GUEST", "DIGEST", "RELOADS", "FAILED"),
+        [(name, digest, str(counts["succeeded"]), str(counts["failed"])) for name, digest, counts in rows],
+        right=("RELOADS", "FAILED"),
+    )
+    for name, _, counts in rows:
+        if counts["lastFailure"]:
+            output.write(f"{output.printable(name)}: last failure: {output.printable(counts['lastFailure'])}\n")
 
 
 def _row(item: Json) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from kubewasp.k8s.annotations import key_problem, shown_key, size_problem
+from kubewasp.k8s.annotations import MOST_ANNOTATION_BYTES, annotations_size, key_problem, shown_key, size_problem
 from kubewasp.k8s.codec import decode
 
 if TYPE_CHECKING:
@@ -55,10 +55,12 @@ def merged(known: BindingAnnotations, sent: Mapping[str, str], plugin: str, pod:
                 f'plugin "{other.plugin}" has "{_short(other.value)}"'
             )
         found[key] = Annotation(key, value, plugin if other is None else other.plugin)
-    own = (decode("Pod", pod.encoded).get("metadata") or {}).get("annotations") or {}
-    if problem := size_problem(own | values(MappingProxyType(found))):
-        raise AnnotationError(f"{problem} (with {len(own)} of the pod)")
-    return MappingProxyType(found)
+    annotations = MappingProxyType(found)
+    if annotations_size(values(annotations)) + len(pod.encoded) > MOST_ANNOTATION_BYTES:  # most pods need no decoding
+        own = (decode("Pod", pod.encoded).get("metadata") or {}).get("annotations") or {}
+        if problem := size_problem(own | values(annotations)):
+            raise AnnotationError(f"{problem} (with {len(own)} of the pod)")
+    return annotations
 
 
 def values(annotations: BindingAnnotations) -> dict[str, str]:

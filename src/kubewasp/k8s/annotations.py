@@ -25,10 +25,15 @@ def key_problem(key: str) -> str:
 
 def size_problem(annotations: Mapping[str, str]) -> str:
     """The problem of annotations that are too large in total, empty if they are not."""
-    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+    size = annotations_size(annotations)
     if size <= MOST_ANNOTATION_BYTES:
         return ""
     return f"annotations size {size} is larger than limit {MOST_ANNOTATION_BYTES}"
+
+
+def annotations_size(annotations: Mapping[str, str]) -> int:
+    """Bytes of all keys and values."""
+    return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
 
 
 def shown_key(key: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -222,16 +223,19 @@ class _Shortages(Sequence[Status]):
     """The statuses by bit set, created on demand: there are too many for a table."""
 
     def __init__(self, requests: Sequence[tuple[str, int]]) -> None:
-        self._texts = ["Too many pods", *(f"Insufficient {name}" for name, _ in requests)]
+        self._texts = ("Too many pods", *(f"Insufficient {name}" for name, _ in requests))
 
     def __len__(self) -> int:
         return 2 * _NEVER
 
     def __getitem__(self, bits: Any) -> Any:
-        if not bits:
-            return SUCCESS
-        code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if bits & _NEVER else Code.UNSCHEDULABLE
-        return Status(code, tuple(text for place, text in enumerate(self._texts[: _LAST_BIT + 1]) if bits >> place & 1))
+        return _shortage(bits, self._texts) if bits else SUCCESS
+
+
+@lru_cache(maxsize=1000)
+def _shortage(bits: int, texts: tuple[str, ...]) -> Status:
+    code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if bits & _NEVER else Code.UNSCHEDULABLE
+    return Status(code, tuple(text for place, text in enumerate(texts[: _LAST_BIT + 1]) if bits >> place & 1))
 
 
 def _grew(requests: Sequence[tuple[str, int]], old: Node, new: Node) -> bool:

@@ -26,13 +26,16 @@ if TYPE_CHECKING:
 _MAX_BYTES: Final = 4 << 20
 _HUB_KEY: Final = "https://index.docker.io/v1/"
 _HUB_NAMES: Final = (DOCKER_HUB, "index.docker.io", "registry-1.docker.io")
-_KUBERNETES_FILE: Final = ".dockerconfigjson"  # key of a secret of this kind
+_IN_FOLDER: Final = (".dockerconfigjson", "config.json")  # key of a secret of this kind; name in $DOCKER_CONFIG
 TOKEN_USER: Final = "<token>"  # noqa: S105 - in place of a user name
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """User name and password, a refresh token, or a token for the registry itself. Empty: anonymous access."""
+    """User name and password, a refresh token, or a token for the registry itself. Empty: anonymous access.
+
+    `origin` is where they come from; of empty ones, why a configured file has none.
+    """
 
     username: str = ""
     password: str = field(default="", repr=False)
@@ -68,15 +71,28 @@ class CredentialSource:
                 found = _in_file(document, name, str(file))
                 if found is not None:
                     return found
-        return ANONYMOUS
+        problem = next(filter(None, map(_absence, self._settings.credential_files)), "")
+        return Credentials(origin=problem) if problem else ANONYMOUS
 
     def files(self) -> Iterator[Path]:
         """The files to look into, in order; most of them do not exist."""
         for configured in self._settings.credential_files:
             path = Path(configured)
-            yield path / _KUBERNETES_FILE if path.is_dir() else path
+            if path.is_dir():
+                yield from (path / name for name in _IN_FOLDER)
+            else:
+                yield path
         if self._settings.uses_user_files:
             yield from _user_files()
+
+
+def _absence(configured: str) -> str:
+    """Problem of a configured file or folder without any credentials; empty if there are some."""
+    path = Path(configured)
+    if not path.is_dir():
+        return "" if path.exists() else f"{path} does not exist"
+    has_file = any((path / name).exists() for name in _IN_FOLDER)
+    return "" if has_file else f"{path} has neither {' nor '.join(_IN_FOLDER)}"
 
 
 def _user_files() -> Iterator[Path]:

@@ -146,8 +146,9 @@ def no_access(endpoint: Endpoint, credentials: Credentials) -> str:
     """The problem of a denied request."""
     if credentials:
         return f"{endpoint.host} refuses access to {endpoint.repository} with the credentials of {credentials.origin}"
+    cause = f" ({credentials.origin})" if credentials.origin else ""
     return (
-        f"{endpoint.host} demands credentials for {endpoint.repository}, and there are none: "
+        f"{endpoint.host} demands credentials for {endpoint.repository}, and there are none{cause}: "
         f"log in with docker or podman login {endpoint.host}, or set registries.credentialsFile"
     )
 

@@ -113,13 +113,16 @@ class ImportableMemory(SharedMemory):
         return np.ctypeslib.as_array((ctypes.c_ubyte * self.data_len()).from_address(address))
 
 
+_TrapPointer: Any = ctypes.POINTER(ffi.wasm_trap_t)
+
+
 class AdapterCall:
     """An exported function with i32 parameters and no result.
 
     The runtime checks no types of unchecked calls: for functions of the adapter only.
     """
 
-    __slots__ = ("_arguments", "_call", "_context", "_count", "_function")
+    __slots__ = ("_arguments", "_call", "_context", "_count", "_function", "_pack")
     _releasing: Any = staticmethod(ffi.wasmtime_func_call_unchecked)
     _keeping: Any = staticmethod(keeping_lock("wasmtime_func_call_unchecked"))
 
@@ -129,6 +132,7 @@ class AdapterCall:
             raise TypeError("not an adapter function")
         self._arguments = (ffi.wasmtime_val_raw_t * max(parameters, 1))()
         self._count = max(parameters, 1)
+        self._pack = struct.Struct("<" + "i12x" * parameters).pack_into
         self._context = store._context()
         self._function = ctypes.byref(function._func)
         self._call: Any = self._releasing
@@ -138,17 +142,13 @@ class AdapterCall:
         self._call = self._keeping if keep else self._releasing
 
     def __call__(self, *parameters: int) -> None:
-        for index, value in enumerate(parameters):
-            self._arguments[index].i32 = value
-        trap = ctypes.POINTER(ffi.wasm_trap_t)()
+        self._pack(self._arguments, 0, *parameters)
+        trap = _TrapPointer()
         error = self._call(self._context, self._function, self._arguments, self._count, ctypes.byref(trap))
         if error:
             raise WasmtimeError._from_ptr(error)
         if trap:
             raise Trap._from_ptr(trap)
-
-
-_TrapPointer: Any = ctypes.POINTER(ffi.wasm_trap_t)
 
 
 class GuestCall:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from kubewasp.registry.references import Reference
 from kubewasp.wasm.errors import GuestLoadError
@@ -151,6 +151,7 @@ class Guest:
         self.reloads = {"success": 0, "failure": 0}
         self._version = self._file_version()
         self._meaning = ""  # of a reference
+        self.digest, self.source = "", ""
         self._failure: tuple[str, str] | None = None  # of the last reload: one log line for all tries of a tag
         self._style: Style | None = config.style
         self._runner = self._load(config.place)
@@ -174,6 +175,12 @@ class Guest:
     @property
     def prepares(self) -> bool:
         return self._runner.prepares
+
+    def status(self) -> dict[str, Any]:
+        """The version in use, and what became of later ones."""
+        failure = "" if self._failure is None else self._failure[1]
+        counts = {"succeeded": self.reloads["success"], "failed": self.reloads["failure"], "lastFailure": failure}
+        return {"guest": self.name, "digest": self.digest, "source": self.source, "reloads": counts}
 
     def prepare(self) -> None:
         try:
@@ -232,6 +239,7 @@ class Guest:
         except GuestError as error:
             raise GuestLoadError(f"wasm: guest start failed: {error.detail}") from None
         self._style = style
+        self.digest, self.source = fetched.digest, fetched.source
         return runner
 
     def _detected(self, wasm: bytes) -> Style:

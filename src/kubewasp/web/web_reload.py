@@ -74,7 +74,8 @@ class WebReloader:
 
     def status(self) -> dict[str, Any]:
         reloads = {"succeeded": self.counts["success"], "failed": self.counts["failure"]}
-        return {"plugins": [], "reloads": reloads | {"lastFailure": self.last_failure}}
+        guests = [guest.status() for guest in self._table().guests.values()]
+        return {"plugins": [], "guests": guests, "reloads": reloads | {"lastFailure": self.last_failure}}
 
     # ------------------------------------------------------------------ the thread
 

@@ -31,6 +31,13 @@ def file_problem(content: str | bytes) -> str:
 # ---------------------------------------------------------------------- the file
 
 
+def test_a_long_value_is_cut_in_its_problem() -> None:
+    text = file_problem(f"{HEAD_YAML}trust: {{required: false, sources: [{{match: 'oci:{'x' * 100_000}'}}]}}\n")
+    assert "trust.sources[0].match: Invalid value" in text
+    assert "…" in text
+    assert len(text) < 3000
+
+
 def test_a_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "scheduler.yaml"
     path.write_text(HEAD_YAML + "parallelism: 4\n")

@@ -21,3 +21,8 @@ def test_values_are_left_out(text: str, shape: str) -> None:
 def test_a_text_that_cannot_be_printed_is_a_crash() -> None:
     with pytest.raises(UnicodeEncodeError):
         error_label(ValueError("\ud800"))
+
+
+def test_a_long_text_takes_no_time_worth_mentioning() -> None:
+    """The pattern alone would take minutes."""
+    assert error_label(ValueError("x/" * 100_000)) == f"ValueError: {'x/' * 80}"

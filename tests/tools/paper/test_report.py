@@ -73,7 +73,7 @@ def test_the_page_is_written_between_its_marks(tmp_path: Path) -> None:
     assert text.startswith(f"# Title\n\n{report.BEGIN}\n| policy |")
     assert "| FGD | 95.23 | 95.23 | +0.00 | 95.39 | 95.39 | +0.00 | 2 | 0.14 |" in text
     assert "| FGD | 10,811 | 8,000 | 10.0 s | 0.92 ms |" in text
-    assert text.endswith(f"{report.STOP}\nafter\n")
+    assert text.endswith(f"\nCPU time of all 12 experiments: 2.0 minutes.\n\n{report.STOP}\nafter\n")
     assert "old" not in text
     page.write_text("# Title\n", encoding="utf-8")
     with pytest.raises(KubewaspError, match="are missing"):

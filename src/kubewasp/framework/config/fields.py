@@ -15,7 +15,7 @@ import orjson
 
 from kubewasp.framework.config.model import ConfigError, Problem
 from kubewasp.k8s.duration import parse_duration
-from kubewasp.k8s.errors import quoted, shown
+from kubewasp.k8s.errors import quoted, shortened, shown
 from kubewasp.k8s.spelling import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ MAX_DEPTH: Final = 100
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 _MAX_SECONDS: Final = (2**63 - 1) / 1e9
 _MAX_FLOAT32: Final = 3.4028235677973366e38
+_MAX_TEXT: Final = 1000  # characters of a problem's text
 
 
 class Problems:
@@ -35,7 +36,7 @@ class Problems:
         self._unreadable: set[str] = set()
 
     def add(self, path: str, text: str) -> None:
-        self._found[Problem(path, text)] = None
+        self._found[Problem(shortened(path, _MAX_TEXT), shortened(text, _MAX_TEXT))] = None
 
     def unreadable(self, path: str, text: str) -> None:
         """As `add`; suppresses further problems of the field and its content, because the value is unknown."""

@@ -93,18 +93,19 @@ def _change(standing: Standing, name: str) -> str:
     text = plain(change_text(name, found.mean))
     if found.margin is not None:
         text += f" ±{plain(value_text(name, found.margin).replace('%', ''))}"
-    return f'<span class="{_judgement(name, found)[0]}">{text}{_judgement(name, found)[1]}</span>'
+    style, words = _judgement(name, found)
+    return f'<span class="{style}">{text}{words and f"<span class=verdict> {words}</span>"}</span>'
 
 
 def _judgement(name: str, found: Estimate) -> tuple[str, str]:
     """Class and words for a change: colours are not the only sign."""
     if found.margin is not None and not found.is_significant:
-        return "soft", " not significant"
+        return "soft", "not significant"
     better = describe(name).better
     if not better:
         return "", ""
     is_better = (found.mean > 0) == (better == "higher")
-    return ("good", " better") if is_better else ("bad", " worse")
+    return ("good", "better") if is_better else ("bad", "worse")
 
 
 def _reasons(comparison: CandidateComparison) -> str:

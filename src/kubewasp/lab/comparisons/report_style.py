@@ -36,8 +36,9 @@ ul.candidates{list-style:none;padding:0}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-size:.9rem}
 th,td{text-align:left;vertical-align:top;padding:.2rem .75rem .2rem 0;max-width:28rem}
+th:first-child,td:first-child{min-width:min(13rem,40vw)}
 tr{border-bottom:1px solid $line}
-th.n,td.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+th.n,td.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}.verdict{white-space:normal}
 .charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(19rem,100%),1fr));gap:1rem}
 figure{margin:0}figcaption{font-size:.9rem;color:$soft}
 svg{width:100%;height:auto;display:block}svg.swatch{width:28px;height:10px;display:inline-block;vertical-align:middle}

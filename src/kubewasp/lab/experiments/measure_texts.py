@@ -17,13 +17,15 @@ def value_text(name: str, value: float) -> str:
     >>> value_text("requested.end.cpu", 0.6262), value_text("pods.placed", 1204)
     ('62.6%', '1,204')
     """
+    if value < 0:
+        return f"−{value_text(name, -value)}"
     unit = describe(name).unit
     if unit == "share":
         return _share(value, name)
     if unit == "seconds":
-        return format_duration(round(value, 0 if abs(value) >= 60 else 1 if abs(value) >= 1 else 3))
+        return format_duration(round(value, 0 if value >= 60 else 1 if value >= 1 else 3))
     if unit == "cost":
-        return f"{value:,.2f}" if abs(value) >= 1 or not value else f"{value:.4f}"
+        return f"{value:,.2f}" if value >= 1 or not value else f"{value:.4f}"
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 

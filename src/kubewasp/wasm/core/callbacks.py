@@ -10,8 +10,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, cast
 
-from wasmtime import FuncType, ValType
-
 from kubewasp.wasm import poll_oneoff
 from kubewasp.wasm.core.abi import ABORT
 from kubewasp.wasm.core.core_failures import Overrun
@@ -59,8 +57,7 @@ _current = _Current()
 def define(linker: Linker) -> None:
     """Defines the functions that adapter.wat imports from `host`, those of WASI for repeatable guests, and `abort`."""
     for name, parameters in _PARAMETERS.items():
-        kind = FuncType([ValType.i32()] * parameters, [ValType.i32()])
-        linker.define_func("host", name, kind, _callback(name))
+        define_function(linker, "host", name, _callback(name), parameters=parameters, result="i32")
     for name, (parameters, wide) in REPEATABLE.items():
         answer = _trapping(_callback(name))
         define_function(linker, "repeatable", name, answer, parameters=parameters, wide=wide, result="i32")
@@ -69,15 +66,15 @@ def define(linker: Linker) -> None:
 
 
 def _trapping(callback: Callable[..., int]) -> Callable[..., int | None]:
-    def answer(_caller: object, *arguments: int) -> int | None:
-        found = callback(*arguments)
+    def answer(caller: int, *arguments: int) -> int | None:
+        found = callback(caller, *arguments)
         return None if found < 0 else found
 
     return answer
 
 
 def _callback(name: str) -> Callable[..., int]:
-    def answer(*arguments: int) -> int:
+    def answer(_caller: int, *arguments: int) -> int:
         target = cast("InstanceCallbacks", _current.target)
         try:
             return getattr(target, name)(*arguments) or 0
