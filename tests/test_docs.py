@@ -106,5 +106,8 @@ def test_the_configuration_page_lists_every_limit_with_its_default() -> None:
         row = re.search(rf"^\| `{config_name(field.name)}` \| (\S+) \|", text, re.MULTILINE)
         assert row, field.name
         default = getattr(Limits(), field.name)
+        if isinstance(default, str):
+            assert row[1] == default
+            continue
         parsed = parse_duration(row[1]) if "timeout" in field.name else quantity.parse(row[1]).value()
         assert parsed == default

@@ -18,7 +18,7 @@ from kubewasp.wasm.guest import Guest
 from kubewasp.wasm.limits import MIB, CompileLimits
 from tests.wasm.hostile_wasm import nested_loops
 
-ENGINE = core_engine(MIB)
+ENGINE = core_engine(MIB, interruption="epoch")
 
 
 @pytest.fixture(autouse=True)

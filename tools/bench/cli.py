@@ -28,6 +28,7 @@ class Part(StrEnum):
 
     CODEC = "codec"
     HOST = "host"
+    INTERRUPTION = "interruption"
     CYCLE = "cycle"
     SDK = "sdk"
     ROLLOUT = "rollout"
@@ -177,6 +178,25 @@ def report(
 
     for path in documents.write(model.read(result), docs):
         output.write(f"{output.printable(str(path))}\n")
+
+
+@app.command()
+def interruption(
+    guest: Annotated[Path, typer.Argument(metavar="GUEST.wasm", help="A core module that scores.", show_default=False)],
+    nodes: Annotated[
+        list[int] | None, typer.Option(metavar="N", min=1, max=100_000, help="Only this number of nodes. Repeatable.")
+    ] = None,
+    severity: Annotated[int, typer.Option(metavar="N", help="Log lines below this severity are left out.")] = 3,
+) -> None:
+    """Measure a guest with load checks, with epochs and without any check, side by side: CPU time per node.
+
+    Example: python -m tools.bench interruption guest.wasm --nodes 500
+    """
+    from kubewasp.cli import output
+    from tools.bench.bars import interruption as measured
+
+    rows = measured.rows(guest.read_bytes(), nodes or (100, 500, 1000, 5000), severity)
+    output.print_table(("NODES", "NO CHECKS", "LOADS", "EPOCHS"), rows, right=("NODES", "NO CHECKS", "LOADS", "EPOCHS"))
 
 
 @app.command()

@@ -1,8 +1,8 @@
 """Machine-independent counts: cycles of every form here, other hot paths in path_counts.py; comparison with a baseline.
 
 Fuel is wasmtime's count of guest instructions. Bytes and calls are those between Python and the guest, in both
-directions. Python calls stand for the time spent in Python; allocated is the peak of the memory that Python and numpy
-allocate in a cycle.
+directions. Load checks are those put into a module. Python calls stand for the time spent in Python; allocated is the
+peak of the memory that Python and numpy allocate in a cycle.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kubewasp.errors import KubewaspError
+from kubewasp.wasm import binary
+from kubewasp.wasm.load_checks import with_checks
 from tools.bench import agreement, path_counts
 from tools.bench.compare import compare
 from tools.bench.forms.form import BuiltIn, InProcess
@@ -47,6 +49,7 @@ _SETTLING: Final = 5
 # of a Python table in this cycle or the next, a sleeping ticker thread, digits of a generation sent as text.
 _TOLERANCES: Final = {
     "fuel": (0.01, 0),
+    "load_checks": (0.02, 0),
     "bytes_copied": (0.01, 0),
     "python_calls": (0.02, 20),
     "allocated": (0.15, 16_384),
@@ -124,6 +127,10 @@ def _form(kind: type[Any], name: str, policy: str, cluster: Cluster) -> Iterator
             case: dict[str, str | int] = {"policy": policy, "form": name, "nodes": NODES, "cycle": cycle}
             for metric, (unit, value) in meter(form, pod).items():
                 yield Measurement(LAYER, case, metric, unit, (value,), exact=True)
+        if meter is _boundary and not form.is_component:
+            case = {"policy": policy, "form": name, "nodes": NODES, "cycle": "module"}
+            checks = with_checks(binary.without_start(form.wasm.read_bytes())).checks
+            yield Measurement(LAYER, case, "load_checks", "checks", (checks,), exact=True)
         form.close()
 
 

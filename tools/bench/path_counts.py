@@ -40,6 +40,10 @@ from kubewasp.server.metrics import Metrics
 from kubewasp.server.request_metrics import RequestMetrics
 from kubewasp.server.scheduler_metrics import SchedulerMetrics
 from kubewasp.simulation.embedded_cluster import EmbeddedCluster
+from kubewasp.state.node_objects import Nodes
+from kubewasp.state.node_table import NodeTable
+from kubewasp.wasm.guest import Guest
+from kubewasp.wasm.limits import INTERRUPTIONS, Limits
 from kubewasp.web.app import create_app
 from kubewasp.web.web_config_loader import read_web_config
 from tools.bench import guests, talking_guest
@@ -405,6 +409,21 @@ def _formatted(call: HookLog, format_: LogFormat) -> None:
         lines.render([(entry, 1) for entry in block])
 
 
+def _interruption() -> Iterator[Step]:
+    """Cycles of a guest that is ended by load checks, and by epochs: timers and limits of each call."""
+    pod = encode("Pod", sample_cluster.pod())
+    nodes = NodeTable.of(Nodes(sample_cluster.nodes(NODES)))
+    wasm = guests.guest("nodenumber", "wat")
+    for interruption in INTERRUPTIONS:
+        guest = Guest.load(wasm, limits=Limits(call_timeout=60, cycle_timeout=60, interruption=interruption))
+
+        def call(guest: Guest = guest) -> None:
+            with guest.cycle(pod, nodes) as cycle:
+                cycle.score()
+
+        yield Step(f"{interruption}, score", call)
+
+
 class _InlineLoop(asyncio.SelectorEventLoop):
     """Work for threads runs at once: only calls of one thread can be counted."""
 
@@ -429,4 +448,5 @@ PATHS: Final[dict[str, Callable[[], Iterator[Step]]]] = {
     "extender": _extending,
     "web handlers": _handlers,
     "guest log": _guest_log,
+    "interruption": _interruption,
 }

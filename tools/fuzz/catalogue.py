@@ -17,6 +17,7 @@ TARGETS: Final = {
     "wire codec": "tools.fuzz.targets.wire_codec",
     "oci manifests": "tools.fuzz.targets.oci_manifests",
     "core guests": "tools.fuzz.targets.core_guests",
+    "load checks": "tools.fuzz.targets.load_checks",
     "component answers": "tools.fuzz.targets.component_answers",
     "signatures": "tools.fuzz.targets.signatures",
     "abi calls": "tools.fuzz.targets.abi_calls",

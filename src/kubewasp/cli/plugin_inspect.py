@@ -33,6 +33,8 @@ _NEEDS = {"addpod": "prefilter", "removepod": "prefilter", "prescore": "score", 
 _DENIED = ("path_", "sock_", "fd_readdir")
 
 _PODS = "podsPerInstance"  # shown if it is a limit
+# Limits that are left out of the table where they have these values.
+_USUAL = {_PODS: (0,), "interruption": ("load",)}
 
 
 def run(
@@ -145,7 +147,10 @@ def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     at_most = f"maximum {format_size(maximum)}" if maximum is not None else f"limit {format_size(limits['memory'])}"
     at_start = "" if report["memory_bytes"] is None else f"{format_size(report['memory_bytes'])} initial, "
     yield "memory", at_start + at_most
-    yield "limits", ", ".join(_limit(name, value) for name, value in limits.items() if name != _PODS or value)
+    yield (
+        "limits",
+        ", ".join(_limit(name, value) for name, value in limits.items() if value not in _USUAL.get(name, ())),
+    )
     yield "load time", f"{report['load_ms']:.1f} ms ({'from the cache' if report['from_cache'] else 'compiled'})"
     if report["events"]:
         yield "events", "; ".join(report["events"])
@@ -155,8 +160,8 @@ def _facts(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "warning", warning
 
 
-def _limit(name: str, value: float) -> str:
-    if name == _PODS:
+def _limit(name: str, value: float | str) -> str:
+    if name == _PODS or isinstance(value, str):
         return f"{name} {value}"
     return f"{name} {value:g} s" if name.endswith("Timeout") else f"{name} {format_size(int(value))}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,8 @@ def run(
 ) -> None:
     shown = os.fsencode(without_credentials(str(source))).decode(errors="replace")
     wasm = fetch(source, sha256=sha256, max_bytes=limits.guest_size)
-    module = load_guest_module(wasm, limits)
+    # Samples are taken in the callback of an epoch.
+    module = load_guest_module(wasm, replace(limits, interruption="epoch"))
     if not isinstance(module, CoreModule):
         raise GuestLoadError(
             "a component (a Python or JavaScript plugin) cannot be profiled: the runtime's C interface has no profiler "

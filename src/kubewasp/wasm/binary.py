@@ -20,6 +20,7 @@ _CORE, _COMPONENT = b"\x01\0\0\0", b"\x0d\0\x01\0"
 _CUSTOM, _TYPE, _IMPORT, _FUNCTION, _EXPORT, _START = 0, 1, 2, 3, 7, 8
 _FUNCTION_TYPE = 0x60
 _LARGEST_PRODUCERS = 64 * 1024
+MEMORY_KIND = 2  # of an import or export
 _VALUE_TYPES = {0x7F: "i32", 0x7E: "i64", 0x7D: "f32", 0x7C: "f64", 0x7B: "v128", 0x70: "funcref", 0x6F: "externref"}
 
 # Export name of a start section's function; see `without_start`.
@@ -192,26 +193,26 @@ def without_start(wasm: bytes) -> bytes:
     function, end = leb_at(start.content, 0)
     if end != len(start.content):
         raise BinaryError("the start section is malformed")
-    entry = _text(START_SECTION_EXPORT) + b"\0" + leb128(function)
+    entry = text_bytes(START_SECTION_EXPORT) + b"\0" + leb128(function)
     parts, exported = [wasm[:8]], False
     for section in sections(wasm):
         content = section.content
         if section.number == _START:
             if not exported:
-                parts.append(_section(_EXPORT, leb128(1) + entry))
+                parts.append(section_bytes(_EXPORT, leb128(1) + entry))
             continue
         if section.number == _EXPORT:
             count, at = leb_at(content, 0)
             content, exported = leb128(count + 1) + content[at:] + entry, True
-        parts.append(_section(section.number, content))
+        parts.append(section_bytes(section.number, content))
     return b"".join(parts)
 
 
-def _section(number: int, content: bytes) -> bytes:
+def section_bytes(number: int, content: bytes) -> bytes:
     return bytes([number]) + leb128(len(content)) + content
 
 
-def _text(value: str) -> bytes:
+def text_bytes(value: str) -> bytes:
     encoded = value.encode()
     return leb128(len(encoded)) + encoded
 

@@ -27,6 +27,7 @@ from kubewasp.wasm.compile_worker import Task
 from kubewasp.wasm.compiled_cache import usable_cache
 from kubewasp.wasm.deadlines import WALL_FACTOR
 from kubewasp.wasm.errors import GuestLoadError
+from kubewasp.wasm.load_checks import Positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,6 +74,15 @@ def load_compiled(kind: type[Compiled], engine: Engine, settings: EngineSettings
     return _load(kind, engine, str(settings), wasm)
 
 
+def load_checked(engine: Engine, settings: EngineSettings, wasm: bytes) -> tuple[Module, Positions] | None:
+    """A module with load checks from the cache, and its positions; or None."""
+    content = _cached(str(settings), wasm)
+    try:
+        return None if content is None else _checked(engine, content)
+    except WasmtimeError:
+        return None
+
+
 def compile_and_keep(
     kind: type[Compiled],
     engine: Engine,
@@ -82,7 +92,7 @@ def compile_and_keep(
     limits: CompileLimits,
     strict: EngineSettings | None = None,
 ) -> Compiled:
-    """Compiles, and stores the result in the cache.
+    """Compiles a component, or a module without load checks, and stores the result in the cache.
 
     Args:
         kind: Module or Component.
@@ -98,12 +108,30 @@ def compile_and_keep(
     """
     # A small component, too, can make the compiler panic, which ends the process.
     if len(wasm) <= IN_PROCESS and kind is Module:
-        made = cast("Compiled", compile_worker.compiled(engine, strict, wasm, is_component=False))
+        made, _ = compile_worker.compiled(engine, settings, strict, wasm, is_component=False)
         _keep(str(settings), wasm, bytes(made.serialize()))
-        return made
+        return cast("Compiled", made)
     code = _compiled_apart(kind is Component, settings, strict, wasm, limits)
     _keep(str(settings), wasm, code)
     return _deserialized(kind, engine, code)
+
+
+def compile_checked(
+    engine: Engine, settings: EngineSettings, wasm: bytes, *, limits: CompileLimits, strict: EngineSettings
+) -> tuple[Module, Positions]:
+    """As `compile_and_keep`, for settings with load checks. The cache has the positions, too."""
+    if len(wasm) <= IN_PROCESS:
+        made, positions = compile_worker.compiled(engine, settings, strict, wasm, is_component=False)
+        content = b"".join(compile_worker.joined(made, positions, settings))
+    else:
+        content = _compiled_apart(False, settings, strict, wasm, limits)
+    _keep(str(settings), wasm, content)
+    return _checked(engine, content)
+
+
+def _checked(engine: Engine, content: bytes) -> tuple[Module, Positions]:
+    code, positions = compile_worker.parted(content)
+    return _deserialized(Module, engine, code), Positions.unpacked(positions)
 
 
 def compile_text(engine: Engine, settings: EngineSettings, wat: str) -> Module:
@@ -117,14 +145,18 @@ def compile_text(engine: Engine, settings: EngineSettings, wat: str) -> Module:
 
 
 def _load(kind: type[Compiled], engine: Engine, settings: str, source: bytes) -> Compiled | None:
-    cache = usable_cache()
-    code = cache.get(cache.key(source, settings))
+    code = _cached(settings, source)
     if code is None:
         return None
     try:
         return _deserialized(kind, engine, code)
     except WasmtimeError:
         return None
+
+
+def _cached(settings: str, source: bytes) -> bytes | None:
+    cache = usable_cache()
+    return cache.get(cache.key(source, settings))
 
 
 def _deserialized(kind: type[Compiled], engine: Engine, code: bytes) -> Compiled:

@@ -1,5 +1,7 @@
 """Time limits of guest calls: an engine's epoch advances while calls run, and deadlines are set in its ticks.
 
+Core guests have load checks instead, where the system allows it (load_deadline.py).
+
 A plugin's call is limited by the CPU time of its thread (`CallDeadline`), so a busy machine ends no call early. WASI
 programs and web handlers are limited by wall time: they set deadlines in ticks themselves.
 
@@ -12,13 +14,14 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import sys
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
+from kubewasp.wasm import posix_timers
 from kubewasp.wasm.ffi import epoch_increment, on_deadline
+from kubewasp.wasm.posix_timers import PosixTimer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,6 +43,55 @@ class TimeLimit(Exception):  # noqa: N818 - raised in a callback, never seen by 
     """The guest sleeps longer than its time limit allows."""
 
 
+class Deadline(Protocol):
+    """Time limit of the calls of one instance: of CPU time, sleep and wall time."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time limit has ended the call."""
+
+    @property
+    def interrupt(self) -> BaseException | None:
+        """An exception of the host (Ctrl-C) that has ended the call."""
+
+    @property
+    def slept(self) -> float:
+        """Seconds that the guest has slept in this call."""
+
+    def arm(self, seconds: float) -> None:
+        """Sets the limit of the call that begins now."""
+
+    def disarm(self) -> None:
+        """Ends the limit, as the call has ended."""
+
+    def ended(self, error: Exception) -> None:
+        """Looks at the error that has ended the call."""
+
+    def sleep(self, seconds: float) -> None:
+        """Sleeps on behalf of the guest; TimeLimit once it has slept as long as its limit."""
+
+
+class SleepBudget:
+    """Sleep of a guest in one call: as long as the call's limit."""
+
+    __slots__ = ("seconds", "slept")
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.slept = 0.0
+
+    def reset(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.slept = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        rest = max(self.seconds - self.slept, 0.0)
+        time.sleep(min(seconds, rest))
+        self.slept += seconds
+        if seconds > rest:
+            raise TimeLimit
+
+
 class CallDeadline:
     """Time limit of the calls on one store: so much CPU time, as much sleep, and ten times as much wall time.
 
@@ -55,7 +107,7 @@ class CallDeadline:
         wall_time: Callable[[], float] = time.monotonic,
         watch: Callable[[], None] | None = None,
     ) -> None:
-        self.slept = 0.0  # by the guest, in this call
+        self._sleep = SleepBudget()
         self._store = store
         self._is_watched = watch is not None
         self._budget = _Budget(cpu_time, wall_time, watch)
@@ -73,18 +125,23 @@ class CallDeadline:
 
     def arm(self, seconds: float) -> None:
         """Sets the limit of the call that begins now."""
-        self.slept = 0.0
+        self._sleep.reset(seconds)
         self._budget.reset(seconds)
         first = _EARLY_LOOK if seconds < _SHORT_LIMIT else _FIRST_LOOK
         self._store.set_epoch_deadline(1 if self._is_watched else first)
 
+    def disarm(self) -> None:
+        """The deadline may pass between calls."""
+
+    def ended(self, error: Exception) -> None:
+        """The callback has seen to it."""
+
+    @property
+    def slept(self) -> float:
+        return self._sleep.slept
+
     def sleep(self, seconds: float) -> None:
-        """Sleeps on behalf of the guest; TimeLimit once it has slept as long as its limit."""
-        rest = max(self._budget.seconds - self.slept, 0.0)
-        time.sleep(min(seconds, rest))
-        self.slept += seconds
-        if seconds > rest:
-            raise TimeLimit
+        self._sleep.sleep(seconds)
 
 
 class _Budget:
@@ -173,74 +230,37 @@ class Ticker:
                 self._timer.stop()
 
 
-class _Event(ctypes.Structure):
-    """`struct sigevent` of 64-bit Linux."""
-
-    _fields_ = (
-        ("value", ctypes.c_void_p),
-        ("signal", ctypes.c_int),
-        ("notify", ctypes.c_int),
-        ("function", ctypes.c_void_p),
-        ("rest", ctypes.c_byte * 40),
-    )
-
-
-class _Schedule(ctypes.Structure):
-    """`struct itimerspec`: interval and first expiration."""
-
-    _fields_ = tuple((name, ctypes.c_long) for name in ("every_s", "every_ns", "first_s", "first_ns"))
-
-
-_SIGEV_THREAD: Final = 2
-_CLOCK_MONOTONIC: Final = 1
-_OFF: Final = _Schedule()
-
-
-def _system() -> Any:
-    """The C library, if it has timers with callbacks."""
-    if sys.platform != "linux" or ctypes.sizeof(ctypes.c_void_p) != 8:
-        return None
-    library = ctypes.PyDLL(None, use_errno=True)
-    if not hasattr(library, "timer_create"):
-        return None
-    library.timer_settime.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
-    return library
-
-
-_c: Final = _system()
-
-
 class KernelTimer:
     """A POSIX timer whose function is wasmtime's own, with the engine as its argument."""
 
     def __init__(self, engine: Engine, period: float = PERIOD) -> None:
         self._engine = engine
-        self._timer = ctypes.c_void_p()
+        self._timer: PosixTimer | None = None
         self._process = 0
-        self._schedule = _Schedule(0, round(period * 1e9), 0, round(period * 1e9))
-        self._on, self._off = ctypes.addressof(self._schedule), ctypes.addressof(_OFF)
+        self._schedule = posix_timers.Schedule.of(period, period)
+        self._on, self._off = ctypes.addressof(self._schedule), ctypes.addressof(posix_timers.OFF)
 
     @staticmethod
     def is_there() -> bool:
-        return _c is not None
+        return posix_timers.are_there()
 
     def start(self) -> None:
-        if self._process != os.getpid():  # a forked process has no timer
-            self._make()
-        _c.timer_settime(self._timer, 0, self._on, None)
+        timer = self._timer
+        if timer is None or self._process != os.getpid():  # a forked process has no timer
+            timer = self._make()
+        timer.set(self._on)
 
     def stop(self) -> None:
-        _c.timer_settime(self._timer, 0, self._off, None)
+        if self._timer is not None:
+            self._timer.set(self._off)
 
-    def _make(self) -> None:
+    def _make(self) -> PosixTimer:
         # It may fire once more after it was stopped, and while the process ends: a reference that nobody gives back.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._engine))
-        engine = ctypes.cast(self._engine.ptr(), ctypes.c_void_p)
-        event = _Event(value=engine.value, notify=_SIGEV_THREAD, function=epoch_increment())
-        if _c.timer_create(_CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(self._timer)):
-            error = ctypes.get_errno()
-            raise OSError(error, f"cannot create the timer for time limits of guests: {os.strerror(error)}")
+        engine = ctypes.cast(self._engine.ptr(), ctypes.c_void_p).value or 0
+        self._timer = PosixTimer(posix_timers.CLOCK_MONOTONIC, epoch_increment(), engine)
         self._process = os.getpid()
+        return self._timer
 
 
 class ThreadTimer:

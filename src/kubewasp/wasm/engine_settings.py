@@ -1,4 +1,4 @@
-"""Settings of wasmtime engines: features, stack, fuel. Equal settings compile to the same code."""
+"""Settings of wasmtime engines: features, stack, fuel, interruption. Equal settings compile to the same code."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from wasmtime import Config, Engine
 
+from kubewasp.wasm import load_checks
 from kubewasp.wasm.errors import GuestLoadError
 from kubewasp.wasm.ffi import set_async_stack
 from kubewasp.wasm.light_instance import use_pool
@@ -44,7 +45,8 @@ _DEFAULT_THREAD_STACK: Final = 2 << 20
 class EngineSettings:
     """Features that are off (all others have the runtime's defaults) and on, stack limit, and counting of fuel.
 
-    A `fueled` engine counts fuel, which makes it slower.
+    A `fueled` engine counts fuel, which makes it slower. With `load_checks`, modules have checks of their own
+    (load_checks.py) in place of the runtime's: for core modules only.
     """
 
     name: str
@@ -52,10 +54,12 @@ class EngineSettings:
     on: tuple[str, ...] = ()
     stack: int | None = None
     fueled: bool = False
+    load_checks: bool = False
 
     def __str__(self) -> str:
         """Part of the key of compiled code."""
-        return f"{self.name} stack={self.stack}{' fuel' if self.fueled else ''}"
+        checks = f" loads={load_checks.VERSION}" if self.load_checks else ""
+        return f"{self.name} stack={self.stack}{' fuel' if self.fueled else ''}{checks}"
 
     def engine(self, *, pooled: int = 0) -> Engine:
         """A new engine; GuestLoadError if the stack limit does not fit into a thread's stack.
@@ -68,7 +72,7 @@ class EngineSettings:
             setattr(config, feature, False)
         for feature in self.on:
             setattr(config, feature, True)
-        config.epoch_interruption = True
+        config.epoch_interruption = not self.load_checks
         config.consume_fuel = self.fueled
         if self.stack is not None:
             _check_stack(self.stack)

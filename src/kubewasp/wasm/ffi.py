@@ -202,6 +202,11 @@ def exported_memory(store: Store, instance: Instance, name: bytes) -> Memory:
     return Memory._from_raw(exported(store, instance, name).of.memory)
 
 
+def address_of(store: Store, memory: Memory) -> int:
+    """The address of a memory in this process: for one of fixed size, as long as its store lives."""
+    return ctypes.addressof(memory.data_ptr(store).contents)
+
+
 def exported_global(store: Store, instance: Instance, name: bytes) -> Global:
     return Global._from_raw(exported(store, instance, name).of.global_)
 

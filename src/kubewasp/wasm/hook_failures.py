@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from wasmtime import Frame
 
     from kubewasp.wasm.limits import Limits
+    from kubewasp.wasm.load_checks import Positions
 
 # Fields of `Limits`.
 TimeSetting = Literal["call_timeout", "start_timeout", "cycle_timeout"]
@@ -89,12 +90,12 @@ def innermost_function(trace: str) -> str:
     return next((name for name in named if name.startswith("main.")), named[0] if named else "")[:_MAX_NAME]
 
 
-def stack_trace(error: Exception) -> str:
-    """Stack trace of a trap, a line per frame; empty for other errors."""
+def stack_trace(error: Exception, positions: Positions | None = None) -> str:
+    """Stack trace of a trap, a line per frame; empty for other errors. `positions` are those of load checks."""
     if not isinstance(error, Trap):
         return ""
     frames = [frame for frame in error.frames if frame.module_name not in OUR_MODULES]
-    return _trace([f"{frame.func_name or f'func[{frame.func_index}]'}{_place(frame)}" for frame in frames])
+    return _trace([f"{frame.func_name or f'func[{frame.func_index}]'}{_place(frame, positions)}" for frame in frames])
 
 
 def stack_trace_of_text(error: Exception) -> str:
@@ -118,6 +119,7 @@ def _trace(frames: list[str]) -> str:
     return "\n".join(["wasm stack trace:", *lines]) if lines else ""
 
 
-def _place(frame: Frame) -> str:
-    """Offset in the module; the runtime has none for a function that has just begun."""
-    return f" @ {frame.module_offset:#x}" if frame.module_offset < 2**32 else ""
+def _place(frame: Frame, positions: Positions | None) -> str:
+    """Offset in the guest's file; the runtime has none for a function that has just begun."""
+    offset = frame.module_offset if positions is None else positions.original(frame.module_offset)
+    return f" @ {offset:#x}" if offset < 2**32 else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from kubewasp.errors import KubewaspError
 from kubewasp.k8s import errors, quantity
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KIB, MIB = 1024, 1024 * 1024
+Interruption = Literal["load", "epoch"]
+INTERRUPTIONS: Final = get_args(Interruption)
 _LARGE = 1e18  # more is not worth a unit
 
 
@@ -36,8 +38,8 @@ class Limits:
     """Limits of one guest. Times are seconds, sizes bytes; every limit has a default.
 
     Time limits are CPU time of the calling thread, so a busy machine ends no call early. A guest may sleep as long
-    again, and a call ends at ten times its limit in wall time in any case. Filter and Score are called for many nodes
-    at once, in batches that should take a tenth of `call_timeout`; each batch has the whole time.
+    again, and a call ends at ten to eleven times its limit in wall time in any case. Filter and Score are called for
+    many nodes at once, in batches that should take a tenth of `call_timeout`; each batch has the whole time.
 
     Example:
         >>> from kubewasp import Guest, Limits                             # doctest: +SKIP
@@ -57,6 +59,7 @@ class Limits:
         compile_timeout: Time of the compilation, in a process of its own.
         compile_memory: Memory of that process.
         pods_per_instance: Pods of an instance before it is replaced: 1 for a new instance per pod, 0 for no limit.
+        interruption: How endless guests are ended: `load` (load checks, for core modules on Linux), or `epoch`.
     """
 
     memory: int = 256 * MIB
@@ -72,12 +75,16 @@ class Limits:
     compile_timeout: float = COMPILATION.timeout
     compile_memory: int = COMPILATION.memory
     pods_per_instance: int = 0
+    interruption: Interruption = "load"
 
     @property
     def compilation(self) -> CompileLimits:
         return CompileLimits(self.compile_timeout, self.compile_memory)
 
     def __post_init__(self) -> None:
+        if self.interruption not in INTERRUPTIONS:
+            expected = " or ".join(INTERRUPTIONS)
+            raise LimitError(f"limits.interruption: expected {expected}, got {errors.shown(self.interruption)}")
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
             shown = config_name(name)
@@ -139,7 +146,7 @@ def _shown(name: str, value: float) -> str:
 
 
 def _parsed(name: str, value: Any) -> Any:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or name == "interruption":
         return value
     if name in _TIMES:
         return parse_duration(value)

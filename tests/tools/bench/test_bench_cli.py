@@ -15,13 +15,14 @@ import pytest
 
 from kubewasp.errors import KubewaspError
 from tests.command_line import Command, Ended, examples
+from tests.guests.build import wat
 from tests.permissions import file_permissions_obeyed
 from tests.tools.bench import example
 from tools.bench import machine, model, run_command
 from tools.bench.bars.bar import Bar
 from tools.bench.model import Measurement, Result, Skipped
 
-COMMANDS = ("plugin", "scheduler", "counts", "languages", "compare", "report", "bars")
+COMMANDS = ("plugin", "scheduler", "counts", "languages", "compare", "report", "interruption", "bars")
 LAYERS = ("plugin", "scheduler")
 ROOT = Path(__file__).parents[3]
 
@@ -128,6 +129,7 @@ def test_example_in_the_help_works(bench: Command, command: str) -> None:
     Path("tools/bench").mkdir(parents=True)
     baseline = example.result(plugin=False, scheduler=False)
     Path("tools/bench/counts.json").write_text(baseline.as_json(), encoding="utf-8")
+    Path("guest.wasm").write_bytes(wat("score").read_bytes())
     (shown,) = examples(bench(command, "-h").out)
     words = shlex.split(shown.removeprefix("python -m tools.bench ").replace("/tmp/report", "report"))
     assert bench(*words).code == 0

@@ -1,6 +1,7 @@
 import pytest
 import wasmtime
 
+from kubewasp.wasm import guard_timers, load_checks
 from kubewasp.wasm.component.component_engine import component_engine
 from kubewasp.wasm.core.core_engine import STRICT, core_engine
 from kubewasp.wasm.guest import Guest
@@ -12,7 +13,22 @@ from tests.guests.build import go_guest, wat
 
 def test_an_engine_is_made_once_for_each_stack_limit() -> None:
     assert core_engine(MIB) is core_engine(MIB)
-    assert str(core_engine(MIB).settings) == "classic stack=1048576"
+    assert str(core_engine(MIB, interruption="epoch").settings) == "classic stack=1048576"
+
+
+@pytest.mark.skipif(not guard_timers.are_there(), reason="this system has no timers for load checks")
+def test_load_checks_are_the_default_and_code_of_their_own() -> None:
+    assert core_engine(MIB) is core_engine(MIB, interruption="load") is not core_engine(MIB, interruption="epoch")
+    assert str(core_engine(MIB).settings) == f"classic stack=1048576 loads={load_checks.VERSION}"
+
+
+def test_fuel_is_counted_with_epochs() -> None:
+    assert core_engine(MIB, fueled=True) is core_engine(MIB, fueled=True, interruption="epoch")
+
+
+def test_systems_without_timers_have_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard_timers, "are_there", lambda: False)
+    assert core_engine(MIB) is core_engine(MIB, interruption="epoch")
 
 
 def test_fuel_is_counted_in_engines_of_their_own() -> None:
@@ -20,7 +36,8 @@ def test_fuel_is_counted_in_engines_of_their_own() -> None:
         assert not engine(MIB).fueled
         assert engine(MIB, fueled=True).fueled
         assert engine(MIB) is engine(MIB, fueled=False) is not engine(MIB, fueled=True)
-        assert str(engine(MIB, fueled=True).settings) == f"{engine(MIB).settings} fuel"
+    assert str(component_engine(MIB, fueled=True).settings) == f"{component_engine(MIB).settings} fuel"
+    assert str(core_engine(MIB, fueled=True).settings) == f"{core_engine(MIB, interruption='epoch').settings} fuel"
 
 
 def test_a_guest_burns_fuel_only_where_it_is_counted() -> None:

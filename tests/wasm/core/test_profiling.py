@@ -89,7 +89,7 @@ def test_equal_stacks_are_counted_together() -> None:
 
 
 def test_instances_outside_of_a_recording_are_not_sampled() -> None:
-    module = load_guest_module(burner().read_bytes(), Limits())
+    module = load_guest_module(burner().read_bytes(), Limits(interruption="epoch"))
     nodes = [{"metadata": {"name": "a"}}]
     with profiling.recording(module, GUEST) as recorded:  # type: ignore[arg-type]
         Guest(module).evaluate({"metadata": {"name": "web"}}, nodes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib.resources import files
+from typing import Final
 
 from kubewasp.wasm.core.abi import ADAPTER_IMPORTS, Import
 from kubewasp.wasm.core.adapter_layout import FIXED_TEXTS, PLACEHOLDERS
@@ -28,11 +29,23 @@ def shim_wat() -> str:
     return f'(module $kubewasp_shim\n  (table (export "table") {len(ADAPTER_IMPORTS)} funcref)\n{trampolines})\n'
 
 
+# The last import of the adapter with load checks, and a check, for every loop (docs/rationale.md, "Load checks").
+_GUARD: Final = '(import "guest" "guard" (memory $guard 1 1))'
+_CHECK: Final = "(drop (i32.atomic.load $guard (i32.const 0)))"
+_LOOP: Final = re.compile(r"\(loop \$\w+")
+
+
 @cache
-def adapter_wat() -> str:
-    """The template adapter.wat with the numbers of adapter_layout.py, the fixed texts and the element segment."""
+def adapter_wat(*, load_checks: bool = False) -> str:
+    """The template adapter.wat with the numbers of adapter_layout.py, the fixed texts and the element segment.
+
+    With load checks, the guest's guard is imported, and loops have checks.
+    """
     template = files(__package__).joinpath("adapter.wat").read_text(encoding="utf-8")
     names = " ".join(f"${item.key}" for item in ADAPTER_IMPORTS)
     texts = "".join(f"\\{byte:02x}" for byte in FIXED_TEXTS)
     filled = template.replace(";;@elements", f"(elem (table $shim) (i32.const 0) func {names})")
+    filled = filled.replace(";;@guard", _GUARD if load_checks else "")
+    if load_checks:
+        filled = _LOOP.sub(lambda found: f"{found[0]} {_CHECK}", filled)
     return _PLACEHOLDER.sub(lambda found: str(PLACEHOLDERS[found[1]]), filled.replace("@texts", texts))

@@ -37,6 +37,7 @@
     (func $host_annotation
       (param $key i32) (param $key_len i32) (param $value i32) (param $value_len i32) (result i32)))
   (import "host" "poll" (func $host_poll (param $in i32) (param $out i32) (param $n i32) (param $events i32) (result i32)))
+  ;;@guard
 
   (memory $own (export "memory") 1)
   (table $hooks (export "hooks") @hooks.count funcref)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from wasmtime import Trap, WasmtimeError
 
@@ -15,15 +15,25 @@ if TYPE_CHECKING:
 
     from kubewasp.wasm.core.callbacks import InstanceCallbacks
     from kubewasp.wasm.core.core_engine import CoreEngine
-    from kubewasp.wasm.deadlines import CallDeadline
+    from kubewasp.wasm.deadlines import Deadline
+
+
+class Interrupter(Protocol):
+    """Ends calls at their deadline, from `begin` to `end`."""
+
+    def begin(self) -> None: ...
+
+    def end(self) -> None: ...
 
 
 class CallGate:
     """The way into one instance, for one thread at a time: a context manager, and `run` inside of it."""
 
-    def __init__(self, name: str, engine: CoreEngine, deadline: CallDeadline, target: InstanceCallbacks) -> None:
+    def __init__(
+        self, name: str, engine: CoreEngine, interrupter: Interrupter, deadline: Deadline, target: InstanceCallbacks
+    ) -> None:
         self._name = name
-        self._ticker = engine.ticker
+        self._interrupter = interrupter
         self._heap = engine.heap
         self._deadline = deadline
         self._target = target
@@ -39,7 +49,11 @@ class CallGate:
                 "one instance runs on one thread at a time, take another one from the guest"
             )
         self._owner = threading.current_thread().name
-        self._ticker.begin()
+        try:
+            self._interrupter.begin()
+        except OSError:  # the system has no timer left
+            self._lock.release()
+            raise
         self._ticket = self._heap.begin_reading()
         self._before = callbacks.serve(self._target)
 
@@ -47,7 +61,7 @@ class CallGate:
         callbacks.serve(self._before)
         self._before = None
         self._heap.end_reading(self._ticket)
-        self._ticker.end()
+        self._interrupter.end()
         self._lock.release()
 
     def run(self, seconds: float, function: Callable[..., object], *arguments: object) -> Exception | None:
@@ -57,5 +71,8 @@ class CallGate:
         try:
             function(*arguments)
         except (WasmtimeError, Trap) as error:
+            self._deadline.ended(error)
             return error.with_traceback(None)  # its frames would keep a broken instance and its memory
+        finally:
+            self._deadline.disarm()
         return None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kubewasp.wasm.core.call_output import CallOutput
     from kubewasp.wasm.core.core_inputs import CoreInputs
     from kubewasp.wasm.core.node_records import GuestResources
-    from kubewasp.wasm.deadlines import CallDeadline
+    from kubewasp.wasm.deadlines import Deadline
     from kubewasp.wasm.repeatable import GuestSource
 
 _PARAMETERS = {
@@ -140,7 +140,7 @@ class InstanceCallbacks:
         inputs: CoreInputs,
         output: CallOutput,
         resources: GuestResources,
-        deadline: CallDeadline,
+        deadline: Deadline,
         source: GuestSource | None,
     ) -> None:
         self.error: BaseException | None = None

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 from wasmtime import FuncType, Linker, Module, ValType
 
+from kubewasp.wasm import guard_timers
 from kubewasp.wasm.compilation import compile_text
 from kubewasp.wasm.core import callbacks
 from kubewasp.wasm.core.abi import WASI
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from wasmtime import Caller, Memory, Store
 
     from kubewasp.state.node_objects import Nodes
+    from kubewasp.wasm.limits import Interruption
 
 _ADAPTER_ONLY = ("wasm_threads", "wasm_multi_memory")
 
@@ -34,16 +36,20 @@ STRICT = EngineSettings("strict", SWITCHED_OFF)
 class CoreEngine:
     """Shared by all instances with the same stack limit: engine, adapter, shared memory, ticker.
 
-    A fueled engine counts fuel, for benchmarks only: it is slower.
+    A fueled engine counts fuel, for benchmarks only: it is slower. With load checks, guests are ended by their guards,
+    and the ticker has nothing to do.
     """
 
-    def __init__(self, stack: int, *, fueled: bool = False) -> None:
+    def __init__(self, stack: int, *, fueled: bool = False, load_checks: bool = False) -> None:
         features = tuple(feature for feature in SWITCHED_OFF if feature not in _ADAPTER_ONLY)
-        self.settings = EngineSettings("classic", features, (*_ADAPTER_ONLY, "shared_memory"), stack, fueled)
+        self.settings = EngineSettings(
+            "classic", features, (*_ADAPTER_ONLY, "shared_memory"), stack, fueled, load_checks
+        )
         self.engine = self.settings.engine()
         self.fueled = fueled
+        self.load_checks = load_checks
         self.shim: Module = compile_text(self.engine, self.settings, shim_wat())
-        self.adapter: Module = compile_text(self.engine, self.settings, adapter_wat())
+        self.adapter: Module = compile_text(self.engine, self.settings, adapter_wat(load_checks=load_checks))
         self.heap = SharedHeap(self.engine)
         self.resources = ResourceIds()
         self.ticker = Ticker(self.engine)
@@ -64,14 +70,14 @@ class CoreEngine:
             return shared
 
 
-def core_engine(stack: int, *, fueled: bool = False) -> CoreEngine:
-    """The engine for that stack limit."""
-    return _made(stack, fueled)
+def core_engine(stack: int, *, fueled: bool = False, interruption: Interruption = "load") -> CoreEngine:
+    """The engine for that stack limit. Fuel, and systems without timers for load checks, go with epochs."""
+    return _made(stack, fueled, interruption == "load" and not fueled and guard_timers.are_there())
 
 
 @one_for_each
-def _made(stack: int, fueled: bool) -> CoreEngine:
-    return CoreEngine(stack, fueled=fueled)
+def _made(stack: int, fueled: bool, load_checks: bool) -> CoreEngine:
+    return CoreEngine(stack, fueled=fueled, load_checks=load_checks)
 
 
 # A fixed time and random numbers of 0 for engines that count fuel: a guest's runtime depends on both (garbage

@@ -24,6 +24,7 @@ from kubewasp.wasm.payloads import PayloadError
 if TYPE_CHECKING:
     from kubewasp.wasm.hook_failures import HookFailure, TimeSetting
     from kubewasp.wasm.limits import Limits
+    from kubewasp.wasm.load_checks import Positions
 
 _TRAP = re.compile(r"wasm trap: .*")
 # The first cause in an error of the runtime's own functions, below a stack trace.
@@ -50,6 +51,7 @@ def described(
     limits: Limits,
     setting: TimeSetting,
     node: str,
+    positions: Positions | None = None,
 ) -> HookFailure:
     """The failure of a call that ended with an error.
 
@@ -65,10 +67,11 @@ def described(
         limits: The guest's limits.
         setting: The time limit of this call.
         node: The current node of the call; empty if it has none.
+        positions: Positions of a module with load checks.
     """
     kind, cause = _cause(error, callback_error, refused, limits)
-    is_trap = isinstance(error, Trap | ExitTrap) and not timed_out
-    trace = stack_trace(error) if is_trap else stack_trace_of_text(error)
+    # Where epochs end a call, the error of the callback is no trap.
+    trace = stack_trace(error, positions) if isinstance(error, Trap | ExitTrap) else stack_trace_of_text(error)
     if timed_out or kind == "timeout":
         place = f"node {node}" if node else ""
         function = innermost_function(trace)

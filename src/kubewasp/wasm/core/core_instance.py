@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from wasmtime import ExitTrap, Func, Global, Instance, Store, Table, Trap, WasiConfig, WasmtimeError
@@ -39,11 +40,13 @@ from kubewasp.wasm.cycle_time import IN_CYCLE, CycleTime
 from kubewasp.wasm.deadlines import CallDeadline
 from kubewasp.wasm.engine_settings import FUEL
 from kubewasp.wasm.errors import GuestLoadError, GuestStartError
-from kubewasp.wasm.ffi import AdapterCall, exported_function, exported_memory, find_export
+from kubewasp.wasm.ffi import PAGE, AdapterCall, address_of, exported_function, exported_memory, find_export
 from kubewasp.wasm.footprint import HostModules, bounds
 from kubewasp.wasm.guest_log import NO_LOG, START, HookLog
 from kubewasp.wasm.guest_runner import Purity
 from kubewasp.wasm.hooks import ANNOTATING_HOOKS, HOOKS
+from kubewasp.wasm.load_checks import GUARD
+from kubewasp.wasm.load_deadline import LoadDeadline
 from kubewasp.wasm.pod_fields import PodFields
 
 if TYPE_CHECKING:
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
     from kubewasp.framework.handle import Handle
     from kubewasp.wasm.core.core_module import CoreModule
     from kubewasp.wasm.core.node_records import GuestResources
+    from kubewasp.wasm.deadlines import Deadline
     from kubewasp.wasm.footprint import Bounds
     from kubewasp.wasm.guest_log import GuestLog, GuestLogSink
     from kubewasp.wasm.guest_runner import AnyPod, GuestSettings, HookOutcome
@@ -72,6 +76,7 @@ _SHORT = 0.0002
 _LONGEST_WITH_LOCK = 2.0
 # Shim and adapter: two instances, two tables, a memory.
 _HOST = HostModules(instances=2, tables=2, memories=1, table_elements=128)
+_GUARDED = replace(_HOST, memories=2)
 
 
 class CoreInstance:
@@ -96,16 +101,20 @@ class CoreInstance:
         self.served = 0  # pods
         self.cycle_time = CycleTime(limits)
         self._limits = limits
+        self._positions = module.positions
         self._engine = engine = module.engine
         self._store = store = Store(engine.engine)
-        watch = engine.watch
-        self._deadline = CallDeadline(store, watch=None if watch is None else functools.partial(watch, store))
+        loads, watch = (LoadDeadline() if engine.load_checks else None), engine.watch
+        epochs = functools.partial(CallDeadline, store)
+        self._deadline: Deadline = loads or epochs(watch=None if watch is None else functools.partial(watch, store))
         self._deadline.arm(limits.start_timeout)
         if engine.fueled:
             store.set_fuel(FUEL)
-        self._bounds = limited = bounds(module.footprint, limits.memory, _HOST)
+        self._bounds = limited = bounds(module.footprint, limits.memory, _GUARDED if loads else _HOST)
         is_repeatable = source is not None
         self._guest, adapter = _instantiated(store, module, limited, settings.args, is_repeatable=is_repeatable)
+        if loads is not None:
+            loads.guard(address_of(store, exported_memory(store, self._guest, GUARD.encode())))
         self._run = AdapterCall(store, cast("Func", adapter["run"]), 7)
         self._sign = AdapterCall(store, cast("Func", adapter["sign"]), 3)
         self._memory = AdapterMemory(store, adapter, limits, limited, severity=settings.log_severity)
@@ -121,10 +130,11 @@ class CoreInstance:
             deadline=self._deadline,
             source=source,
         )
-        self._gate = CallGate(self.name, engine, self._deadline, self._callbacks)
+        self._gate = CallGate(self.name, engine, loads or engine.ticker, self._deadline, self._callbacks)
         self._paces: dict[int, int] = {}  # by hook: rows in a tenth of the time limit
         self._seconds_per_row: dict[int, float] = {}  # by hook, in its last call
-        self._may_keep_lock = engine.ticker.needs_no_lock and limits.call_timeout <= _LONGEST_WITH_LOCK
+        needs_no_lock = loads is not None or engine.ticker.needs_no_lock
+        self._may_keep_lock = needs_no_lock and limits.call_timeout <= _LONGEST_WITH_LOCK
         cast("Func", adapter["begin"])(store, 1)
         self.start_log = self._started(module, handle, logs)
 
@@ -251,6 +261,7 @@ class CoreInstance:
             limits=self._limits,
             setting=setting,
             node=node,
+            positions=self._positions,
         )
 
     # ------------------------------------------------------------------ state
@@ -322,15 +333,17 @@ def _instantiated(
     if is_repeatable:
         answered |= {(WASI, name): engine.linker.get(store, "repeatable", name) for name in callbacks.REPEATABLE}
     imports = [answered.get(item) or engine.linker.get(store, *item) for item in module.imports]
-    limited.apply(store)
+    # No code runs meanwhile, and a guest that begins above its limit was refused: the guard needs a page.
+    limited.apply(store, memory_size=max(limited.memory_size, PAGE))
     try:
         guest = Instance(store, module.compiled, imports)
     except (WasmtimeError, Trap) as error:
         raise GuestLoadError(f"wasm: instantiate error: {str(error).strip()}") from None
     host = [engine.linker.get(store, "host", name) for name in callbacks.NAMES]
     memory = exported_memory(store, guest, b"memory")
+    guards = [exported_memory(store, guest, GUARD.encode())] if engine.load_checks else []
     limited.apply(store, memory_size=2**32)  # the adapter's memory is the host's
-    adapter = Instance(store, engine.adapter, [memory, engine.heap.memory, shim["table"], *host])
+    adapter = Instance(store, engine.adapter, [memory, engine.heap.memory, shim["table"], *host, *guards])
     limited.apply(store)
     exports = adapter.exports(store)
     hooks = cast("Table", exports["hooks"])

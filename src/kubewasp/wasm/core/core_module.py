@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from wasmtime import FuncType, MemoryType, Module, Store, WasmtimeError
 
 from kubewasp.wasm import binary
-from kubewasp.wasm.compilation import compile_and_keep, load_compiled
+from kubewasp.wasm.compilation import compile_and_keep, compile_checked, load_checked, load_compiled
 from kubewasp.wasm.core.abi import ABORT, API, BY_KEY, EXTENSION, KUBERNETES_MODULES, SCHEDULER, START_FUNCTIONS, WASI
 from kubewasp.wasm.core.core_engine import STRICT, CoreEngine, core_engine
 from kubewasp.wasm.errors import GuestLoadError
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kubewasp.wasm.guest_log import GuestLogSink
     from kubewasp.wasm.guest_runner import GuestSettings, RunnerPool
     from kubewasp.wasm.limits import CompileLimits, Limits
+    from kubewasp.wasm.load_checks import Positions
 
 _COMMAND: Final = "; it is a WASI command: use `kubewasp wasi run`"
 
@@ -45,6 +46,7 @@ class CoreModule:
     producers: dict[str, list[str]] = field(default_factory=dict)
     from_cache: bool = False
     compile_seconds: float = 0.0
+    positions: Positions | None = None  # of the guest's file, for those of the compiled module with load checks
 
     def start(self, limits: Limits, settings: GuestSettings, handle: Handle, logs: GuestLogSink) -> RunnerPool:
         from kubewasp.wasm.core.core_pool import CorePool
@@ -97,11 +99,10 @@ def load_core_module(wasm: bytes, limits: Limits, *, use_cache: bool = True, fue
         runnable = binary.without_start(wasm)
     except binary.BinaryError as error:
         raise GuestLoadError(f"wasm: {error}") from None
-    engine = core_engine(limits.stack, fueled=fueled)
-    module = load_compiled(Module, engine.engine, engine.settings, runnable) if use_cache else None
-    from_cache = module is not None
-    if module is None:
-        module = _compile(engine, runnable, limits.compilation)
+    engine = core_engine(limits.stack, fueled=fueled, interruption=limits.interruption)
+    found = _cached(engine, runnable) if use_cache else None
+    from_cache = found is not None
+    module, positions = found or _compile(engine, runnable, limits.compilation)
     compile_seconds = time.perf_counter() - began
     footprint = read_footprint(runnable)
     memory = _memory(module, limits)
@@ -121,12 +122,22 @@ def load_core_module(wasm: bytes, limits: Limits, *, use_cache: bool = True, fue
         producers=made_by,
         from_cache=from_cache,
         compile_seconds=compile_seconds,
+        positions=positions,
     )
 
 
-def _compile(engine: CoreEngine, wasm: bytes, limits: CompileLimits) -> Module:
+def _cached(engine: CoreEngine, wasm: bytes) -> tuple[Module, Positions | None] | None:
+    if engine.load_checks:
+        return load_checked(engine.engine, engine.settings, wasm)
+    module = load_compiled(Module, engine.engine, engine.settings, wasm)
+    return None if module is None else (module, None)
+
+
+def _compile(engine: CoreEngine, wasm: bytes, limits: CompileLimits) -> tuple[Module, Positions | None]:
     try:
-        return compile_and_keep(Module, engine.engine, engine.settings, wasm, limits=limits, strict=STRICT)
+        if engine.load_checks:
+            return compile_checked(engine.engine, engine.settings, wasm, limits=limits, strict=STRICT)
+        return compile_and_keep(Module, engine.engine, engine.settings, wasm, limits=limits, strict=STRICT), None
     except WasmtimeError as error:
         raise GuestLoadError(f"wasm: guest is not a valid module: {_one_line(error)}") from None
 

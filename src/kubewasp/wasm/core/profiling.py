@@ -59,7 +59,9 @@ class Recording:
 
 @contextmanager
 def recording(module: CoreModule, title: str) -> Iterator[Recording]:
-    """Samples the instances of the module that are made inside of the context."""
+    """Samples the instances of the module that are made inside of the context. It must have epochs."""
+    if module.engine.load_checks:
+        raise ValueError("a module with load checks has no callback that takes samples: load it with epochs")
     engine, made = module.engine, Recording(module, title)
     ticker = engine.ticker
     engine.ticker, engine.watch = Ticker(engine.engine, period=PERIOD), made.sample
