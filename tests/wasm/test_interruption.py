@@ -201,12 +201,17 @@ HOSTILE = {
 IMPORTED = {"a getter for ever": '(import "k8s.io/api" "nodeList" (func $n (param i32 i32) (result i32)))'}
 
 
-@pytest.mark.parametrize("kind", INTERRUPTIONS)
-@pytest.mark.parametrize("what", HOSTILE)
+@pytest.mark.parametrize(
+    ("what", "kind"),
+    [
+        (what, kind)
+        for what in HOSTILE
+        for kind in INTERRUPTIONS
+        if (what, kind) != ("a thousand fills in a row", "epoch")  # no loop: epochs do not end it
+    ],
+)
 def test_a_hostile_guest_is_ended(what: str, kind: Interruption) -> None:
     text = HOSTILE[what]
-    if what == "a thousand fills in a row" and kind == "epoch":
-        pytest.skip("epochs do not end a row of instructions without a loop")
     guest = load(wat_text(f'(module {IMPORTED.get(what, "")} (memory (export "memory") 64) {text})'), kind)
     with guest.cycle(samples.pod(), samples.nodes(2)) as cycle:
         began = time.thread_time()

@@ -35,10 +35,10 @@ class Part(StrEnum):
     RECORDING = "recording"
     LAB = "lab"
     CONSOLE = "console"
+    CONSOLE_LIVE = "console_live"
     WEB = "web"
     REGISTRY = "registry"
     TRUST = "trust"
-    CONSOLE_LIVE = "console_live"
 
 
 @app.command()

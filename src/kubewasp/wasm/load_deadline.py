@@ -1,4 +1,7 @@
-"""Time limits of guests with load checks: a timer takes the rights to the guest's guard away.  HOT PATH."""
+"""Time limits of guests with load checks: a timer takes the rights to the guest's guard away.
+
+HOT PATH (guard: make counts).
+"""
 
 from __future__ import annotations
 

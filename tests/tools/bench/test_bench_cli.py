@@ -518,6 +518,8 @@ def test_a_part_with_a_missed_bar_is_measured_again_by_the_check(bench: Command,
 
 
 def test_an_unknown_part_is_wrong_usage(bench: Command, fake: Fake) -> None:
-    parts = "codec, host, cycle, sdk, rollout, recording, web, registry or trust"
+    parts = (
+        "codec, host, interruption, cycle, sdk, rollout, recording, lab, console, console_live, web, registry or trust"
+    )
     assert f"--only: expected {parts}" in bench("bars", "--only", "nothing").usage_error
     assert fake.asked == []
