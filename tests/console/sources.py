@@ -54,9 +54,7 @@ def described(path: str, method: str = "get") -> dict[str, Any]:
     """The schema of an answer."""
     for known, operations in openapi()["paths"].items():
         if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", known), path):
-            schema: dict[str, Any] = operations[method]["responses"]["200"]["content"]["application/json"][
-                "schema"
-            ]
+            schema: dict[str, Any] = operations[method]["responses"]["200"]["content"]["application/json"]["schema"]
             return schema
     raise AssertionError(f"{path} is not described")
 

@@ -28,6 +28,7 @@ const navigation = [
 ];
 const modes = { live: "Live", simulation: "Simulation", snapshot: "Snapshot", recording: "Recording", comparison: "Comparison" };
 const REFRESH_PAUSE = 1_000;
+const SETTLING_PAUSE = 3_500;
 
 const app = document.getElementById("app");
 const polite = document.getElementById("announcements");
@@ -172,6 +173,9 @@ function onChange() {
     open.refreshed = Date.now();
     if (open.loading) open.missed = true;
     else load(open);
+    // The server may have answered with a picture from before the change: once more when all is quiet.
+    clearTimeout(open.settling);
+    open.settling = setTimeout(() => state.open === open && !open.loading && state.connection.state === "connected" && load(open), SETTLING_PAUSE);
   }, Math.max(0, REFRESH_PAUSE - (Date.now() - (open.refreshed || 0))));
 }
 
