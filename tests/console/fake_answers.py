@@ -7,6 +7,8 @@ import math
 import random
 from typing import Any
 
+from kubewasp import __version__
+
 RESOURCES = ("cpu", "memory", "nvidia.com/gpu")
 UNITS = {"cpu": "cores", "memory": "bytes", "nvidia.com/gpu": "count"}
 ALLOCATABLE = {"cpu": 64.0, "memory": 256.0 * 2**30, "nvidia.com/gpu": 8.0}
@@ -117,7 +119,7 @@ class FakeCluster:
     def get_session(self, query: dict[str, str]) -> Any:
         runs = [{"id": "a", "name": "Spread (today)"}, {"id": "b", "name": "Pack GPUs"}]
         return {
-            "version": "0.9.0",
+            "version": __version__,
             "mode": self.mode,
             "title": "production-eu" if self.mode == "live" else "one week of the GPU cluster",
             "runs": runs if self.mode == "comparison" else runs[:1],
@@ -140,6 +142,7 @@ class FakeCluster:
                     ],
                 }
             ],
+            "viewer": None,
             "csrf": "made-up",
         }
 
@@ -470,7 +473,7 @@ class FakeCluster:
             "node": best[0][3] if best else None,
             "nominated_node": None if best else self.names[9],
             "message": None if best else f"0/{len(self.names)} nodes are available",
-            "sample": None,
+            "sample": "",
             "notes": [],
             "plugins": [
                 {
@@ -759,7 +762,7 @@ class FakeCluster:
                     "seconds": 4.2 / (index + 1),
                     "p50": 0.00018,
                     "p99": 0.0021,
-                    "memory": 18.4 * 2**20 if is_wasm else None,
+                    "memory": 18 * 2**20 if is_wasm else None,
                     "rollout": rollout if is_wasm and self.mode == "live" else None,
                 }
             )

@@ -50,11 +50,11 @@ def problem(found: ConsoleSource, path: str, query: str = "") -> tuple[int, str]
     return answer.status, document["error"]["message"]
 
 
-def described(path: str) -> dict[str, Any]:
+def described(path: str, method: str = "get") -> dict[str, Any]:
     """The schema of an answer."""
     for known, operations in openapi()["paths"].items():
         if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", known), path):
-            schema: dict[str, Any] = operations["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+            schema: dict[str, Any] = operations[method]["responses"]["200"]["content"]["application/json"]["schema"]
             return schema
     raise AssertionError(f"{path} is not described")
 

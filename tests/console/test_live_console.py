@@ -18,6 +18,7 @@ from kubewasp.console.authorities import ConsoleAccessError, OpenAuthority, Toke
 from kubewasp.console.live_console import LiveConsole, Serving, check_place, live_pages
 from kubewasp.server.http_server import Address
 from tests.console.live_cluster import LiveCluster, live
+from tests.console.sources import check, described
 from tests.server.test_rollout_endpoints import Control
 from tools.testbed.certificates import Authority as CertificateAuthority
 
@@ -84,6 +85,7 @@ def test_all_views_are_answered_and_show_no_values_of_variables(tmp_path: Path) 
                     answer = await client.get(f"/api/v1{view}")
                     assert answer.status_code == 200, (view, answer.text)
                     assert "hunter2" not in answer.text
+                    check(answer.json(), described(view.partition("?")[0]))
                     assert answer.headers["cache-control"] == "no-store"
                 overview = (await client.get("/api/v1/overview")).json()
                 assert (overview["pods"]["placed"], overview["attempts"]["unschedulable"]) == (1, 1)
@@ -109,6 +111,7 @@ def test_what_is_not_there_is_an_error_in_json(tmp_path: Path) -> None:
                     answer = await client.get(f"/api/v1{path}")
                     assert (path, answer.status_code) == (path, code)
                     assert answer.json()["error"]["code"] == code
+                    check(answer.json(), {"$ref": "#/components/schemas/Error"})
                 assert (await client.post("/api/v1/overview")).status_code == 403
 
     run(test)
@@ -141,7 +144,12 @@ def test_an_action_needs_the_token_of_the_session(tmp_path: Path) -> None:
                 assert (await client.post("/api/v1/plugins/p/promote")).status_code == 403
                 assert control.asked == []
                 headers = {"X-CSRF-Token": session["csrf"]}
-                assert (await client.post("/api/v1/plugins/p/promote", headers=headers)).json() == {"state": "promoted"}
+                promoted = (await client.post("/api/v1/plugins/p/promote", headers=headers)).json()
+                assert promoted == {"state": "promoted"}
+                check(promoted, described("/plugins/p/promote", "post"))
+                aborted = await client.post("/api/v1/plugins/p/abort", headers=headers)
+                assert aborted.status_code == 409
+                check(aborted.json(), {"$ref": "#/components/schemas/Error"})
 
     run(test)
 

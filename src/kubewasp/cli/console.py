@@ -47,7 +47,7 @@ def source_of(
     strict: bool,
 ) -> ConsoleSource:
     """The source of an input: a recording, a trace, a snapshot or manifests."""
-    title = ", ".join(map(str, paths))
+    title = title_of(*paths)
     if is_recording(paths[0]):
         if len(paths) > 1 or timeline is not None:
             raise typer.BadParameter("a recording is looked at alone: one folder, no scenario", param_hint="INPUT")
@@ -95,7 +95,12 @@ def _recorded(
 
     run = RecordedRun()
     replay.run(folder, config=config, plugins=plugins, plugin_configs=plugin_configs, logs=False, observer=run)
-    return run.source(str(folder))
+    return run.source(title_of(folder))
+
+
+def title_of(*paths: Path) -> str:
+    """Names of inputs, without their folders: reports are sent to others."""
+    return ", ".join("standard input" if str(path) == "-" else path.resolve().name for path in paths)
 
 
 def is_recording(path: Path) -> bool:

@@ -77,7 +77,9 @@ def replay(
     if watched is not None:
         from kubewasp.cli import console
 
-        console.show(watched.source(str(folder)), html=html, listen=LOOPBACK if opened else None, opened=opened)
+        console.show(
+            watched.source(console.title_of(folder)), html=html, listen=LOOPBACK if opened else None, opened=opened
+        )
     if fail_on is ReplayFailOn.DIFFERENCE and len(report.differences):
         raise typer.Exit(DIFFERENCE_CODE)
 

@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 import orjson
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from kubewasp.console.authorities import AccessUnknownError, is_token, token_key
 from kubewasp.console.sessions import Sessions
-from kubewasp.console.sign_in import HOME, SIGN_IN, SIGN_OUT, SignIn
+from kubewasp.console.sign_in import SIGN_IN, SIGN_OUT, SignIn
 from kubewasp.console.viewer import Viewer, note_viewer
 
 if TYPE_CHECKING:
@@ -90,8 +90,6 @@ class ConsoleGate:
             return await self._sign_in.respond(request)
         is_action = request.method not in _DATA_CHANGES_NOTHING
         if is_page and not is_action:
-            if path == HOME and self._should_sign_in(request):
-                return RedirectResponse(SIGN_IN, 303)
             return None
         viewer = await self._viewer(request)
         if is_action:
@@ -99,24 +97,18 @@ class ConsoleGate:
         note_viewer(request.scope, viewer)
         return None
 
-    def _should_sign_in(self, request: Request) -> bool:
-        """Whether a page could show nothing. A request from another site has no cookie, but the page's own have."""
-        is_from_elsewhere = request.headers.get("sec-fetch-site", "none") not in _OWN_SITES
-        has_credential = "authorization" in request.headers or self._sessions.cookie_name in request.cookies
-        return self._authority.asks and not is_from_elsewhere and not has_credential
-
     async def _viewer(self, request: Request) -> Viewer:
-        token, holder = self._credential(request)
+        token, holder, is_signed_in = self._credential(request)
         try:
             grant = await self._authority.grant(token)
         except AccessUnknownError as error:
             raise Refusal(503, str(error)) from None
-        return _viewer(grant, self._sessions.csrf(holder))
+        return _viewer(grant, self._sessions.csrf(holder), is_signed_in=is_signed_in)
 
-    def _credential(self, request: Request) -> tuple[str, str]:
-        """Token of a request, and the holder of its CSRF token."""
+    def _credential(self, request: Request) -> tuple[str, str, bool]:
+        """Token of a request, the holder of its CSRF token, and whether it has a session."""
         if not self._authority.asks:
-            return "", "local"
+            return "", "local", False
         hint = f"send a token as `Authorization: Bearer …`, or sign in at {SIGN_IN}"
         given = request.headers.getlist("authorization")
         if given:
@@ -124,20 +116,20 @@ class ConsoleGate:
             token = token.strip()
             if len(given) > 1 or scheme.lower() != "bearer" or not is_token(token):
                 raise Refusal(401, "expected one bearer token", hint)
-            return token, f"token {token_key(token).hex()}"
+            return token, f"token {token_key(token).hex()}", False
         key = request.cookies.get(self._sessions.cookie_name, "")
         session = self._sessions.find(key) if key else None
         if session is None:
             raise Refusal(401, "the session has ended" if key else "not signed in", hint)
-        return session.token, f"session {session.key}"
+        return session.token, f"session {session.key}", True
 
 
-def _viewer(grant: Grant | None, csrf: str) -> Viewer:
+def _viewer(grant: Grant | None, csrf: str, *, is_signed_in: bool) -> Viewer:
     if grant is None:
         raise Refusal(401, "this token is not valid", f"sign in again at {SIGN_IN}")
     if not grant.may_view:
         raise Refusal(403, f"{grant.name} may not view the console", "it needs `get` of the non-resource URL /console")
-    return Viewer(grant.name, grant.may_act, csrf)
+    return Viewer(grant.name, grant.may_act, csrf, is_signed_in)
 
 
 def _check_origin(request: Request, *, is_page: bool) -> None:
@@ -166,9 +158,7 @@ def _check_action(request: Request, viewer: Viewer) -> None:
 
 
 def _refused(refusal: Refusal) -> Response:
-    error = {"code": refusal.status, "message": refusal.message}
-    if refusal.hint:
-        error["hint"] = refusal.hint
+    error = {"code": refusal.status, "message": refusal.message, "hint": refusal.hint}
     headers = {"Cache-Control": "no-store"}
     if refusal.status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = 'Bearer realm="kubewasp console"'

@@ -52,4 +52,5 @@ def _route(action: str, act: Callable[[str], Awaitable[str]]) -> Route:
 
 
 def _error(status: int, message: str) -> Response:
-    return Response(orjson.dumps({"error": {"code": status, "message": message}}), status, _HEADERS, "application/json")
+    body = orjson.dumps({"error": {"code": status, "message": message, "hint": ""}})
+    return Response(body, status, _HEADERS, "application/json")

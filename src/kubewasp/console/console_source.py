@@ -72,7 +72,10 @@ class ProfileFacts:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a page asks first. `csrf` is the token of actions, empty without them."""
+    """What a page asks first. `csrf` is the token of actions, empty without them.
+
+    `viewer` is the name of a signed-in viewer, else empty.
+    """
 
     mode: Mode
     title: str
@@ -80,6 +83,7 @@ class Session:
     capabilities: Capabilities
     profiles: tuple[ProfileFacts, ...] = ()
     csrf: str = ""
+    viewer: str = ""
 
 
 # ---------------------------------------------------------------------- activity

@@ -188,5 +188,5 @@ def _last_id(request: Request) -> int | None:
 
 
 def _error(status: HTTPStatus, message: str, headers: dict[str, str] | None = None) -> Response:
-    body = orjson.dumps({"error": {"code": int(status), "message": message}})
+    body = orjson.dumps({"error": {"code": int(status), "message": message, "hint": ""}})
     return Response(body, status, headers, "application/json")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
 from kubewasp.console.console_source import TimelineSeries
@@ -24,7 +24,10 @@ class Figures:
         self.pending = self.placed = 0
         self._there: Counter[str] = Counter()
         self._taken: Counter[str] = Counter()
+        # Of all nodes with pods, also of those that are gone: their pods take room on none.
+        self._taken_on: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._on: Counter[str] = Counter()
+        self._nodes: set[str] = set()
         self._step = 1
         self._samples: list[tuple[int, float, int, int, int, dict[str, float]]] = []
 
@@ -32,6 +35,12 @@ class Figures:
         for node, sign in ((before, -1), (after, 1)):
             if node is not None:
                 _add(self._there, node.allocatable, sign)
+        if before is None and after is not None:
+            self._nodes.add(after.name)
+            self._taken.update(self._taken_on.get(after.name, {}))
+        elif before is not None and after is None:
+            self._nodes.discard(before.name)
+            self._taken.subtract(self._taken_on.get(before.name, {}))
 
     def pod(self, before: Pod | None, after: Pod | None) -> None:
         for pod, sign in ((before, -1), (after, 1)):
@@ -41,15 +50,17 @@ class Figures:
                 self.pending += sign
                 continue
             self.placed += sign
-            _add(self._taken, pod.resources.requests, sign)
+            _add(self._taken_on[pod.node], pod.resources.requests, sign)
+            if pod.node in self._nodes:
+                _add(self._taken, pod.resources.requests, sign)
             self._on[pod.node] += sign
             if not self._on[pod.node]:
-                del self._on[pod.node]
+                del self._on[pod.node], self._taken_on[pod.node]
 
     def sample(self, position: int, time: float, *, is_last: bool = False) -> None:
         if position % self._step and not is_last:
             return
-        found = (position, time, self.pending, self.placed, len(self._on), self._shares())
+        found = (position, time, self.pending, self.placed, len(self._on.keys() & self._nodes), self._shares())
         if self._samples and self._samples[-1][0] == position:
             self._samples[-1] = found
             return

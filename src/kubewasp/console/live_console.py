@@ -156,7 +156,9 @@ def _session(source: LiveSource, request: Request) -> Document:
     """The session with the rights of its viewer."""
     viewer, session = viewer_of(request.scope), source.session
     may = replace(session.capabilities, actions=session.capabilities.actions and viewer.may_act)
-    return overview.session(replace(session, capabilities=may, csrf=viewer.csrf), source.picture("", None))
+    name = viewer.name if viewer.is_signed_in else ""
+    own = replace(session, capabilities=may, csrf=viewer.csrf, viewer=name)
+    return overview.session(own, source.picture("", None))
 
 
 def _response(pace: Pace, work: Callable[[], Answer]) -> Response:

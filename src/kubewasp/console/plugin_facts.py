@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,10 +86,20 @@ def _points(framework: Framework) -> dict[str, tuple[str, ...]]:
 def _sources(config: SchedulerConfig) -> Mapping[str, str]:
     """Addresses of guests, without credentials."""
     return {
-        name: without_credentials(str(settings.guest_url))
+        name: _shown(without_credentials(str(settings.guest_url)))
         for profile in config.profiles
         for name, settings in profile.wasm.items()
     }
+
+
+def _shown(source: str) -> str:
+    """A file below the working directory by its path from there, others as they are."""
+    path = source.removeprefix("file://")
+    if "://" in path or not path:
+        return source
+    here = Path.cwd()
+    found = Path(os.path.normpath(here / path))
+    return str(found.relative_to(here) if here != here.parent and found.is_relative_to(here) else found)
 
 
 def _of_guest(source: str) -> Mapping[str, Any]:

@@ -13,11 +13,15 @@ _KEY: Final = "kubewasp.viewer"
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Somebody who may look; `csrf` goes into the header field X-CSRF-Token of actions."""
+    """Somebody who may look; `csrf` goes into the header field X-CSRF-Token of actions.
+
+    `is_signed_in`: with a session that can be ended.
+    """
 
     name: str = ""
     may_act: bool = False
     csrf: str = ""
+    is_signed_in: bool = False
 
 
 NOBODY: Final = Viewer()

@@ -1,66 +1,109 @@
-"""Screenshots of the console for the documentation: `python -m tests.e2e.console.screenshots [FOLDER]`.
+"""Screenshots of the console for the documentation: `python -m tests.e2e.console.screenshots [NAME…]`.
 
-They show made-up clusters. Files have 256 colours: they are read on pages, and stand in the repository.
+They show real consoles of example clusters. Files have 256 colours, which keeps them small.
 """
 
 from __future__ import annotations
 
 import struct
+import subprocess
 import sys
+import tempfile
 import zlib
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from tests.console.fake_answers import FakeCluster
-from tests.console.fake_console import FakeConsole
+from tests.e2e.console.served import ROOT, Served, serve
 from tools.testbed import browser as chromium
 
-IMAGES = Path(__file__).parents[3] / "docs" / "images"
-MOST_BYTES = 150_000
-# Name: mode, nodes, address, dark, width, height.
-SHOTS: dict[str, tuple[str, int, str, bool, int, int]] = {
-    "overview": ("live", 240, "#/overview", False, 1280, 800),
-    "pending": ("live", 240, "#/pending", False, 1280, 800),
-    "decision": ("live", 240, "#/decision/training/training-worker-00401", False, 1360, 860),
-    "map": ("live", 5000, "#/map?node=gpu-30-12", True, 1280, 800),
-    "queue": ("live", 240, "#/queue?part=backoff", False, 1280, 640),
-    "timeline": ("simulation", 240, "#/timeline?at=1200", False, 1280, 860),
-    "compare": ("comparison", 1200, "#/compare", True, 1280, 980),
-    "plugins": ("live", 240, "#/plugins", False, 1280, 800),
-    "narrow": ("live", 240, "#/pending", True, 360, 740),
+IMAGES: Final = ROOT / "docs" / "images"
+MOST_BYTES: Final = 150_000
+_SHOP: Final = "examples/clusters/shop"
+_SPOT: Final = f"{_SHOP}/spot-first.yaml"
+_LARGE: Final = "LARGE"  # stands for the file that examples/clusters/large.py writes
+# Name of a console: its command.
+CONSOLES: Final[dict[str, tuple[str, ...]]] = {
+    "shop": ("console", _SHOP, "--config", _SPOT),
+    "large": ("console", _LARGE),
+    "recording": ("console", "examples/recordings/churn", "--plugin", "examples/guests/nodenumber.wat,weight=3"),
+    "comparison": ("compare", "default", _SPOT, _SHOP, "--prices", "examples/clusters/prices.yaml", "--open"),
 }
 
 
-def take(folder: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A view of a console, in a window of a size."""
+
+    console: str
+    address: str
+    dark: bool = False
+    width: int = 1200
+    height: int = 750
+
+
+SHOTS: Final = {
+    "overview": Shot("large", "#/overview"),
+    "pending": Shot("large", "#/pending"),
+    "decision": Shot("shop", "#/decision/default/report-40"),
+    "map": Shot("large", "#/map", dark=True),
+    "queue": Shot("shop", "#/queue"),
+    "timeline": Shot("recording", "#/timeline"),
+    "compare": Shot("comparison", "#/compare", dark=True, height=900),
+    "plugins": Shot("shop", "#/plugins"),
+    "narrow": Shot("large", "#/pending", dark=True, width=360, height=740),
+}
+
+
+def take(folder: Path, names: list[str]) -> None:
     from playwright.sync_api import sync_playwright
 
-    consoles: dict[tuple[str, int], FakeConsole] = {}
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=str(chromium.chromium()), args=list(chromium.ARGUMENTS))
-        for name, (mode, nodes, address, dark, width, height) in SHOTS.items():
-            if (mode, nodes) not in consoles:
-                consoles[mode, nodes] = FakeConsole(FakeCluster(nodes, mode))
-            console = consoles[mode, nodes]
-            context = browser.new_context(
-                viewport={"width": width, "height": height},
-                color_scheme="dark" if dark else "light",
-                reduced_motion="reduce",
-            )
-            page = context.new_page()
-            page.goto(console.address + address)
-            page.wait_for_selector("main h1")
-            page.wait_for_selector(".status.live")
-            page.wait_for_selector("main:not([aria-busy])")
-            page.wait_for_timeout(300)
+    with ExitStack() as stack:
+        browser = stack.enter_context(sync_playwright()).chromium.launch(
+            executable_path=str(chromium.chromium()), args=list(chromium.ARGUMENTS)
+        )
+        large = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "large.json"
+        consoles: dict[str, Served] = {}
+        for name in names:
+            shot = SHOTS[name]
+            if shot.console not in consoles:
+                consoles[shot.console] = stack.enter_context(serve(*_command(shot.console, large)))
             file = folder / f"console-{name}.png"
-            file.write_bytes(smaller(page.screenshot()))
-            print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB")
-            context.close()
+            file.write_bytes(smaller(_picture(browser, consoles[shot.console], shot)))
+            size = file.stat().st_size
+            print(f"{file.name}: {size / 1000:.0f} kB")
+            if size > MOST_BYTES:
+                raise SystemExit(f"{file.name} is larger than {MOST_BYTES / 1000:.0f} kB")
         browser.close()
-    for console in consoles.values():
-        console.stop()
+
+
+def _command(console: str, large: Path) -> list[str]:
+    command = CONSOLES[console]
+    if _LARGE in command:
+        manifests = [sys.executable, "examples/clusters/large.py"]
+        large.write_bytes(subprocess.run(manifests, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
+    return [str(large) if word == _LARGE else word for word in command]
+
+
+def _picture(browser: Any, console: Served, shot: Shot) -> bytes:
+    context = browser.new_context(
+        viewport={"width": shot.width, "height": shot.height},
+        color_scheme="dark" if shot.dark else "light",
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    page.goto(console.address + shot.address)
+    page.wait_for_selector("main h1")
+    page.wait_for_selector(".status.live")
+    page.wait_for_selector("main:not([aria-busy])")
+    page.wait_for_timeout(300)
+    taken: bytes = page.screenshot()
+    context.close()
+    return taken
 
 
 def smaller(png: bytes) -> bytes:
@@ -141,4 +184,4 @@ def _unfiltered(kind: int, line: Any, above: Any, step: int) -> Any:
 
 
 if __name__ == "__main__":
-    take(Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES)
+    take(IMAGES, sys.argv[1:] or list(SHOTS))

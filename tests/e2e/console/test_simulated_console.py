@@ -2,52 +2,33 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.e2e.console.served import ROOT, serve
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.e2e.console.conftest import OpenPage
+    from tests.e2e.console.served import Served
 
-ROOT = Path(__file__).parents[3]
 CLUSTER = ["examples/clusters/small.yaml", "examples/clusters/shop"]
 RECORDING = ["examples/recordings/churn"]
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A `kubewasp console` that runs."""
-
-    address: str
-    port: int
-
-
 @pytest.fixture(scope="module", params=["cluster", "recording"])
 def served(request: Any) -> Iterator[Served]:
-    paths = CLUSTER if request.param == "cluster" else RECORDING
-    command = [sys.executable, "-m", "kubewasp", "console", *paths, "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        assert process.stdout is not None
-        found = None
-        for line in process.stdout:
-            found = re.search(r"http://\S+:(\d+)/console/", line)
-            if found:
-                break
-        assert found, "the console has not started"
-        yield Served(found[0], int(found[1]))
-        process.terminate()
-        process.wait(30)
+    with serve("console", *(CLUSTER if request.param == "cluster" else RECORDING)) as started:
+        yield started
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_all_views_work(open_page: OpenPage, served: Any, dark: bool) -> None:
+def test_all_views_work(open_page: OpenPage, served: Served, dark: bool) -> None:
     opened = open_page("#/overview", console=served, dark=dark)
     for address in ("pending", "map", "queue", "timeline", "plugins", "decision", "search?q=p", "overview"):
         opened.go(f"#/{address}")
@@ -55,7 +36,7 @@ def test_all_views_work(open_page: OpenPage, served: Any, dark: bool) -> None:
     assert opened.text().startswith("Overview")
 
 
-def test_a_pending_pod_is_explained(open_page: OpenPage, served: Any) -> None:
+def test_a_pending_pod_is_explained(open_page: OpenPage, served: Served) -> None:
     opened = open_page("#/pending", console=served)
     opened.page.locator(".examples a.object").first.click()
     opened.page.wait_for_selector(".verdict")
@@ -66,7 +47,7 @@ def test_a_pending_pod_is_explained(open_page: OpenPage, served: Any) -> None:
     assert opened.violations() == []
 
 
-def test_the_timeline_leads_to_a_pod_as_it_was(open_page: OpenPage, served: Any) -> None:
+def test_the_timeline_leads_to_a_pod_as_it_was(open_page: OpenPage, served: Served) -> None:
     opened = open_page("#/timeline?at=10", console=served)
     opened.page.locator(".changes a.object").first.click()
     opened.page.wait_for_selector("main h1")

@@ -50,7 +50,7 @@ def test_the_navigation_leads_to_every_view(open_page: OpenPage) -> None:
         opened.page.get_by_role("navigation", name="Views").get_by_role("link", name=name).click()
         opened.wait("name => document.querySelector('main h1')?.textContent === name", name)
         assert opened.page.title().startswith(name)
-        assert opened.page.evaluate("document.activeElement.tagName") == "H1"
+        opened.wait("document.activeElement.tagName === 'H1'")
 
 
 def test_a_view_of_something_absent_is_not_offered(open_page: OpenPage) -> None:

@@ -39,6 +39,10 @@ export async function act(path) {
   return answer(`${base}${keyOf(path)}`, { method: "POST", headers: { "X-CSRF-Token": csrf || "" } });
 }
 
+export async function signOut() {
+  await fetch("sign-out", { method: "POST", credentials: "same-origin" }).catch(() => null);
+}
+
 // Embedded answers by path and parameters, however their address was encoded.
 const kept = new Map(Object.keys(embedded || {}).map((key) => {
   const [path, query = ""] = key.split(/\?(.*)/s);

@@ -1,6 +1,6 @@
 // The page: its frame, the open view, and how both follow the address and the cluster.
 import { address, changed, parse } from "./address.js";
-import { ask, embedded, useSession } from "./answers.js";
+import { ask, embedded, signOut, useSession } from "./answers.js";
 import { Changes } from "./changes.js";
 import { h, icon, patch } from "./dom.js";
 import { clock, number } from "./format.js";
@@ -28,6 +28,7 @@ const navigation = [
 ];
 const modes = { live: "Live", simulation: "Simulation", snapshot: "Snapshot", recording: "Recording", comparison: "Comparison" };
 const REFRESH_PAUSE = 1_000;
+const SETTLING_PAUSE = 3_500;
 
 const app = document.getElementById("app");
 const polite = document.getElementById("announcements");
@@ -172,6 +173,9 @@ function onChange() {
     open.refreshed = Date.now();
     if (open.loading) open.missed = true;
     else load(open);
+    // The server may have answered with a picture from before the change: once more when all is quiet.
+    clearTimeout(open.settling);
+    open.settling = setTimeout(() => state.open === open && !open.loading && state.connection.state === "connected" && load(open), SETTLING_PAUSE);
   }, Math.max(0, REFRESH_PAUSE - (Date.now() - (open.refreshed || 0))));
 }
 
@@ -253,6 +257,7 @@ function draw() {
         }
       } }), h("kbd", { "aria-hidden": "true" }, "/")),
       h("span", { class: "connection" }, connectionLook()),
+      session?.viewer && h("button", { type: "button", class: "button square", "aria-label": `Sign out ${visible(session.viewer, 60)}`, title: `Sign out ${visible(session.viewer, 60)}`, onclick: leave }, icon("leave")),
       h("button", { type: "button", class: "button square", "aria-label": theme() === "dark" ? "Light colours" : "Dark colours", title: "Light or dark (t)", onclick: switchTheme }, icon(theme() === "dark" ? "sun" : "moon")),
       h("button", { type: "button", class: "button square keys", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)", onclick: showHelp }, icon("keyboard"))),
     h("nav", { key: "nav", id: "navigation", class: `side ${state.menu ? "open" : ""}`, "aria-label": "Views" }, h("ul", null, navigation.filter(([, , needs]) => !needs || !session || session.capabilities[needs]).map(([key, label]) =>
@@ -286,7 +291,7 @@ function failure(open) {
     heading(titles[error.code] || "That did not work"),
     panel(null, { class: "blank", key: "failure" }, h("p", null, visible(error.message, 600)), error.hint && h("p", { class: "soft" }, visible(error.hint, 600)),
       // The server exchanges a token for a cookie: no script of a page has it.
-      error.code === 401 && h("p", null, h("a", { class: "button primary", href: "sign-in" }, "Sign in")),
+      error.code === 401 && h("p", null, h("button", { type: "button", class: "button primary", onclick: signIn }, "Sign in")),
       error.code !== 401 && h("p", { class: "row" }, h("button", { type: "button", class: "button", onclick: () => (state.session ? load(open) : start()) }, "Try again"), h("a", { class: "button", href: "#/overview" }, "Overview"))),
   ];
 }
@@ -321,10 +326,35 @@ function switchTheme() {
   draw();
 }
 
+// The form of the server has no script: the address waits here while a token is given.
+const WAITING_ADDRESS = "kubewasp-address";
+
+function signIn() {
+  if (location.hash) sessionStorage.setItem(WAITING_ADDRESS, location.hash);
+  location.assign("sign-in");
+}
+
+async function leave() {
+  await signOut();
+  sessionStorage.removeItem(WAITING_ADDRESS);
+  location.assign("sign-in");
+}
+
+function returnToAddress() {
+  const waiting = sessionStorage.getItem(WAITING_ADDRESS);
+  sessionStorage.removeItem(WAITING_ADDRESS);
+  if (waiting && !location.hash) history.replaceState(null, "", waiting);
+}
+
 async function start() {
   try {
     state.session = await ask("/session");
+    if (!embedded) returnToAddress();
   } catch (error) {
+    if (error.code === 401) {
+      signIn();
+      return;
+    }
     state.open = { route: parse(), place: placeOf(parse()), memory: {}, data: null, error };
     setConnection({ state: embedded ? "file" : "connecting" });
     if (error.code === 0) setTimeout(() => state.session || start(), 2_000);

@@ -6,8 +6,12 @@ const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionD
 const finePercent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
 export const NONE = "–";
 
+export function known(value) {
+  return value !== null && value !== undefined;
+}
+
 export function number(value) {
-  if (value === null || value === undefined || Number.isNaN(value)) return NONE;
+  if (!known(value) || Number.isNaN(value)) return NONE;
   return Math.abs(value) >= 100 || Number.isInteger(value) ? whole.format(value) : fine.format(value);
 }
 
@@ -15,8 +19,11 @@ export function fineShare(value) {
   return value === null || value === undefined ? NONE : finePercent.format(value);
 }
 
+// Only all of it is 100%, and only nothing 0%.
 export function share(value) {
-  return value === null || value === undefined || value < 0 ? NONE : percent.format(value);
+  if (value === null || value === undefined || value < 0) return NONE;
+  if (value > 0.995 && value < 1) return finePercent.format(Math.min(value, 0.999));
+  return value > 0 && value < 0.005 ? finePercent.format(Math.max(value, 0.001)) : percent.format(value);
 }
 
 export function count(value, one, many = `${one}s`) {
@@ -71,6 +78,11 @@ export function age(since, now) {
   return Number.isNaN(past) ? NONE : past < 1 ? "just now" : span(past);
 }
 
+export function waited(since, now) {
+  const text = age(since, now);
+  return text === "just now" || text === NONE ? "just arrived" : `for ${text}`;
+}
+
 export function until(time, now) {
   const rest = time && now ? (Date.parse(time) - Date.parse(now)) / 1000 : NaN;
   return Number.isNaN(rest) ? NONE : rest <= 0 ? "due" : `in ${span(rest)}`;
@@ -81,10 +93,12 @@ export function clock(time) {
   return !parsed || Number.isNaN(parsed.getTime()) ? NONE : parsed.toISOString().slice(11, 19);
 }
 
-// Times of a picture: with their day where they span more than one.
+// Times of a picture: with their day where they span more than one, as shares of the changes where they are all the same.
 export function stamps(times) {
-  const known = times.filter(Boolean);
-  const isLong = known.length > 1 && Date.parse(known.at(-1)) - Date.parse(known[0]) > 20 * 3600e3;
+  const given = times.filter(Boolean);
+  const length = given.length > 1 ? Date.parse(given.at(-1)) - Date.parse(given[0]) : 0;
+  if (given.length > 2 && length === 0) return times.map((_, index) => (index === 0 ? "first change" : index === times.length - 1 ? "last" : percent.format(index / (times.length - 1))));
+  const isLong = length > 20 * 3600e3;
   return isLong ? times.map((time) => (time ? `${time.slice(5, 10)} ${clock(time).slice(0, 5)}` : NONE)) : times.map(clock);
 }
 

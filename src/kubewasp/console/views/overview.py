@@ -49,6 +49,7 @@ def session(found: Session, picture: Picture) -> Document:
             for profile in found.profiles
         ],
         "csrf": found.csrf or None,
+        "viewer": name_of(found.viewer) if found.viewer else None,
     }
 
 

@@ -2,7 +2,7 @@
 import { address } from "../address.js";
 import { histogram } from "../chart.js";
 import { h, icon } from "../dom.js";
-import { amount, fineShare, number, seconds } from "../format.js";
+import { amount, count, fineShare, known, number, seconds } from "../format.js";
 import { clusterMap, together } from "../map.js";
 import { heading, nodeLink, panel, pluginLink, podLink, select } from "../pieces.js";
 import { more, table } from "../table.js";
@@ -36,16 +36,9 @@ export const compare = {
     const chosen = memory.color || options[0]?.[0];
     const most = chosen === "pods" ? good.reduce((top, map) => map.pods.reduce((peak, value) => Math.max(peak, value), top), 1) : undefined;
     return [
-      heading("Compare", [runs.map((run, index) => [index > 0 && " against ", h("strong", { key: index }, name(run, 40))]), `. ${number(data.moved.total)} pods moved.`]),
-      panel("Measures", { class: "flush" }, table({
-        key: "measures", label: "Measures of the runs", rows: data.measures, rowKey: (row) => row.name,
-        columns: [
-          { key: "name", label: "Measure", render: (row) => [h("span", { class: "measure" }, sentence(row.text || row.name, 80))] },
-          ...runs.map((run, index) => ({ key: `run ${index}`, label: name(run, 30), numeric: true, render: (row) => [row.best.includes(index) && row.best.length < runs.length && h("span", { class: "best" }, icon("check"), h("span", { class: "hidden" }, "best: ")), figure(row.values[index], row.unit)], cell: (row) => ({ class: row.best.includes(index) && row.best.length < runs.length ? "is-best" : "" }) })),
-          { key: "difference", label: "Difference", numeric: true, wide: true, render: (row) => difference(row) },
-          { key: "significant", label: "Certain", wide: true, render: (row) => (row.significant === null || row.significant === undefined ? "–" : row.significant ? "yes" : "within chance") },
-        ],
-      })),
+      heading("Compare", [runs.map((run, index) => [index > 0 && " against ", h("strong", { key: index }, name(run, 40))]), `. ${count(data.moved.total, "pod")} moved.`]),
+      panel("Measures", { class: "flush" }, measures(runs, data.measures.filter((row) => differs(row)), "measures", "Measures that differ"),
+        data.measures.some((row) => !differs(row)) && h("details", { class: "numbers", key: "equal" }, h("summary", null, count(data.measures.filter((row) => !differs(row)).length, "equal measure")), measures(runs, data.measures.filter((row) => !differs(row)), "equal", "Equal measures"))),
       good.length > 0 && panel("Maps", { class: "map-panel", key: "maps", aside: h("div", { class: "row" },
         runs.length > MAPS && data.shown.map((id, index) => select(["A", "B"][index], id, session.runs.map((run) => [run.id, visible(run.name, 40)]), (value) => change({ [["a", "b"][index]]: value }), { class: "field inline" })),
         select("Colour", chosen, options, (value) => {
@@ -73,6 +66,26 @@ export const compare = {
   },
 };
 
+function differs({ values }) {
+  return values.some((value) => value !== values[0]);
+}
+
+function measures(runs, rows, key, label) {
+  return table({
+    key, label, rows, rowKey: (row) => row.name, empty: "All measures are equal.",
+    columns: [
+      { key: "name", label: "Measure", render: (row) => [h("span", { class: "measure" }, sentence(row.text || row.name, 80))] },
+      ...runs.map((run, index) => ({ key: `run ${index}`, label: name(run, 30), numeric: true, render: (row) => [isBest(row, index) && h("span", { class: "best" }, icon("check"), h("span", { class: "hidden" }, "best: ")), figure(row.values[index], row.unit)], cell: (row) => ({ class: isBest(row, index) ? "is-best" : "" }) })),
+      { key: "difference", label: "Difference", numeric: true, wide: true, render: (row) => difference(row) },
+      rows.some((row) => known(row.significant)) && { key: "significant", label: "Certain", wide: true, render: (row) => (known(row.significant) ? (row.significant ? "yes" : "within chance") : "–") },
+    ].filter(Boolean),
+  });
+}
+
+function isBest({ best, values }, index) {
+  return best.includes(index) && best.length < values.length;
+}
+
 function split(key) {
   const [namespace, ...rest] = key.split("/");
   return [namespace, rest.join("/")];
@@ -87,7 +100,7 @@ function figure(value, unit) {
   if (unit === "share" || unit === "%") return fineShare(unit === "%" && value !== null ? value / 100 : value);
   if (unit === "s" || unit === "seconds") return seconds(value);
   if (unit === "cores" || unit === "bytes") return amount(value, unit);
-  return unit && unit !== "count" ? `${number(value)} ${visible(unit, 20)}` : number(value);
+  return unit && unit !== "count" && unit !== "cost" ? `${number(value)} ${visible(unit, 20)}` : number(value);
 }
 
 function difference({ values, unit }) {

@@ -2,7 +2,7 @@
 import { address, decisionAddress, podAddress } from "../address.js";
 import { embedded, pages } from "../answers.js";
 import { h, icon } from "../dom.js";
-import { moment, number } from "../format.js";
+import { known, moment, number } from "../format.js";
 import { heatMap } from "../heat.js";
 import { colour, css, ink, ramp } from "../palette.js";
 import { badge, choices, decisionLink, facts, heading, nodeLink, note, panel, podLink } from "../pieces.js";
@@ -83,6 +83,9 @@ function whole(context, data) {
   const inspected = Math.max(0, memory.node === undefined ? 0 : nodes.names.indexOf(memory.node));
   const scored = plugins.filter((plugin) => nodes.scores[plugin.name] && !plugin.removed);
   const kind = memory.kind || "normalized";
+  // Plugins that tell nodes apart first.
+  const isFlat = ({ name: plugin }) => new Set(nodes.scores[plugin].raw.filter(known)).size < 2;
+  scored.sort((first, second) => isFlat(first) - isFlat(second));
   const bounds = Object.fromEntries(scored.map((plugin) => [plugin.name, range(nodes.scores[plugin.name][kind])]));
   return [
     heading(name(parts[1], 120), ["Decision in namespace ", name(parts[0], 60), data.basis === "recorded" ? ", as recorded" : "", data.time ? `, ${moment(data.time)}` : ""],
@@ -107,7 +110,7 @@ function whole(context, data) {
 
   function verdict({ result, node }) {
     if (margin) {
-      return [nodeLink(margin.winner), " wins with ", h("strong", null, number(margin.total)), " points", margin.runner_up ? [", ", h("strong", null, number(margin.total - margin.runner_up_total)), " ahead of ", nodeLink(margin.runner_up), ` (${number(margin.runner_up_total)})`, margin.by ? [", most of it from ", name(margin.by, 40)] : ""] : ", the only feasible node", ". ", h("span", { class: "soft" }, `${number(nodes.feasible)} of ${number(nodes.total)} nodes are feasible.`)];
+      return [nodeLink(margin.winner), " wins with ", h("strong", null, number(margin.total)), " points", margin.runner_up ? [margin.total === margin.runner_up_total ? ", equal to " : [", ", h("strong", null, number(margin.total - margin.runner_up_total)), " ahead of "], nodeLink(margin.runner_up), margin.total === margin.runner_up_total ? "" : ` (${number(margin.runner_up_total)})`, margin.by ? [", most of it from ", name(margin.by, 40)] : ""] : ", the only feasible node", ". ", h("span", { class: "soft" }, `${number(nodes.feasible)} of ${number(nodes.total)} nodes are feasible.`)];
     }
     if (node) return ["On ", nodeLink(node), ". ", h("span", { class: "soft" }, `${number(nodes.feasible)} of ${number(nodes.total)} nodes are feasible.`)];
     const would = data.nominated_node ? [" Nominated: ", nodeLink(data.nominated_node), "."] : "";

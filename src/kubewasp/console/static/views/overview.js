@@ -2,7 +2,7 @@
 import { address } from "../address.js";
 import { lineChart, meter, sparkline } from "../chart.js";
 import { h } from "../dom.js";
-import { amount, count, moment, number, rate, resourceName, seconds, share, stamps } from "../format.js";
+import { amount, count, known, moment, number, rate, resourceName, seconds, share, stamps } from "../format.js";
 import { changeList, heading, panel, sign } from "../pieces.js";
 import { table } from "../table.js";
 import { name } from "../text.js";
@@ -19,7 +19,7 @@ export const overview = {
     const tile = (label, value, more, href, values) => h("li", { key: label }, h(href ? "a" : "div", { class: "tile", href },
       h("span", { class: "tile-label" }, label), h("span", { class: "tile-value" }, value), h("span", { class: "tile-more" }, more), sparkline(values)));
     return [
-      heading("Overview", session.capabilities.timeline && at === null ? ["The end of it, ", moment(data.time), ". ", h("a", { key: "timeline", href: address(["timeline"]) }, "The way there is on the timeline."), ""] : data.time && `As of ${moment(data.time)}`),
+      heading("Overview", session.capabilities.timeline && at === null ? ["At the end, ", moment(data.time), ". ", h("a", { key: "timeline", href: address(["timeline"]) }, "Timeline"), ""] : data.time && `As of ${moment(data.time)}`),
       h("ul", { class: "tiles" },
         tile("Pods placed", number(pods.placed), total ? `${share(pods.placed / total)} of ${number(total)}` : "", null, series?.placed),
         tile("Pending", number(pods.pending), [pods.waiting ? `${number(pods.waiting)} waiting` : null, pods.gated ? `${number(pods.gated)} gated` : null].filter(Boolean).join(", ") || "none waiting or gated", address(["pending"]), series?.pending),
@@ -41,8 +41,8 @@ export const overview = {
             { key: "point", label: "Point", render: (row) => row.point, sort: (row) => row.point, wide: true },
             { key: "calls", label: "Calls", numeric: true, render: (row) => number(row.calls), sort: (row) => row.calls, wide: true },
             { key: "seconds", label: "Total", numeric: true, render: (row) => seconds(row.seconds), sort: (row) => row.seconds },
-            { key: "p50", label: "p50", numeric: true, render: (row) => seconds(row.p50), sort: (row) => row.p50, wide: true },
-            { key: "p99", label: "p99", numeric: true, render: (row) => seconds(row.p99), sort: (row) => row.p99 },
+            ...(data.plugins.some((row) => known(row.p50)) ? [{ key: "p50", label: "p50", numeric: true, render: (row) => seconds(row.p50), sort: (row) => row.p50, wide: true },
+              { key: "p99", label: "p99", numeric: true, render: (row) => seconds(row.p99), sort: (row) => row.p99 }] : []),
           ],
         })),
         panel("Attempts", null, h("dl", { class: "facts tall" }, Object.entries({ scheduled: attempts.scheduled, unschedulable: attempts.unschedulable, error: attempts.error }).map(([kind, value]) =>

@@ -1,7 +1,7 @@
 // Pending pods by reason, with what would help; a group opens into its pods.
 import { address } from "../address.js";
 import { h, icon } from "../dom.js";
-import { age, number } from "../format.js";
+import { age, count, number, waited } from "../format.js";
 import { decisionLink, heading, panel, pluginLink, podLink } from "../pieces.js";
 import { more, table } from "../table.js";
 import { message, name, sentence } from "../text.js";
@@ -30,7 +30,7 @@ function groups(context, data) {
   const { now } = context;
   const most = data.groups.reduce((sum, item) => Math.max(sum, item.pods), 1);
   return [
-    heading("Pending", data.total ? `${number(data.total)} pods wait for a node, in ${number(data.groups.length)} groups by reason.` : "No pod waits for a node."),
+    heading("Pending", data.total ? `${count(data.total, "pod")} without a node, in ${count(data.groups.length, "group")} by reason.` : "No pod waits for a node."),
     !data.groups.length && panel(null, { class: "blank", key: "blank" }, icon("check"), h("p", null, "Every pod has a node.")),
     h("ol", { class: "groups" }, data.groups.map((item) => h("li", { key: item.id, class: "panel group" },
       h("div", { class: "group-head" },
@@ -38,7 +38,7 @@ function groups(context, data) {
         h("div", { class: "group-text" },
           h("h2", null, h("a", { href: address(["pending", item.id]) }, sentence(item.reason, 300))),
           h("p", { class: "small" }, item.plugins.length > 0 && ["Rejected by ", item.plugins.map((plugin) => [pluginLink(plugin), " "])],
-            item.oldest && ["Oldest: ", podLink(item.oldest.pod, 60), `, for ${age(item.oldest.since, now)}`])),
+            item.oldest && ["Oldest: ", podLink(item.oldest.pod, 60), `, ${waited(item.oldest.since, now)}`])),
         ),
       item.help.length > 0 && h("div", { class: "help" }, h("h3", null, icon("idea"), "What would help"), h("ul", null, item.help.map((text, index) => h("li", { key: index }, sentence(text, 400))))),
       h("p", { class: "examples" }, h("span", { class: "soft" }, "Decisions: "), item.examples.slice(0, 5).map((key) => h("span", { key }, decisionLink(key, 50), " ")),

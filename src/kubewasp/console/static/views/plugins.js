@@ -2,7 +2,7 @@
 import { act } from "../answers.js";
 import { address } from "../address.js";
 import { h, icon } from "../dom.js";
-import { bytes, count, number, seconds } from "../format.js";
+import { bytes, count, known, number, seconds } from "../format.js";
 import { badge, facts, heading, panel } from "../pieces.js";
 import { table } from "../table.js";
 import { name, sentence, visible } from "../text.js";
@@ -26,13 +26,13 @@ export const plugins = {
         columns: [
           { key: "name", label: "Plugin", render: (row) => h("a", { href: address(["plugins"], { plugin: row.name }), class: "object" }, name(row.name, 48)), sort: (row) => row.name },
           { key: "origin", label: "Origin", wide: true, render: (row) => origins[row.origin] || row.origin, sort: (row) => row.origin },
-          { key: "weight", label: "Weight", numeric: true, render: (row) => number(row.weight), sort: (row) => row.weight },
+          { key: "weight", label: "Weight", numeric: true, render: (row) => (row.weight ? number(row.weight) : "–"), sort: (row) => row.weight },
           { key: "hooks", label: "Hooks", class: "grow", wide: true, render: (row) => h("span", { class: "soft" }, visible(row.hooks.join(", "), 90)) },
           { key: "calls", label: "Calls", numeric: true, wide: true, render: (row) => number(row.calls), sort: (row) => row.calls },
-          { key: "errors", label: "Errors", numeric: true, render: (row) => (row.errors || row.timeouts ? h("span", { class: "warn-text" }, icon("alert"), number((row.errors || 0) + (row.timeouts || 0))) : number(row.errors)), sort: (row) => (row.errors || 0) + (row.timeouts || 0) },
+          data.plugins.some((row) => known(row.errors) || row.timeouts) && { key: "errors", label: "Errors", numeric: true, render: (row) => (row.errors || row.timeouts ? h("span", { class: "warn-text" }, icon("alert"), number((row.errors || 0) + (row.timeouts || 0))) : number(row.errors)), sort: (row) => (row.errors || 0) + (row.timeouts || 0) },
           { key: "seconds", label: "Time", numeric: true, render: (row) => seconds(row.seconds), sort: (row) => row.seconds },
-          { key: "p99", label: "p99", numeric: true, wide: true, render: (row) => seconds(row.p99), sort: (row) => row.p99 },
-        ],
+          data.plugins.some((row) => known(row.p99)) && { key: "p99", label: "p99", numeric: true, wide: true, render: (row) => seconds(row.p99), sort: (row) => row.p99 },
+        ].filter(Boolean),
       })),
     ];
   },
@@ -41,7 +41,7 @@ export const plugins = {
 function card(context, item, isChosen) {
   const { signature, rollout } = item;
   return h("section", { class: `panel card ${isChosen ? "chosen" : ""}`, key: item.name },
-    h("div", { class: "panel-head" }, h("h2", null, name(item.name, 60)), h("span", { class: "row" }, badge(origins[item.origin] || item.origin, "plain"), signature && signature.state !== "not-required" && badge(signature.state === "unknown" ? "signature unknown" : signature.state, signature.state === "verified" ? "good" : signature.state === "unsigned" ? "warn" : "plain"))),
+    h("div", { class: "panel-head" }, h("h2", null, name(item.name, 60)), h("span", { class: "row" }, badge(origins[item.origin] || item.origin, "plain"), signature && signature.state !== "not-required" && (signature.state !== "unknown" || context.session.mode === "live") && badge(signature.state === "unknown" ? "signature unknown" : signature.state, signature.state === "verified" ? "good" : signature.state === "unsigned" ? "warn" : "plain"))),
     rollout && rolloutOf(context, item),
     facts([
       ["Version", item.version && name(item.version, 60)],
@@ -50,8 +50,8 @@ function card(context, item, isChosen) {
       ["Signer", signature?.signer && name(signature.signer, 80)],
       ["Profiles", item.profiles?.length ? visible(item.profiles.join(", "), 200) : null],
       ["Weight", item.weight === null || item.weight === undefined ? null : number(item.weight)],
-      ["Calls", item.calls === null || item.calls === undefined ? null : [number(item.calls), `, ${count(item.errors || 0, "error")}, ${count(item.timeouts || 0, "timeout")}`]],
-      ["Time", item.seconds === null || item.seconds === undefined ? null : `${seconds(item.seconds)}, p50 ${seconds(item.p50)}, p99 ${seconds(item.p99)}`],
+      ["Calls", item.calls === null || item.calls === undefined ? null : [number(item.calls), known(item.errors) && `, ${count(item.errors, "error")}`, known(item.timeouts) && `, ${count(item.timeouts, "timeout")}`]],
+      ["Time", item.seconds === null || item.seconds === undefined ? null : [seconds(item.seconds), known(item.p50) && `, p50 ${seconds(item.p50)}`, known(item.p99) && `, p99 ${seconds(item.p99)}`]],
       ["Memory", item.memory === null || item.memory === undefined ? null : bytes(item.memory)],
     ]),
     item.hooks?.length > 0 && h("ul", { class: "chips", "aria-label": "Hooks" }, item.hooks.map((hook) => h("li", { key: hook, class: "chip" }, visible(hook, 40)))));

@@ -2,7 +2,7 @@
 import { changed } from "../address.js";
 import { embedded } from "../answers.js";
 import { h } from "../dom.js";
-import { age, number, until } from "../format.js";
+import { age, count, number, until } from "../format.js";
 import { heading, nodeLink, panel, pluginLink, podLink, tabs } from "../pieces.js";
 import { more, table } from "../table.js";
 import { sentence } from "../text.js";
@@ -38,7 +38,7 @@ export const queue = {
     const all = parts.reduce((sum, [key]) => sum + (data.counts[key] || 0), 0);
     const timed = data.pods.some((row) => row.until);
     return [
-      heading("Queue", all ? `${number(all)} pods are on their way to a node.` : "The queue is empty."),
+      heading("Queue", all ? `${count(all, "pod")} on the way to a node.` : "The queue is empty."),
       tabs("Parts of the queue", parts.map(([key, text]) => ({ key, label: text, count: number(data.counts[key] || 0), current: key === data.part, href: changed({ part: key }) }))),
       panel(null, { class: "flush", key: "pods" }, h("p", { class: "panel-note" }, about), table({
         key: data.part, label: `${label} pods`, rows: data.pods, total: data.total, rowKey: (row) => row.key, empty: `No pods are ${label.toLowerCase()}.`,

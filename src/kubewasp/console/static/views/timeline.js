@@ -3,7 +3,7 @@ import { nodeAddress } from "../address.js";
 import { embedded } from "../answers.js";
 import { lineChart } from "../chart.js";
 import { h, icon } from "../dom.js";
-import { clock, moment, number, resourceName, share, stamps } from "../format.js";
+import { count, moment, number, resourceName, share, stamps } from "../format.js";
 import { clusterMap } from "../map.js";
 import { changeList, heading, panel, select } from "../pieces.js";
 import { sentence, visible } from "../text.js";
@@ -48,7 +48,7 @@ export const timeline = {
     const options = data.map ? colourings(data.map, session).filter(([key]) => !key.startsWith("score:")) : [];
     const look = data.map ? colouring(data.map, memory.color || options[0]?.[0] || "pods") : null;
     return [
-      heading("Timeline", `${moment(data.start)} to ${moment(data.end)}, ${number(length)} changes${data.differences ? `, ${number(data.differences)} differences` : ""}.`),
+      heading("Timeline", `${data.start === data.end ? moment(data.end) : `${moment(data.start)} to ${moment(data.end)}`}, ${count(length, "change")}${data.differences ? `, ${count(data.differences, "difference")}` : ""}.`),
       panel(null, { class: "player", key: "player" },
         h("div", { class: "row player-buttons" },
           h("button", { type: "button", class: "button square", "aria-label": "Back one change", title: "Back one change (,)", onclick: () => step(context, -1) }, icon("back")),
@@ -62,9 +62,9 @@ export const timeline = {
           }, { class: "field inline" }),
           h("span", { class: "player-place" }, h("strong", null, ticks[marker]), h("span", { class: "soft" }, ` change ${number(shown)} of ${number(length)}`))),
         h("input", { type: "range", class: "scrubber", min: 0, max: length, step: 1, value: shown, "aria-label": "Position", "aria-valuetext": `${ticks[marker]}, change ${number(shown)} of ${number(length)}`, oninput: (event) => move(context, Number(event.target.value)) }),
-        data.marks?.length > 0 && h("ul", { class: "marks" }, data.marks.slice(0, 12).map((item) => h("li", { key: item.position }, h("button", { type: "button", class: "chip", onclick: () => move(context, item.position) }, stamps([data.start, item.time, data.end])[1], " ", sentence(item.text, 40)))))),
+        data.marks?.length > 0 && h("ul", { class: "marks" }, data.marks.slice(0, 12).map((item) => h("li", { key: item.position }, h("button", { type: "button", class: "chip", title: visible(item.text, 300), onclick: () => move(context, item.position) }, data.start !== data.end && [stamps([data.start, item.time, data.end])[1], " "], sentence(item.text.split(": ")[0], 40)))), data.marks.length > 12 && h("li", { key: "more", class: "soft" }, `and ${number(data.marks.length - 12)} more`))),
       h("div", { class: "columns even" },
-        panel("Pods", null, lineChart({ key: "pods", label: "Pods over time", ticks, format: number, marker, onPick: pick, series: [{ name: "pending", values: series.pending }, { name: "placed", values: series.placed }] })),
+        panel("Pods", null, lineChart({ key: "pods", label: "Pods over time", ticks, format: number, marker, onPick: pick, series: [{ name: "placed", values: series.placed }, { name: "pending", values: series.pending }] })),
         panel("Use", null, lineChart({ key: "use", label: "Use of resources over time", ticks, format: share, least: 1, marker, onPick: pick, series: resources.slice(0, 4).map((key) => ({ name: visible(resourceName(key), 30), values: series.utilisation[key] })) })),
         panel("Nodes in use", null, lineChart({ key: "nodes", label: "Nodes in use over time", ticks, format: number, marker, onPick: pick, series: [{ name: "nodes in use", values: series.nodes_used }] })),
         panel("Around this position", null, data.changes.length ? changeList(data.changes, position) : h("p", { class: "none" }, "No changes here."))),
