@@ -295,9 +295,8 @@ FILE = re.compile(r"^```yaml\n# (\S+/\S+|values\.yaml)\n(.*?)^```$", re.MULTILIN
 @pytest.fixture
 def page_files(tmp_path: Path) -> Path:
     """A folder with the files that docs/deployment.md shows, next to deploy/."""
-    (tmp_path / "with-plugin").mkdir()
-    (tmp_path / "my-scheduler").mkdir()
     for name, content in FILE.findall(PAGE):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
     guest = (ROOT / "examples" / "guests" / "nodenumber.wat").read_bytes()
     (tmp_path / "with-plugin" / "nodenumber.wat").write_bytes(guest)
@@ -308,6 +307,10 @@ def page_files(tmp_path: Path) -> Path:
 def test_the_page_shows_how_to_use_an_image_of_your_own(page_files: Path) -> None:
     (container,) = pod_of(kustomize(page_files / "my-scheduler"))["containers"]
     assert container["image"] == "registry.example/kubewasp:0.2.0"
+
+
+def test_the_page_shows_how_to_add_the_console_with_kustomize(page_files: Path, with_console: Path) -> None:
+    assert comparable(kustomize(page_files / "with-console")) == comparable(kustomize(with_console))
 
 
 def test_the_page_shows_how_to_add_a_plugin_with_kustomize(page_files: Path) -> None:
