@@ -1,6 +1,6 @@
 import pytest
 
-from kubewasp.k8s.errors import ManifestError, shortened, shown
+from kubewasp.k8s.errors import ManifestError, shown
 
 
 def test_error_names_source_path_and_problem() -> None:
@@ -19,9 +19,3 @@ def test_error_names_source_path_and_problem() -> None:
 )  # fmt: skip
 def test_values_are_shown_short_and_printable(value: object, text: str) -> None:
     assert shown(value) == text
-
-
-def test_a_long_text_keeps_its_begin_and_its_end() -> None:
-    assert shortened("0123456789", 10) == "0123456789"
-    assert shortened("0123456789a", 10) == "01234…789a"
-    assert len(shortened("x" * 5000, 999)) == 999

@@ -42,12 +42,6 @@ def shown(value: Any) -> str:
     return _article(value)
 
 
-def shortened(text: str, most: int) -> str:
-    """The text in at most so many characters: its begin and its end, which often has the remedy."""
-    half = most // 2
-    return text if len(text) <= most else f"{text[:half]}…{text[half + 1 - most :]}"
-
-
 def quoted(text: str) -> str:
     """The text in double quotes, shortened, with escapes for unprintable characters."""
     short = text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"

@@ -15,8 +15,9 @@ import orjson
 
 from kubewasp.framework.config.model import ConfigError, Problem
 from kubewasp.k8s.duration import parse_duration
-from kubewasp.k8s.errors import quoted, shortened, shown
+from kubewasp.k8s.errors import quoted, shown
 from kubewasp.k8s.spelling import did_you_mean, nearest
+from kubewasp.k8s.texts import without_middle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,7 +37,7 @@ class Problems:
         self._unreadable: set[str] = set()
 
     def add(self, path: str, text: str) -> None:
-        self._found[Problem(shortened(path, _MAX_TEXT), shortened(text, _MAX_TEXT))] = None
+        self._found[Problem(without_middle(path, _MAX_TEXT), without_middle(text, _MAX_TEXT))] = None
 
     def unreadable(self, path: str, text: str) -> None:
         """As `add`; suppresses further problems of the field and its content, because the value is unknown."""
